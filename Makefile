@@ -1,0 +1,101 @@
+# Maia's commands. Each makes its own environment in .venv on first use; `make check` is exactly what CI runs.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# The first Python on the path that is new enough; override with `make PYTHON=/path/to/python …`.
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	"$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo "$$p"; break; }; done)
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+JOBS ?= 2
+MARKS := .cache/marks
+SCRIPTS := $(wildcard scripts benchmarks vectors examples)
+
+# The floors that decide; their branch coverage has a floor of its own.
+DECIDING := src/maia/errors.py,src/maia/encoding/*,src/maia/principals/*,src/maia/events/*,src/maia/filters/*,src/maia/authority/*
+DECIDING_COVERAGE ?= 97
+
+.PHONY: help dev demo test coverage check fmt lint docs bench vectors requirements fuzz pins clean
+
+help:  ## show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(READY): requirements/dev.txt pyproject.toml
+	@if [ -z "$(PYTHON)" ]; then \
+		echo "Maia needs Python 3.11 or newer and found none on the path." >&2; \
+		echo "Install one, or name it: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; exit 1; fi
+	@test -x $(BIN)/python || { echo "making $(VENV) with $(PYTHON)" >&2; $(PYTHON) -m venv $(VENV); }
+	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "$(VENV) holds a Python older than 3.11; remove it and run make again." >&2; exit 1; }
+	@echo "installing the pinned packages (the first time this takes a few minutes)" >&2
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+dev: $(READY)  ## make the environment
+
+demo: $(READY)  ## run the numberplate demonstration
+	@$(BIN)/maia demo
+
+test: $(READY)  ## run all tests, doctests and documentation snippets
+	@$(BIN)/pytest -n $(JOBS) --record-marks=$(MARKS)/test.json
+
+coverage: $(READY)
+	@$(BIN)/pytest -n $(JOBS) --record-marks=$(MARKS)/test.json --cov --cov-report=
+	@$(BIN)/coverage report
+	@$(BIN)/coverage report --include='$(DECIDING)' --fail-under=$(DECIDING_COVERAGE) >/dev/null || { \
+		echo "branch coverage of the floors that decide is below $(DECIDING_COVERAGE) %" >&2; exit 1; }
+
+check: $(READY)  ## lint, test with branch coverage, build the docs, check the vectors: what CI runs
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory coverage
+	@$(MAKE) --no-print-directory docs
+	@if [ -e vectors/make.py ]; then $(BIN)/python vectors/make.py --check; fi
+	@$(BIN)/python scripts/requirements.py --quiet
+	@echo "make check: all good"
+
+fmt: $(READY)  ## format, mend what can be mended, write the generated parts of the docs
+	@$(BIN)/ruff check --quiet --fix-only src tests $(SCRIPTS)
+	@$(BIN)/ruff format --quiet src tests $(SCRIPTS)
+	@$(BIN)/python scripts/errors.py
+	@$(BIN)/python scripts/readme.py
+
+lint: $(READY)  ## ruff, mypy, import-linter, deptry and the house rules
+	@$(BIN)/ruff check --quiet src tests $(SCRIPTS)
+	@$(BIN)/ruff format --quiet --check src tests $(SCRIPTS)
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-timing --cache-dir .cache/import-linter
+	@$(BIN)/deptry src
+	@$(BIN)/python scripts/rules.py
+
+docs: $(READY)  ## build the documentation into site/
+	@$(BIN)/zensical build --strict --clean
+
+bench: $(READY)  ## run every benchmark
+	@found=0; for f in benchmarks/bench_*.py; do [ -e "$$f" ] || continue; found=1; echo "== $$f"; $(BIN)/python "$$f"; done; \
+		[ $$found = 1 ] || echo "no benchmarks yet"
+
+vectors: $(READY)  ## make the test vectors anew (must change nothing)
+	@if [ -e vectors/make.py ]; then $(BIN)/python vectors/make.py; else echo "no vectors yet"; fi
+
+requirements: $(READY)  ## which requirement rows the last test run showed (ARGS=--threats for threats and faults)
+	@$(BIN)/python scripts/requirements.py $(ARGS)
+
+FUZZ_SECONDS ?= 60
+fuzz: $(READY)  ## fuzz every parser with atheris (FUZZ_SECONDS each)
+	@$(BIN)/python -c 'import atheris' 2>/dev/null || { \
+		echo "atheris is not installed; it needs clang-built wheels: $(BIN)/pip install atheris" >&2; \
+		echo "(make test runs the same parsers under hypothesis)" >&2; exit 1; }
+	@for f in tests/fuzz/fuzz_*.py; do [ -e "$$f" ] || continue; echo "== $$f"; \
+		$(BIN)/python "$$f" -max_total_time=$(FUZZ_SECONDS); done
+
+pins: $(READY)  ## resolve the newest versions and write requirements/dev.txt
+	@$(BIN)/python scripts/pins.py
+
+clean:  ## remove what make made, the environment excepted
+	@rm -rf .cache .hypothesis .mypy_cache .ruff_cache .pytest_cache site dist build
+	@find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
