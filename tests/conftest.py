@@ -142,5 +142,8 @@ class MarkRecord:
     def pytest_sessionfinish(self) -> None:
         """Write the record."""
         self.target.parent.mkdir(parents=True, exist_ok=True)
-        record = {"finished": datetime.now(UTC).isoformat(timespec="seconds"), "tests": dict(sorted(self.tests.items()))}
+        record = {
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "tests": dict(sorted(self.tests.items())),
+        }
         self.target.write_text(json.dumps(record, indent=1) + "\n", "utf-8")

@@ -1,0 +1,130 @@
+"""Run what the documents show.
+
+``python`` blocks run in order, one namespace a page; a block with ``>>>`` is a doctest. In a ``console`` block each line
+that starts with ``$`` is run by bash in a directory of its own for the page, with `maia` on the path and a home of its
+own; it must exit with 0, or with n when the line ends in ``# exits n``. The lines below it must appear in the output, in
+this order; ``...`` stands for anything. Other languages (``sh``, ``text``, ``toml``) are not run.
+``<!-- skip: next -->`` before a block skips it, with a reason: ``<!-- skip: next "needs a second machine" -->``.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sybil import Document, Example
+from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = {
+    str(path.relative_to(ROOT)): path
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    if re.search(r"^ *```(python|console)", path.read_text("utf-8"), re.MULTILINE)
+}
+
+
+def commands(block: str) -> list[tuple[str, list[str]]]:
+    """Split a console block into commands and the output lines expected of each."""
+    found: list[tuple[str, list[str]]] = []
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], []))
+        elif found and found[-1][0].endswith("\\"):
+            found[-1] = (f"{found[-1][0]}\n{line.removeprefix('> ')}", [])
+        elif found and line.strip():
+            found[-1][1].append(line.strip())
+    return found
+
+
+def missing_line(expected: list[str], output: str) -> str | None:
+    """Give the first expected line that does not appear in the output in its turn."""
+    rest = iter(re.sub(r"[ \t]+", " ", line).strip() for line in output.splitlines())
+    for line in expected:
+        if line == "...":
+            continue
+        wanted = re.compile(".*".join(re.escape(re.sub(r"[ \t]+", " ", part)) for part in line.split("...")))
+        if not any(wanted.search(found) for found in rest):
+            return line
+    return None
+
+
+class Console:
+    """Runs console blocks of one page in one directory."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        bin_folder = str(Path(sys.executable).parent)
+        kept = {key: os.environ[key] for key in ("LANG", "LC_ALL", "SSL_CERT_FILE") if key in os.environ}
+        self.environment = kept | {
+            "PATH": os.pathsep.join([bin_folder, os.environ.get("PATH", "")]),
+            "HOME": str(folder),
+            "NO_COLOR": "1",
+            "TERM": "dumb",
+            "COLUMNS": "120",
+        }
+
+    def __call__(self, example: Example) -> None:
+        """Run one block."""
+        for command, expected in commands(example.parsed):
+            wanted = re.search(r"# exits (\d+)$", command)
+            run = subprocess.run(
+                ["bash", "-c", command],
+                cwd=self.folder,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                check=False,
+                timeout=120,
+            )
+            assert run.returncode == (int(wanted[1]) if wanted else 0), f"$ {command}\n{run.stdout}"
+            missing = missing_line(expected, run.stdout)
+            assert missing is None, f"$ {command}\ndoes not print `{missing}` in its turn:\n{run.stdout}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_snippets_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every example of a page runs as shown."""
+    text = PAGES[page].read_text("utf-8")
+    if re.search(r"^ *```console", text, re.MULTILINE) and importlib.util.find_spec("maia.cli") is None:
+        pytest.skip("there is no command line yet")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    parsers = [SkipParser(), PythonCodeBlockParser(), CodeBlockParser("console", Console(tmp_path))]
+    examples = list(Document.parse(str(PAGES[page]), *parsers, encoding="utf-8").examples())
+    assert examples
+    for example in examples:
+        try:
+            example.evaluate()
+        except pytest.skip.Exception:  # one skipped block does not skip the page
+            continue
+        except Exception as error:
+            raise AssertionError(f"{page}, line {example.line}: {error}") from error
+
+
+CONSOLE = {
+    "lines in order": (["a", "b"], "a\nx\nb\n", None),
+    "lines out of order": (["b", "a"], "a\nb\n", "a"),
+    "anything in between": (["key ... made"], "key ed25519:abc made\n", None),
+    "a line that is not there": (["z"], "a\n", "z"),
+}
+
+
+@pytest.mark.parametrize("expected, output, missing", CONSOLE.values(), ids=CONSOLE)
+def test_expected_lines_must_appear_in_order(expected: list[str], output: str, missing: str | None) -> None:
+    """The comparison of outputs refuses a line that is missing or comes too early."""
+    assert missing_line(expected, output) == missing
+
+
+def test_console_blocks_split_into_commands() -> None:
+    """A prompt starts a command, a backslash continues it, other lines are output."""
+    assert commands("$ one \\\n  two\nout\n$ three  # exits 3\n") == [
+        ("one \\\n  two", ["out"]),
+        ("three  # exits 3", []),
+    ]
