@@ -68,7 +68,7 @@ lint: $(READY)  ## ruff, mypy, import-linter, deptry and the house rules
 	@$(BIN)/ruff check --quiet src tests $(SCRIPTS)
 	@$(BIN)/ruff format --quiet --check src tests $(SCRIPTS)
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports --no-timing --cache-dir .cache/import-linter
+	@$(BIN)/lint-imports --no-logo --cache-dir .cache/import-linter
 	@$(BIN)/deptry src
 	@$(BIN)/python scripts/rules.py
 

@@ -145,11 +145,15 @@ def family(error: str, tree: dict[str, tuple[str, str, str]]) -> str:
 
 
 def conflicts() -> list[str]:
-    """List the codes that stand for more than one class of error."""
+    """List the codes that stand for more than one class of error.
+
+    A usage error may share the code of another class: the same mistake, made by the caller and not by the sender.
+    """
     classes: dict[str, set[str]] = {}
     for use in uses():
         classes.setdefault(use.code, set()).add(use.error)
-    return [f"{code}: {', '.join(sorted(names))}" for code, names in sorted(classes.items()) if len(names) > 1]
+    shared = {code: sorted(names - {"UsageError"}) for code, names in sorted(classes.items())}
+    return [f"{code}: {', '.join(names)}" for code, names in shared.items() if len(names) > 1]
 
 
 def cell(text: str) -> str:

@@ -6,7 +6,6 @@ The README holds the text between ``<!-- help -->`` and ``<!-- /help -->``; this
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import os
 import re
 import subprocess
@@ -20,14 +19,16 @@ BLOCK = re.compile(r"(<!-- help -->\n).*?(<!-- /help -->)", re.DOTALL)
 
 def help_text() -> str | None:
     """Run `maia --help` at a fixed width without colour; nothing while there is no command line."""
-    if importlib.util.find_spec("maia.cli") is None:
+    if not (ROOT / "src" / "maia" / "cli" / "__init__.py").is_file():
         return None
     plain = {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "100", "TERMINAL_WIDTH": "100"}
     environment = {k: v for k, v in os.environ.items() if k not in {"FORCE_COLOR", "CI", "GITHUB_ACTIONS"}} | plain
     program = "import sys; sys.argv[0] = 'maia'; from maia.cli import main; main()"
     run = subprocess.run(
-        [sys.executable, "-c", program, "--help"], capture_output=True, text=True, env=environment, check=True
+        [sys.executable, "-c", program, "--help"], capture_output=True, text=True, env=environment, check=False
     )
+    if run.returncode != 0:
+        raise RuntimeError(f"`maia --help` fails:\n{run.stderr}")
     return "\n".join(line.rstrip() for line in run.stdout.strip().splitlines())
 
 

@@ -1,0 +1,104 @@
+"""The project's own scripts and the record of marks do what the documents say."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+MARKED = """
+import pytest
+
+@pytest.mark.requirement("1.01")
+def test_shown(): assert 1 + 1 == 2
+
+@pytest.mark.requirement("1.02")
+@pytest.mark.threat("T1")
+def test_failing(): assert 1 + 1 == 3
+
+@pytest.mark.fault("F01")
+def test_skipped(): pytest.skip("not here")
+
+@pytest.mark.requirement("99.99")
+def test_of_no_row(): assert 1 + 1 == 2
+
+def test_unmarked(): assert 1 + 1 == 2
+"""
+
+
+def load(name: str) -> ModuleType:
+    """Load one of the project's scripts."""
+    spec = importlib.util.spec_from_file_location(f"maia_scripts_{name}", ROOT / "scripts" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("workers", [0, 2], ids=["one process", "two workers"])
+def test_marked_tests_are_recorded_with_their_outcome(workers: int, tmp_path: Path) -> None:
+    """The record holds every marked test once, also under xdist, and a mark that names no row fails its test."""
+    (tmp_path / "test_marked.py").write_text(MARKED)
+    record = tmp_path / "record.json"
+    marks = "".join(f"  {mark}(id)\n" for mark in ("requirement", "threat", "fault"))
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\nmarkers =\n{marks}")
+    command = [sys.executable, "-m", "pytest", "-q", "-n", str(workers), "-p", "conftest", f"--record-marks={record}"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "tests")}
+    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, env=environment)
+    assert run.returncode == 1, run.stdout + run.stderr
+    tests = {name.split("::")[-1]: entry for name, entry in json.loads(record.read_text("utf-8"))["tests"].items()}
+    assert {name: entry["outcome"] for name, entry in tests.items()} == {
+        "test_shown": "passed",
+        "test_failing": "failed",
+        "test_skipped": "skipped",
+        "test_of_no_row": "failed",
+    }
+    assert tests["test_failing"]["requirement"] == ["1.02"]
+    assert tests["test_failing"]["threat"] == ["T1"]
+    assert "`99.99` is no requirement row" in run.stdout
+
+
+def test_requirements_say_shown_failing_and_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A failing row or a row that does not exist makes the exit code 1; a good record makes it 0; none makes it 2."""
+    requirements = load("requirements")
+    monkeypatch.setattr(requirements, "RECORDS", tmp_path)
+    assert requirements.main([]) == 2
+    record = {"tests": {"a": {"outcome": "passed", "requirement": ["1.01"]}}}
+    (tmp_path / "one.json").write_text(json.dumps(record))
+    assert requirements.main(["--quiet"]) == 0
+    capsys.readouterr()
+    assert requirements.main(["--json"]) == 0
+    states = {row["id"]: row["state"] for row in json.loads(capsys.readouterr().out)["rows"]}
+    assert (states["1.01"], states["1.02"], len(states)) == ("shown", "not shown", 328)
+    record["tests"]["b"] = {"outcome": "failed", "requirement": ["1.01"]}
+    (tmp_path / "two.json").write_text(json.dumps(record))
+    assert requirements.main(["--quiet"]) == 1
+    record["tests"] = {"c": {"outcome": "passed", "requirement": ["77.77"]}}
+    (tmp_path / "two.json").write_text(json.dumps(record))
+    assert requirements.main(["--quiet"]) == 1
+    assert requirements.main(["--threats", "--quiet"]) == 0
+
+
+def test_house_rules_find_what_they_forbid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bypass used far from its definition and a library that ends the process are both found; tests may bypass."""
+    rules = load("rules")
+    monkeypatch.setattr(rules, "ROOT", tmp_path)
+    (tmp_path / "src" / "maia" / "cli").mkdir(parents=True)
+    (tmp_path / "src" / "maia" / "a.py").write_text("def unsafe_open(): ...\nunsafe_open()\n")
+    (tmp_path / "src" / "maia" / "b.py").write_text("unsafe_open()\nsys.exit(1)\n")
+    (tmp_path / "src" / "maia" / "cli" / "c.py").write_text("sys.exit(1)\n")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "d.py").write_text("unsafe_open()\n")
+    assert [line.split(": ")[0] for line in rules.offences()] == ["src/maia/b.py:1", "src/maia/b.py:2"]
