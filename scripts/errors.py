@@ -145,14 +145,15 @@ def family(error: str, tree: dict[str, tuple[str, str, str]]) -> str:
 
 
 def conflicts() -> list[str]:
-    """List the codes that stand for more than one class of error.
+    """List the codes that stand for more than one family of errors.
 
-    A usage error may share the code of another class: the same mistake, made by the caller and not by the sender.
+    A usage error may share the code of another family: the same mistake, made by the caller and not by the sender.
     """
-    classes: dict[str, set[str]] = {}
+    tree = error_tree()
+    families: dict[str, set[str]] = {}
     for use in uses():
-        classes.setdefault(use.code, set()).add(use.error)
-    shared = {code: sorted(names - {"UsageError"}) for code, names in sorted(classes.items())}
+        families.setdefault(use.code, set()).add(family(use.error, tree))
+    shared = {code: sorted(names - {"UsageError"}) for code, names in sorted(families.items())}
     return [f"{code}: {', '.join(names)}" for code, names in shared.items() if len(names) > 1]
 
 

@@ -62,8 +62,8 @@ def test_errors_page_is_current() -> None:
     assert errors.TARGET.read_text("utf-8") == errors.render()
 
 
-def test_a_code_stands_for_one_class_of_error() -> None:
-    """Who reads a code knows which family it belongs to."""
+def test_a_code_stands_for_one_family_of_errors() -> None:
+    """Who reads a code knows who must act."""
     assert script("errors").conflicts() == []
 
 
