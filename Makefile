@@ -12,7 +12,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 JOBS ?= 2
-MARKS := .cache/marks
+MARKS := .build/marks
 SCRIPTS := $(wildcard scripts benchmarks vectors examples)
 
 # The floors that decide; their branch coverage has a floor of its own.
@@ -68,7 +68,7 @@ lint: $(READY)  ## ruff, mypy, import-linter, deptry and the house rules
 	@$(BIN)/ruff check --quiet src tests $(SCRIPTS)
 	@$(BIN)/ruff format --quiet --check src tests $(SCRIPTS)
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports --no-logo --cache-dir .cache/import-linter
+	@$(BIN)/lint-imports --no-logo --cache-dir .build/import-linter
 	@$(BIN)/deptry src
 	@$(BIN)/python scripts/rules.py
 
@@ -97,5 +97,5 @@ pins: $(READY)  ## resolve the newest versions and write requirements/dev.txt
 	@$(BIN)/python scripts/pins.py
 
 clean:  ## remove what make made, the environment excepted
-	@rm -rf .cache .hypothesis .mypy_cache .ruff_cache .pytest_cache site dist build
+	@rm -rf .build .cache .hypothesis .mypy_cache .ruff_cache .pytest_cache site dist build
 	@find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,7 +1,7 @@
 """Say which rows of docs/reference the last test run showed.
 
 Joins the rows of requirements.md (or, with --threats, threats.md) with the marked tests recorded by
-``pytest --record-marks`` under .cache/marks. A row is
+``pytest --record-marks`` under .build/marks. A row is
 
 - shown: at least one marked test passed and none failed,
 - failing: a marked test failed,
@@ -21,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
-RECORDS = ROOT / ".cache" / "marks"
+RECORDS = ROOT / ".build" / "marks"
 STATES = ("shown", "failing", "not shown")
 
 
