@@ -3,6 +3,7 @@
 Fixtures:
     repository: the root of the repository.
     shared: the folder of reference documents beside the repository; skips with a reason where it is absent.
+    script: loads one of the programs of scripts/.
     require_tool: finds a program, skips with a reason where it is missing, and fails in CI, where none may be missing.
 
 Profiles: ``dev`` (default), ``ci`` (when ``CI`` is set: same examples every time), ``long``; chosen by
@@ -15,13 +16,16 @@ because the marks travel as user properties of the reports.
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import hypothesis
@@ -79,6 +83,22 @@ def require_tool() -> Callable[[str], str]:
         pytest.skip(f"`{name}` is not installed")
 
     return find
+
+
+@pytest.fixture(scope="session")
+def script() -> Callable[[str], ModuleType]:
+    """Give a function that loads one of the project's scripts afresh."""
+
+    def load(name: str) -> ModuleType:
+        spec = importlib.util.spec_from_file_location(f"maia_scripts_{name}", REPOSITORY / "scripts" / f"{name}.py")
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module
+        spec.loader.exec_module(module)
+        return module
+
+    return load
 
 
 def known_rows() -> dict[str, frozenset[str]]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import shutil
 import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -28,17 +27,6 @@ MACHINE = re.compile(
 )
 
 
-def script(name: str) -> ModuleType:
-    """Load one of the project's scripts."""
-    spec = importlib.util.spec_from_file_location(f"maia_scripts_{name}", ROOT / "scripts" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 def tracked_files() -> list[Path]:
     """List the files under version control."""
     git = shutil.which("git")
@@ -56,18 +44,20 @@ def anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_errors_page_is_current() -> None:
+def test_errors_page_is_current(script: Callable[[str], ModuleType]) -> None:
     """docs/reference/errors.md is exactly what the code says; `make fmt` renews it."""
     errors = script("errors")
     assert errors.TARGET.read_text("utf-8") == errors.render()
 
 
-def test_a_code_stands_for_one_family_of_errors() -> None:
+def test_a_code_stands_for_one_family_of_errors(script: Callable[[str], ModuleType]) -> None:
     """Who reads a code knows who must act."""
     assert script("errors").conflicts() == []
 
 
-def test_errors_page_knows_literal_conditional_and_built_codes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_page_knows_literal_conditional_and_built_codes(
+    script: Callable[[str], ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The reader of the source finds a plain code, both arms of a conditional, and a code given to a local builder."""
     (tmp_path / "maia").mkdir()
     (tmp_path / "maia" / "errors.py").write_text(
@@ -85,7 +75,7 @@ def test_errors_page_knows_literal_conditional_and_built_codes(tmp_path: Path, m
     assert {("A_A", "UsageError", "no `…`"), ("B_B", "UsageError", "no `…`"), ("C_C", "UsageError", "c")} <= found
 
 
-def test_readme_help_is_what_the_program_prints() -> None:
+def test_readme_help_is_what_the_program_prints(script: Callable[[str], ModuleType]) -> None:
     """The README's help text equals `maia --help`; `make fmt` renews it."""
     readme = script("readme")
     if readme.help_text() is None:
@@ -126,7 +116,7 @@ def test_every_page_is_in_the_contents() -> None:
     assert [page for page in sorted(pages) if f'"{page}"' not in contents] == []
 
 
-def test_requirement_rows_are_complete_and_unique() -> None:
+def test_requirement_rows_are_complete_and_unique(script: Callable[[str], ModuleType]) -> None:
     """The project keeps all 328 rows in 24 groups, 40 choices, 75 threats and 26 faults, each id once."""
     requirements = script("requirements")
     rows = requirements.read_rows(requirements.REFERENCE / "requirements.md", r"\d+\.\d+")
@@ -138,7 +128,7 @@ def test_requirement_rows_are_complete_and_unique() -> None:
     assert len({row.group for row in rows}) == 24
 
 
-def test_requirement_rows_are_those_of_the_reference(shared: Path) -> None:
+def test_requirement_rows_are_those_of_the_reference(script: Callable[[str], ModuleType], shared: Path) -> None:
     """No row of the reference documents is missing here, and none is invented."""
     requirements = script("requirements")
     for page, source, form in (
@@ -160,7 +150,9 @@ OUTCOMES = {
 
 
 @pytest.mark.parametrize("outcomes, state", OUTCOMES.values(), ids=OUTCOMES)
-def test_a_row_is_shown_only_by_a_passing_test(outcomes: dict[str, str], state: str) -> None:
+def test_a_row_is_shown_only_by_a_passing_test(
+    script: Callable[[str], ModuleType], outcomes: dict[str, str], state: str
+) -> None:
     """One failing test makes its row failing; skipped tests show nothing."""
     requirements = script("requirements")
     row = requirements.Row(id="1.01", group="g", text="t")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -34,17 +34,6 @@ def test_unmarked(): assert 1 + 1 == 2
 """
 
 
-def load(name: str) -> ModuleType:
-    """Load one of the project's scripts."""
-    spec = importlib.util.spec_from_file_location(f"maia_scripts_{name}", ROOT / "scripts" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize("workers", [0, 2], ids=["one process", "two workers"])
 def test_marked_tests_are_recorded_with_their_outcome(workers: int, tmp_path: Path) -> None:
     """The record holds every marked test once, also under xdist, and a mark that names no row fails its test."""
@@ -69,10 +58,13 @@ def test_marked_tests_are_recorded_with_their_outcome(workers: int, tmp_path: Pa
 
 
 def test_requirements_say_shown_failing_and_unknown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    script: Callable[[str], ModuleType],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """A failing row or a row that does not exist makes the exit code 1; a good record makes it 0; none makes it 2."""
-    requirements = load("requirements")
+    requirements = script("requirements")
     monkeypatch.setattr(requirements, "RECORDS", tmp_path)
     assert requirements.main([]) == 2
     record = {"tests": {"a": {"outcome": "passed", "requirement": ["1.01"]}}}
@@ -91,9 +83,11 @@ def test_requirements_say_shown_failing_and_unknown(
     assert requirements.main(["--threats", "--quiet"]) == 0
 
 
-def test_house_rules_find_what_they_forbid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_house_rules_find_what_they_forbid(
+    script: Callable[[str], ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A bypass used far from its definition and a library that ends the process are both found; tests may bypass."""
-    rules = load("rules")
+    rules = script("rules")
     monkeypatch.setattr(rules, "ROOT", tmp_path)
     (tmp_path / "src" / "maia" / "cli").mkdir(parents=True)
     (tmp_path / "src" / "maia" / "a.py").write_text("def unsafe_open(): ...\nunsafe_open()\n")
