@@ -1,0 +1,210 @@
+"""Event types that cannot be forged, their versions, and the translation between them.
+
+What works on Arrow batches is loaded on first use, so that verifying a definition does not wait for Arrow.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from maia.events.attributes import (
+    Attribute,
+    AttributeType,
+    Uid,
+    attribute,
+    check_attributes,
+    check_uid,
+    check_uids,
+    parse_attribute_type,
+    parse_uid,
+)
+from maia.events.changes import Change, Diff, ManageAction, diff, parse_manage_action
+from maia.events.definition import (
+    EVENT_TYPE_LIMITS,
+    MAX_CREDENTIALS,
+    MAX_LINEAGE,
+    EventType,
+    EventTypeId,
+    SignedEventType,
+    UnverifiedEventType,
+    sign_event_type,
+    verify_type_signature,
+)
+from maia.events.evolution import Add, Operation, Remove, Rename, Retype, counted, drawn, evolve, hashed
+from maia.events.inheritance import inherit
+from maia.events.lint import Finding, LiveClient, lint
+from maia.events.lookalikes import lookalikes, skeleton
+from maia.events.names import Owner, TypeId, TypeName, check_owner, type_id
+from maia.events.options import ClosedAttributes, EncryptionMode, Lifetime, Options, Release
+from maia.events.publication import (
+    Publication,
+    TransitEvent,
+    from_transit,
+    to_transit,
+    transit_as_parent,
+    translate,
+)
+from maia.events.reading import parse_compatible_event_type, parse_event_type
+from maia.events.registry import MAX_FOUND, Registry
+from maia.events.topic_events import topic_event_type, topic_filter, topic_values
+from maia.events.topics import (
+    MAX_TOPIC_PARTS,
+    SignedTopic,
+    Topic,
+    TopicName,
+    TopicPattern,
+    UnverifiedTopic,
+    parse_topic,
+    sign_topic,
+    verify_topic_signature,
+)
+from maia.events.uids import FoldedUids, SequenceUids, UidPolicy, WholeUuids
+from maia.events.values import (
+    DECIMAL_PRECISION,
+    DECIMAL_SCALE,
+    Value,
+    check_value,
+    value_from_json,
+    value_to_json,
+)
+from maia.events.versions import FIRST, Version, hash_version, parse_version, uuid_version
+
+if TYPE_CHECKING:
+    from maia.events.arrow import (
+        ARROW_TYPES,
+        TYPE_ID_KEY,
+        from_arrow_schema,
+        from_spark_json,
+        to_arrow_schema,
+        to_spark_ddl,
+        to_spark_json,
+    )
+    from maia.events.batches import batch_as_parent, batch_from_transit, batch_to_transit, check_batch, translate_batch
+    from maia.events.translator import Translator
+
+__all__ = [
+    "ARROW_TYPES",
+    "DECIMAL_PRECISION",
+    "DECIMAL_SCALE",
+    "EVENT_TYPE_LIMITS",
+    "FIRST",
+    "MAX_CREDENTIALS",
+    "MAX_FOUND",
+    "MAX_LINEAGE",
+    "MAX_TOPIC_PARTS",
+    "TYPE_ID_KEY",
+    "Add",
+    "Attribute",
+    "AttributeType",
+    "Change",
+    "ClosedAttributes",
+    "Diff",
+    "EncryptionMode",
+    "EventType",
+    "EventTypeId",
+    "Finding",
+    "FoldedUids",
+    "Lifetime",
+    "LiveClient",
+    "ManageAction",
+    "Operation",
+    "Options",
+    "Owner",
+    "Publication",
+    "Registry",
+    "Release",
+    "Remove",
+    "Rename",
+    "Retype",
+    "SequenceUids",
+    "SignedEventType",
+    "SignedTopic",
+    "Topic",
+    "TopicName",
+    "TopicPattern",
+    "TransitEvent",
+    "Translator",
+    "TypeId",
+    "TypeName",
+    "Uid",
+    "UidPolicy",
+    "UnverifiedEventType",
+    "UnverifiedTopic",
+    "Value",
+    "Version",
+    "WholeUuids",
+    "attribute",
+    "batch_as_parent",
+    "batch_from_transit",
+    "batch_to_transit",
+    "check_attributes",
+    "check_batch",
+    "check_owner",
+    "check_uid",
+    "check_uids",
+    "check_value",
+    "counted",
+    "diff",
+    "drawn",
+    "evolve",
+    "from_arrow_schema",
+    "from_spark_json",
+    "from_transit",
+    "hash_version",
+    "hashed",
+    "inherit",
+    "lint",
+    "lookalikes",
+    "parse_attribute_type",
+    "parse_compatible_event_type",
+    "parse_event_type",
+    "parse_manage_action",
+    "parse_topic",
+    "parse_uid",
+    "parse_version",
+    "sign_event_type",
+    "sign_topic",
+    "skeleton",
+    "to_arrow_schema",
+    "to_spark_ddl",
+    "to_spark_json",
+    "to_transit",
+    "topic_event_type",
+    "topic_filter",
+    "topic_values",
+    "transit_as_parent",
+    "translate",
+    "translate_batch",
+    "type_id",
+    "uuid_version",
+    "value_from_json",
+    "value_to_json",
+    "verify_topic_signature",
+    "verify_type_signature",
+]
+
+_ON_FIRST_USE = {
+    "ARROW_TYPES": "arrow",
+    "TYPE_ID_KEY": "arrow",
+    "Translator": "translator",
+    "batch_as_parent": "batches",
+    "batch_from_transit": "batches",
+    "batch_to_transit": "batches",
+    "check_batch": "batches",
+    "from_arrow_schema": "arrow",
+    "from_spark_json": "arrow",
+    "to_arrow_schema": "arrow",
+    "to_spark_ddl": "arrow",
+    "to_spark_json": "arrow",
+    "translate_batch": "batches",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load what needs Arrow when it is asked for."""
+    if name not in _ON_FIRST_USE:
+        raise AttributeError(f"module `maia.events` has no attribute `{name}`")
+    value: object = getattr(import_module(f"maia.events.{_ON_FIRST_USE[name]}"), name)
+    globals()[name] = value
+    return value

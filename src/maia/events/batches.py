@@ -1,0 +1,178 @@
+"""Events by the batch: type check and translation on Arrow record batches, without touching single values.
+
+Translation picks columns by uid and shares their buffers; nothing is copied but what is missing, which becomes nulls.
+Row for row the results equal those of `check_value`, `to_transit` and `from_transit` on single events.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from maia.errors import MalformedError
+from maia.events.arrow import ARROW_TYPES, TYPE_ID_KEY, to_arrow_schema
+from maia.events.attributes import Attribute, AttributeType
+from maia.events.definition import EventType
+
+
+def check_batch(event_type: EventType, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Give a batch the schema of a version, or refuse it.
+
+    Columns are found by name. Missing ones become nulls, unknown ones are refused. Narrower storage of the same kind of
+    value (a 32-bit integer, a dictionary of strings, milliseconds) is widened; nothing is ever rounded, wrapped or cast
+    to another kind.
+
+    Raises:
+        MalformedError: A column is unknown or twice there, of another kind, or holds a value that its type does not.
+    """
+    _check_columns(event_type, batch)
+    columns = [
+        _conform(item, batch.column(item.name)) if item.name in batch.schema.names else _nulls(item, batch.num_rows)
+        for item in event_type.attributes
+    ]
+    return _batch(columns, to_arrow_schema(event_type), batch.num_rows)
+
+
+def batch_to_transit(event_type: EventType, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Replace names by uids and forget the version; shares all columns.
+
+    Args:
+        event_type: The publisher's version.
+        batch: With the schema of that version, as `check_batch` gives it.
+
+    Raises:
+        MalformedError: The batch has another schema.
+    """
+    expected = to_arrow_schema(event_type)
+    if not batch.schema.equals(expected):
+        raise MalformedError(f"the batch has not the schema of `{event_type.name}`", code="BATCH_SCHEMA")
+    return _batch(list(batch.columns), _transit_schema(event_type), batch.num_rows)
+
+
+def batch_from_transit(event_type: EventType, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """See a transit batch the way one version sees it; shares the columns that it picks.
+
+    Only this version is needed. Uids it does not know are dropped, attributes that did not travel are null.
+
+    Raises:
+        MalformedError: The batch belongs to another type, holds a uid twice, or gives a uid another type.
+    """
+    identity = (batch.schema.metadata or {}).get(TYPE_ID_KEY)
+    if identity != event_type.type_id.hex().encode():
+        raise MalformedError(f"the batch holds no events of `{event_type.name.name}`", code="OTHER_TYPE")
+    positions = _positions(batch.schema)
+    columns = []
+    for item in event_type.attributes:
+        at = positions.get(item.uid)
+        columns.append(_nulls(item, batch.num_rows) if at is None else _pick(item, batch.column(at)))
+    return _batch(columns, to_arrow_schema(event_type), batch.num_rows)
+
+
+def translate_batch(source: EventType, target: EventType, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """See a batch of one version the way another version of the same type sees it."""
+    return batch_from_transit(target, batch_to_transit(source, batch))
+
+
+def batch_as_parent(child: EventType, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """See a child's transit batch as one of the type that the child extends: inherited attributes only.
+
+    ``child`` is the definition as signed, listing the child's own attributes.
+
+    Raises:
+        MalformedError: The batch is not the child's, or the child extends nothing.
+    """
+    identity = (batch.schema.metadata or {}).get(TYPE_ID_KEY)
+    if child.extends is None or identity != child.type_id.hex().encode():
+        raise MalformedError(f"the batch holds no events of a child `{child.name.name}`", code="OTHER_TYPE")
+    own = child.uids
+    kept = [at for uid, at in _positions(batch.schema).items() if uid not in own]
+    metadata = {TYPE_ID_KEY: child.extends.type_id.hex().encode()}
+    schema = pa.schema([batch.schema.field(at) for at in kept], metadata=metadata)
+    return _batch([batch.column(at) for at in kept], schema, batch.num_rows)
+
+
+def _transit_schema(event_type: EventType) -> pa.Schema:
+    fields = [pa.field(item.uid, ARROW_TYPES[item.type]) for item in event_type.attributes]
+    return pa.schema(fields, metadata={TYPE_ID_KEY: event_type.type_id.hex().encode()})
+
+
+def _positions(schema: pa.Schema) -> dict[str, int]:
+    positions = {name: at for at, name in enumerate(schema.names)}
+    if len(positions) != len(schema.names):
+        raise MalformedError("a uid stands twice in a transit batch", code="ATTRIBUTE_UID_TWICE")
+    return positions
+
+
+def _check_columns(event_type: EventType, batch: pa.RecordBatch) -> None:
+    known = {item.name for item in event_type.attributes}
+    seen: set[str] = set()
+    for name in batch.schema.names:
+        if name not in known:
+            version = event_type.name.version
+            raise MalformedError(f"version {version} has no attribute `{name}`", code="NO_ATTRIBUTE")
+        if name in seen:
+            raise MalformedError(f"two columns are called `{name}`", code="ATTRIBUTE_NAME_TWICE")
+        seen.add(name)
+
+
+def _batch(columns: list[pa.Array], schema: pa.Schema, rows: int) -> pa.RecordBatch:
+    if not columns:  # a batch without columns would forget how many rows it has
+        return pa.RecordBatch.from_struct_array(pa.nulls(rows, pa.struct([]))).replace_schema_metadata(schema.metadata)
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _nulls(item: Attribute, rows: int) -> pa.Array:
+    return pa.nulls(rows, ARROW_TYPES[item.type])
+
+
+def _pick(item: Attribute, column: pa.Array) -> pa.Array:
+    wanted = ARROW_TYPES[item.type]
+    if column.type.equals(wanted):
+        return column
+    if column.null_count == len(column):
+        return _nulls(item, len(column))
+    raise MalformedError(f"uid `{item.uid}` travels with another type", code="UID_REUSED")
+
+
+def _conform(item: Attribute, column: pa.Array) -> pa.Array:
+    wanted = ARROW_TYPES[item.type]
+    kind = column.type
+    if pa.types.is_null(kind):
+        return _nulls(item, len(column))
+    try:
+        if pa.types.is_dictionary(kind):
+            column = column.dictionary_decode()
+            kind = column.type
+        if not kind.equals(wanted):
+            if not _same_kind(item.type, kind):
+                raise MalformedError(f"the column of `{item.name}` holds no {item.type.value}", code="VALUE_TYPE")
+            column = column.cast(wanted, safe=True)
+        if item.type is AttributeType.STRING:
+            column.validate(full=True)  # octets that are no UTF-8
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        message = f"the column of `{item.name}` holds a value that is no {item.type.value}"
+        raise MalformedError(message, code="VALUE_TYPE") from error
+    if item.type is AttributeType.FLOAT and not pc.all(pc.is_finite(column), min_count=0).as_py():
+        raise MalformedError(f"the column of `{item.name}` holds a value that is no float", code="VALUE_TYPE")
+    return column
+
+
+def _same_kind(wanted: AttributeType, kind: pa.DataType) -> bool:
+    types = pa.types
+    match wanted:
+        case AttributeType.INTEGER:
+            return bool(types.is_integer(kind))
+        case AttributeType.FLOAT:
+            return bool(types.is_floating(kind))
+        case AttributeType.DECIMAL:
+            return bool(types.is_decimal(kind))
+        case AttributeType.STRING:
+            return bool(types.is_large_string(kind) or types.is_string_view(kind))
+        case AttributeType.DATE:
+            return bool(types.is_date(kind))
+        case AttributeType.TIMESTAMP:
+            return bool(types.is_timestamp(kind) and kind.tz is not None)
+        case AttributeType.BINARY:
+            return bool(types.is_large_binary(kind) or types.is_fixed_size_binary(kind) or types.is_binary_view(kind))
+        case _:
+            return False
