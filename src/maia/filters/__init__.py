@@ -1,0 +1,74 @@
+"""The filter language: one meaning for subscriptions, value constraints in capabilities and access-control bounds."""
+
+from maia.filters.batches import select
+from maia.filters.bounds import (
+    AttributeBound,
+    Bound,
+    BoundKind,
+    BoundRule,
+    Side,
+    allows,
+    attribute_bound,
+    permitted,
+)
+from maia.filters.checking import check, check_event, compile_filter
+from maia.filters.covering import covers, equivalent, intersect, merge, satisfiable, simplify
+from maia.filters.evaluate import Relation, admits, holds, matches
+from maia.filters.formatting import format_filter, format_name, format_value
+from maia.filters.index import Matches, SubscriptionIndex
+from maia.filters.language import FilterLimits, grammar, parse_filter
+from maia.filters.screening import ScreenMode, require_readable, screen
+from maia.filters.tags import from_tag, to_tag, value_atom
+from maia.filters.tree import Constraint, Filter, Literal, LiteralKind, Operator, TypedConstraint, TypedFilter
+from maia.filters.values import AttributeType, Value, in_domain, parse_date, parse_timestamp
+
+__all__ = [
+    "AttributeBound",
+    "AttributeType",
+    "Bound",
+    "BoundKind",
+    "BoundRule",
+    "Constraint",
+    "Filter",
+    "FilterLimits",
+    "Literal",
+    "LiteralKind",
+    "Matches",
+    "Operator",
+    "Relation",
+    "ScreenMode",
+    "Side",
+    "SubscriptionIndex",
+    "TypedConstraint",
+    "TypedFilter",
+    "Value",
+    "admits",
+    "allows",
+    "attribute_bound",
+    "check",
+    "check_event",
+    "compile_filter",
+    "covers",
+    "equivalent",
+    "format_filter",
+    "format_name",
+    "format_value",
+    "from_tag",
+    "grammar",
+    "holds",
+    "in_domain",
+    "intersect",
+    "matches",
+    "merge",
+    "parse_date",
+    "parse_filter",
+    "parse_timestamp",
+    "permitted",
+    "require_readable",
+    "satisfiable",
+    "screen",
+    "select",
+    "simplify",
+    "to_tag",
+    "value_atom",
+]

@@ -1,0 +1,143 @@
+"""Is there a string in these intervals that has these parts and lacks those? Decided exactly, without automata.
+
+The question: given an interval set of strings in code point order, texts the string must end with, texts it must
+contain, texts it must not end with and texts it must not contain, is any string left?
+
+Why it is simple: the alphabet (1 112 064 scalar values) is larger than any filter, so there is always a *fresh*
+character, one that occurs in none of the texts. An interval of strings is a finite union of single strings and of cones
+`p d *` (a stem `p`, one character `d` of a range, then anything), read off its two ends. Single strings are tested. In
+a cone, a string that satisfies everything exists exactly when
+
+1. the wanted endings agree (each is an ending of the longest), and no wanted text holds an unwanted one, and the
+   longest wanted ending does not itself have an unwanted ending: otherwise no string at all will do; and
+2. `p d` holds no unwanted text: then `p d # part # part … # ending`, with a fresh `#` between, is a witness.
+
+For 2 a fresh `d` is the best choice when the range has one; otherwise every character of the range occurs in some text,
+so there are few and each is tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from maia.filters.sets import LAST_CODE_POINT, Cut, Cuts, at_value, intervals, next_character
+
+_FIRST_SURROGATE = 0xD800
+_SURROGATES = 0x800
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a string must end with and contain, and what it must not."""
+
+    endings: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+    not_endings: tuple[str, ...] = ()
+    not_parts: tuple[str, ...] = ()
+
+    def admits(self, text: str) -> bool:
+        """Test one string."""
+        return (
+            all(text.endswith(ending) for ending in self.endings)
+            and all(part in text for part in self.parts)
+            and not any(text.endswith(ending) for ending in self.not_endings)
+            and not any(part in text for part in self.not_parts)
+        )
+
+    @property
+    def free(self) -> bool:
+        """Whether nothing is asked at all."""
+        return not (self.endings or self.parts or self.not_endings or self.not_parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cone:
+    """All strings `stem d …` with d between two characters, both included; without range, all that start with stem."""
+
+    stem: str
+    low: str = ""
+    high: str = ""
+
+
+def inhabited(cuts: Cuts, wanted: Wanted) -> bool:
+    """Say whether some string of the set is as wanted."""
+    if wanted.free:
+        return bool(cuts)
+    agreed = _agreed(wanted)
+    used = frozenset("".join((*wanted.endings, *wanted.parts, *wanted.not_endings, *wanted.not_parts)))
+    return any(
+        wanted.admits(piece) if isinstance(piece, str) else agreed and _fits(piece, wanted.not_parts, used)
+        for low, high in intervals(cuts)
+        for piece in _pieces(low, high)
+    )
+
+
+def _agreed(wanted: Wanted) -> bool:
+    """Rule 1: whether the wanted texts can stand in one string beside the unwanted ones."""
+    ending = max(wanted.endings, key=len, default="")
+    if not all(ending.endswith(other) for other in wanted.endings):
+        return False
+    if any(ending.endswith(other) for other in wanted.not_endings):
+        return False
+    return not any(bad in text for bad in wanted.not_parts for text in (ending, *wanted.parts))
+
+
+def _fits(cone: _Cone, unwanted: Sequence[str], used: frozenset[str]) -> bool:
+    """Rule 2: whether some `stem d` of the cone holds no unwanted text."""
+    if any(text in cone.stem for text in unwanted):
+        return False
+    if not cone.low:
+        return True
+    held = sorted(character for character in used if cone.low <= character <= cone.high)
+    if len(held) < _count(cone.low, cone.high):
+        return True
+    return any(not any(text in cone.stem + character for text in unwanted) for character in held)
+
+
+def _count(low: str, high: str) -> int:
+    """How many scalar values lie between two characters, both included."""
+    gap = _SURROGATES if ord(low) < _FIRST_SURROGATE <= ord(high) else 0
+    return ord(high) - ord(low) + 1 - gap
+
+
+def _pieces(low: Cut, high: Cut) -> Iterator[str | _Cone]:
+    """The single strings and the cones that make up one interval of strings."""
+    start = str(low[1]) if at_value(low) else ""
+    if not at_value(high):
+        yield _Cone(start)
+        yield from _above(start, 0)
+        return
+    end = str(high[1])
+    shared = 0
+    while shared < min(len(start), len(end)) and start[shared] == end[shared]:
+        shared += 1
+    if shared == len(start):
+        yield from _below(end, shared)
+        return
+    yield _Cone(start)
+    yield from _above(start, shared + 1)
+    first, last = next_character(start[shared]), _previous_character(end[shared])
+    if first <= last:
+        yield _Cone(start[:shared], first, last)
+    yield from _below(end, shared + 1)
+
+
+def _above(text: str, position: int) -> Iterator[_Cone]:
+    """Strings larger than the text that leave it at or after the position."""
+    for index in range(position, len(text)):
+        if ord(text[index]) < LAST_CODE_POINT:
+            yield _Cone(text[:index], next_character(text[index]), chr(LAST_CODE_POINT))
+
+
+def _below(text: str, position: int) -> Iterator[str | _Cone]:
+    """Strings smaller than the text that leave it, or stop, at or after the position."""
+    for index in range(position, len(text)):
+        yield text[:index]
+        if text[index] != "\0":
+            yield _Cone(text[:index], "\0", _previous_character(text[index]))
+
+
+def _previous_character(character: str) -> str:
+    code = ord(character) - 1
+    return chr(_FIRST_SURROGATE - 1 if _FIRST_SURROGATE <= code < _FIRST_SURROGATE + _SURROGATES else code)
