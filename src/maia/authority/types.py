@@ -1,0 +1,383 @@
+"""Whether a definition speaks for the owner in its name: the verification of event types and topics.
+
+A definition is a request that carries its own evidence (000 §5.3.3): it needs no connection, no registry that can be
+trusted and no clock but ``at``. Rules kept here, in this order:
+
+1. the signature covers everything, credentials included; a definition in the narrower scope of the healthcare chapter
+   is refused unless the caller accepts it by name;
+2. a previous version, where there is one, belongs to the same type and is signed; no uid has changed its type since;
+3. the signer is the owner, or the credentials prove the owner's `manage` right for it. If they prove parts of `manage`
+   only, the definition is compared with its previous version, which must be at hand and be proven itself. What goes
+   beyond those parts refuses the definition, and so does a previous version that is missing;
+4. a definition that extends another type shows the `extend` right of that type's owner, and the parent is verified;
+5. on a network, the signer is the coordinating principal or the credentials prove `install` for it.
+
+The credentials count as long as they prove: when one that is needed has expired the definition has expired, with the
+code ``TYPE_EXPIRED``. One that proves nothing, forged or superfluous, neither helps nor harms. A certificate with
+conditions proves nothing here, since a definition cannot say when they hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from maia.authority.decision import Grant
+from maia.authority.request import Request, ask_network, ask_type
+from maia.authority.rights import MANAGE_PARTS, Action
+from maia.authority.verifier import Evidence, Verifier
+from maia.errors import (
+    ChainError,
+    ExpiredError,
+    MalformedError,
+    NotFoundError,
+    UncheckedError,
+    UsageError,
+    VerificationError,
+)
+from maia.events import (
+    FIRST,
+    MAX_LINEAGE,
+    EventType,
+    EventTypeId,
+    ManageAction,
+    SignedEventType,
+    Topic,
+    TopicName,
+    TopicPattern,
+    UnverifiedEventType,
+    UnverifiedTopic,
+    diff,
+    inherit,
+    verify_topic_signature,
+    verify_type_signature,
+)
+from maia.principals import KeyHash, Principal, PublicKey, UnverifiedCertificate
+
+Network = tuple[Principal, str]
+"""A network's name: its coordinating principal and what people call it."""
+
+FindPrevious = Callable[[EventTypeId], UnverifiedEventType]
+"""Looks a version up by its identity; raises `NotFoundError` when it cannot."""
+
+
+class _Proof:
+    """Held by this module alone."""
+
+
+_PROOF = _Proof()
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedEventType:
+    """A definition that speaks for its owner. Only `verify_event_type` makes one.
+
+    Attributes:
+        definition: What was signed.
+        event_type: The same with inherited attributes; what events are checked against.
+        signer: Who signed.
+        grants: Why the signer may; none of them outlives its certificates.
+        network: The network on which it may be used, when that was asked.
+        raw: The bytes as they came.
+        compatible: Accepted in the scope of the healthcare chapter.
+    """
+
+    definition: EventType
+    event_type: EventType
+    signer: PublicKey
+    grants: tuple[Grant, ...]
+    network: Network | None
+    raw: bytes
+    compatible: bool
+    _proof: _Proof = field(repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse to be made by anything but `verify_event_type`."""
+        # INVARIANT: the authority of a VerifiedEventType was proven in this process.
+        if self._proof is not _PROOF:
+            raise UsageError("only verify_event_type makes a VerifiedEventType")
+
+    def holds_at(self, at: datetime) -> bool:
+        """Tell whether the same credentials still carry the definition at another instant."""
+        return all(grant.holds_at(at) for grant in self.grants)
+
+    @property
+    def expires(self) -> datetime | None:
+        """The last instant at which the credentials carry the definition; ``None`` when they do not expire."""
+        ends = [grant.period.not_after for grant in self.grants] + [grant.until for grant in self.grants]
+        return min((end for end in ends if end is not None), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedTopic:
+    """A topic definition that speaks for its owner. Only `verify_topic` makes one."""
+
+    topic: Topic
+    signer: PublicKey
+    grants: tuple[Grant, ...]
+    network: Network | None
+    _proof: _Proof = field(repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse to be made by anything but `verify_topic`."""
+        # INVARIANT: the authority of a VerifiedTopic was proven in this process.
+        if self._proof is not _PROOF:
+            raise UsageError("only verify_topic makes a VerifiedTopic")
+
+    def holds_at(self, at: datetime) -> bool:
+        """Tell whether the same credentials still carry the definition at another instant."""
+        return all(grant.holds_at(at) for grant in self.grants)
+
+
+def verify_event_type(
+    unverified: UnverifiedEventType,
+    *,
+    verifier: Verifier,
+    at: datetime,
+    network: Network | None = None,
+    find_previous: FindPrevious | None = None,
+    parent: VerifiedEventType | None = None,
+    accept_compatible: bool = False,
+) -> VerifiedEventType:
+    """Prove that a definition speaks for the owner in its name, or raise.
+
+    Args:
+        unverified: The definition as it came.
+        verifier: Decides about the credentials; its statements count, its roots do not: the owner is the root.
+        at: The instant of the decision.
+        network: Also demand the right to install types on this network.
+        find_previous: Where to look for a previous version that is not embedded.
+        parent: The type that the definition extends, verified.
+        accept_compatible: Accept a signature that leaves the credentials out.
+
+    Raises:
+        VerificationError: Not proven, for whatever reason; the code says which rule failed.
+
+    >>> from datetime import UTC
+    >>> from maia.events import EventType, TypeName, attribute, sign_event_type
+    >>> from maia.principals import KeySigner
+    >>> pito, evil = KeySigner(bytes(32)), KeySigner(bytes([1]) * 32)
+    >>> name = TypeName(pito.public_key, "uk.gov.pito.Numberplate", FIRST)
+    >>> definition = EventType(name=name, attributes=(attribute("numberplate", 3265, "string"),))
+    >>> now = datetime(2026, 6, 1, tzinfo=UTC)
+    >>> verify_event_type(sign_event_type(definition, pito), verifier=Verifier(), at=now).expires is None
+    True
+    >>> verify_event_type(sign_event_type(definition, evil), verifier=Verifier(), at=now)
+    Traceback (most recent call last):
+    ...
+    maia.errors.ChainError: [NO_EVIDENCE] no readable certificate was presented
+    """
+    if unverified.compatible and not accept_compatible:
+        raise VerificationError("the signature leaves the credentials out", code="TYPE_SCOPE")
+    case = _Case(verifier, at, find_previous)
+    signed = verify_type_signature(unverified)
+    definition = signed.definition
+    grants = list(case.prove_manage(signed, MAX_LINEAGE))
+    if definition.extends is not None:
+        grants.extend(case.prove_extend(signed, parent))
+    if network is not None:
+        grants.append(case.prove(ask_network(Action.INSTALL, *network), signed.signer, definition.credentials))
+    event_type = definition if parent is None or definition.extends is None else _inherit(definition, parent)
+    return VerifiedEventType(
+        definition, event_type, signed.signer, tuple(grants), network, signed.raw, signed.compatible, _PROOF
+    )
+
+
+def verify_topic(
+    unverified: UnverifiedTopic, *, verifier: Verifier, at: datetime, network: Network | None = None
+) -> VerifiedTopic:
+    """Prove that a topic definition speaks for the owner in its name, or raise.
+
+    Args:
+        unverified: The definition as it came.
+        verifier: Decides about the credentials; the owner is the root.
+        at: The instant of the decision.
+        network: Also demand the right to install on this network.
+
+    Raises:
+        VerificationError: Not proven, for whatever reason.
+
+    >>> from datetime import UTC
+    >>> from maia.events import sign_topic
+    >>> from maia.principals import KeySigner
+    >>> exchange = KeySigner(bytes(32))
+    >>> stocks = sign_topic(Topic(name=TopicName(exchange.public_key, "Stocks")), exchange)
+    >>> verify_topic(stocks, verifier=Verifier(), at=datetime(2026, 6, 1, tzinfo=UTC)).topic.name.name
+    'Stocks'
+    """
+    signed = verify_topic_signature(unverified)
+    name, credentials = signed.topic.name, signed.topic.credentials
+    case = _Case(verifier, at, None)
+    grants = [case.prove(_ask_topic(Action.MANAGE, name.owner, name.name), signed.signer, credentials)]
+    if network is not None:
+        grants.append(case.prove(ask_network(Action.INSTALL, *network), signed.signer, credentials))
+    return VerifiedTopic(signed.topic, signed.signer, tuple(grants), network, _PROOF)
+
+
+def prove_topic_publish(
+    topic: TopicName, *, verifier: Verifier, principal: PublicKey | KeyHash, evidence: Evidence, at: datetime
+) -> tuple[Grant, ...]:
+    """Prove the right to publish under a topic: on the topic and on every super-topic.
+
+    Returns:
+        One grant for each, from the top.
+
+    Raises:
+        VerificationError: One of them is not proven.
+
+    >>> from datetime import UTC
+    >>> from maia.principals import KeySigner
+    >>> exchange = KeySigner(bytes(32)).public_key
+    >>> nokia = TopicName(exchange, "Stocks.Nokia")
+    >>> now = datetime(2026, 6, 1, tzinfo=UTC)
+    >>> len(prove_topic_publish(nokia, verifier=Verifier(), principal=exchange, evidence=(), at=now))
+    2
+    """
+    pool = _once(evidence)
+    return tuple(
+        verifier.verify(_ask_topic(Action.PUBLISH, item.owner, item.name), principal=principal, evidence=pool, at=at)
+        for item in topic.lineage
+    )
+
+
+def prove_topic_subscribe(
+    pattern: TopicPattern, *, verifier: Verifier, principal: PublicKey | KeyHash, evidence: Evidence, at: datetime
+) -> Grant:
+    """Prove the right to subscribe to a topic and its sub-topics: on that topic, or on one above.
+
+    Raises:
+        VerificationError: Neither is proven; the error is about the topic itself.
+
+    >>> from datetime import UTC
+    >>> from maia.principals import KeySigner
+    >>> exchange = KeySigner(bytes(32)).public_key
+    >>> pattern = TopicPattern(exchange, "MarketQuotes.*.Nokia")
+    >>> now = datetime(2026, 6, 1, tzinfo=UTC)
+    >>> str(prove_topic_subscribe(pattern, verifier=Verifier(), principal=exchange, evidence=(), at=now).request)
+    'subscribe MarketQuotes.*.Nokia version 0'
+    """
+    pool = _once(evidence)
+    refusal: VerificationError | None = None
+    for name in pattern.sufficient:
+        request = _ask_topic(Action.SUBSCRIBE, pattern.owner, name)
+        decision = verifier.decide(request, principal=principal, evidence=pool, at=at)
+        if decision.grant is not None:
+            return decision.grant
+        refusal = refusal or decision.error
+    raise refusal or VerificationError("not proven")
+
+
+def _ask_topic(action: Action, owner: Principal, name: str) -> Request:
+    """Ask about a topic; it has no versions, so requests name the first."""
+    return ask_type(action, owner, name, FIRST.text)
+
+
+def _once(evidence: Evidence) -> Evidence:
+    """Keep evidence that can be read only once, since several requests are decided from it."""
+    return tuple(evidence) if isinstance(evidence, Iterable) and not hasattr(evidence, "token") else evidence
+
+
+def _inherit(definition: EventType, parent: VerifiedEventType) -> EventType:
+    try:
+        return inherit(definition, parent.event_type)
+    except MalformedError as error:
+        raise VerificationError(error.message, code=error.code) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """One verification in progress."""
+
+    verifier: Verifier
+    at: datetime
+    find_previous: FindPrevious | None
+
+    def prove(self, request: Request, signer: PublicKey, credentials: tuple[UnverifiedCertificate, ...]) -> Grant:
+        """Prove one right of the signer from the embedded credentials."""
+        try:
+            grant = self.verifier.verify(request, principal=signer, evidence=credentials, at=self.at)
+        except ExpiredError as error:
+            if error.code != ExpiredError.default_code:
+                raise
+            raise ExpiredError(f"the definition has expired: {error.message}", code="TYPE_EXPIRED") from error
+        if grant.conditions:
+            raise UncheckedError("a definition rests on certificates with conditions", code="CONDITION_IN_TYPE")
+        return grant
+
+    def prove_manage(self, signed: SignedEventType, lineage: int) -> tuple[Grant, ...]:
+        """Prove that the signer may issue this version."""
+        definition = signed.definition
+        name = definition.name
+        previous = self._previous(definition)
+        request = ask_type(Action.MANAGE, name.owner, name.name, name.version.text)
+        try:
+            return (self.prove(request, signed.signer, definition.credentials),)
+        except VerificationError as refusal:
+            held = self._parts(signed)
+            if not held:
+                raise
+            if previous is None:
+                message = "the signer may change parts only, and the previous version is not at hand"
+                raise UncheckedError(message, code="PREVIOUS_MISSING") from refusal
+        if lineage <= 0:
+            raise UncheckedError(f"more than {MAX_LINEAGE} versions to follow", code="LIMIT_EXCEEDED")
+        try:
+            # SECURITY: what the change is measured against must be proven too, or it could be made up to fit.
+            grants = self.prove_manage(previous, lineage - 1)
+        except VerificationError as error:
+            raise ChainError(
+                f"the previous version is not proven: {error.message}", code="PREVIOUS_UNPROVEN"
+            ) from error
+        beyond = diff(previous.definition, definition).beyond(frozenset(held))
+        if beyond:
+            raise ChainError(f"the signer may not {', '.join(beyond)}", code="NOT_PERMITTED")
+        return (*grants, *held.values())
+
+    def prove_extend(self, signed: SignedEventType, parent: VerifiedEventType | None) -> tuple[Grant, ...]:
+        """Prove that the signer may extend the parent, and that the parent is at hand."""
+        definition = signed.definition
+        wanted = definition.extends
+        if wanted is None:
+            return ()
+        request = ask_type(Action.EXTEND, wanted.owner, wanted.name, wanted.version.text)
+        grant = self.prove(request, signed.signer, definition.credentials)
+        if parent is None:
+            raise UncheckedError(f"the type `{wanted}` that is extended is not at hand", code="PARENT_MISSING")
+        return (grant, *parent.grants)
+
+    def _previous(self, definition: EventType) -> SignedEventType | None:
+        """Find the previous version, and check what can be checked of it without its credentials."""
+        reference = definition.previous
+        if reference is None:
+            return None
+        if isinstance(reference, UnverifiedEventType):
+            found = reference
+        elif self.find_previous is None:
+            return None
+        else:
+            try:
+                found = self.find_previous(reference)
+            except NotFoundError:
+                return None
+            if found.definition_id != reference or found.compatible:
+                raise VerificationError("the previous version is not the one that was meant", code="PREVIOUS_MISMATCH")
+        previous = verify_type_signature(found)
+        try:
+            diff(previous.definition, definition)
+        except MalformedError as error:
+            raise VerificationError(error.message, code=error.code) from error
+        return previous
+
+    def _parts(self, signed: SignedEventType) -> dict[ManageAction, Grant]:
+        """Find the parts of `manage` that the credentials prove."""
+        definition = signed.definition
+        name = definition.name
+        held: dict[ManageAction, Grant] = {}
+        for action in MANAGE_PARTS:
+            request = ask_type(action, name.owner, name.name, name.version.text)
+            try:
+                held[ManageAction(action.value)] = self.prove(request, signed.signer, definition.credentials)
+            except VerificationError:
+                continue
+        return held
