@@ -19,11 +19,12 @@ conditions proves nothing here, since a definition cannot say when they hold.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from maia.authority.decision import Grant
+from maia.authority.pool import CertificatePool
 from maia.authority.request import Request, ask_network, ask_type
 from maia.authority.rights import MANAGE_PARTS, Action
 from maia.authority.verifier import Evidence, Verifier
@@ -275,7 +276,7 @@ def _ask_topic(action: Action, owner: Principal, name: str) -> Request:
 
 def _once(evidence: Evidence) -> Evidence:
     """Keep evidence that can be read only once, since several requests are decided from it."""
-    return tuple(evidence) if isinstance(evidence, Iterable) and not hasattr(evidence, "token") else evidence
+    return evidence if isinstance(evidence, CertificatePool) else tuple(evidence)
 
 
 def _inherit(definition: EventType, parent: VerifiedEventType) -> EventType:
@@ -326,12 +327,15 @@ class _Case:
             # SECURITY: what the change is measured against must be proven too, or it could be made up to fit.
             grants = self.prove_manage(previous, lineage - 1)
         except VerificationError as error:
-            raise ChainError(
-                f"the previous version is not proven: {error.message}", code="PREVIOUS_UNPROVEN"
-            ) from error
-        beyond = diff(previous.definition, definition).beyond(frozenset(held))
+            message = f"the previous version is not proven: {error.message}"
+            raise ChainError(message, code="PREVIOUS_UNPROVEN") from error
+        changes = diff(previous.definition, definition)
+        beyond = changes.beyond(frozenset(held))
         if beyond:
             raise ChainError(f"the signer may not {', '.join(beyond)}", code="NOT_PERMITTED")
+        for action in tuple(held):  # the definition shall not expire with a right that it does not need
+            if not changes.beyond(frozenset(held) - {action}):
+                del held[action]
         return (*grants, *held.values())
 
     def prove_extend(self, signed: SignedEventType, parent: VerifiedEventType | None) -> tuple[Grant, ...]:
