@@ -1,0 +1,193 @@
+"""What a verifier knows about validity: the statements it accepted, and what they say now.
+
+Rules kept here (rows 13.03 to 13.08, choices C19 and C31):
+
+- timed lists of one signer and kind never overlap; an overlapping list is refused even when it revokes. A successor may
+  come early and counts from its start; a gap between two lists is a time without a list, which denies;
+- a later interval needs a higher sequence number, so an old list cannot be passed off as a new one. A list for the far
+  future neither serves now nor stands in the way of the lists before it;
+- a plain CRL replaces only one with a lower sequence number;
+- a test is answered by the key it names and by no other; without an answer it fails;
+- an answer to a challenge fits that nonce, that verifier and that request, and serves one decision.
+
+The book never forgets what it accepted before its time is over, and it can be written down and read again, so a restart
+forgets nothing either.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from maia.authority.limits import DEFAULT_VERIFIER_LIMITS, VerifierLimits
+from maia.authority.statements import Challenge, ListStatement, OneTimeAnswer, Statement
+from maia.errors import RevokedError, UncheckedError, VerificationError
+from maia.principals import CertificateId, KeyId, OnlineTest, TestKind, check_aware
+
+_Track = tuple[KeyId, TestKind]
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """A passed test, and until when it may be relied upon (exclusive; ``None``: no end by itself)."""
+
+    until: datetime | None
+    nonce: bytes | None = None
+
+
+class StatementBook:
+    """The validity statements a verifier accepted, by signer and kind."""
+
+    def __init__(self, *, limits: VerifierLimits = DEFAULT_VERIFIER_LIMITS) -> None:
+        """Start without knowledge, which denies whatever needs a statement."""
+        self._limits = limits
+        self._timed: dict[_Track, list[Statement]] = {}
+        self._plain: dict[_Track, Statement] = {}
+        self._answers: dict[tuple[KeyId, bytes], Statement] = {}
+        self._used_nonces: set[bytes] = set()
+        self._revision = 0
+
+    @property
+    def revision(self) -> int:
+        """Changes whenever an answer of this book may change other than by time."""
+        return self._revision
+
+    def accept(self, statement: Statement) -> None:
+        """Take a verified statement into the book.
+
+        Raises:
+            VerificationError: It contradicts what the book holds: ``STATEMENT_OVERLAP``, ``STATEMENT_ROLLBACK``.
+            UncheckedError: The book holds too many statements of this signer.
+        """
+        body = statement.body
+        if isinstance(body, OneTimeAnswer):
+            self._answers[statement.signer_id, body.nonce] = statement
+        elif body.timed:
+            self._accept_timed((statement.signer_id, body.kind), statement, body)
+        else:
+            self._accept_plain((statement.signer_id, body.kind), statement, body)
+        self._revision += 1
+
+    def check(
+        self, test: OnlineTest, certificate: CertificateId, *, at: datetime, challenge: Challenge | None = None
+    ) -> Confirmation:
+        """Answer one on-line test of a certificate.
+
+        Raises:
+            RevokedError: The statement in force withdraws the certificate, or does not confirm it.
+            UncheckedError: No statement answers the test.
+        """
+        check_aware(at)
+        if test.kind is TestKind.ONE_TIME:
+            return self._check_answer(test, certificate, at, challenge)
+        statement = self._in_force((test.signer.key_id, test.kind), at)
+        if statement is None:
+            raise UncheckedError(f"no {test.kind.value} of `{test.signer.fingerprint}` in force", code="NO_STATEMENT")
+        body = statement.body
+        assert isinstance(body, ListStatement)  # noqa: S101 - tracks hold lists only
+        listed = certificate in body.certificates
+        if listed is (test.kind is TestKind.CRL):
+            raise RevokedError(f"withdrawn by the {test.kind.value} of `{test.signer.fingerprint}`")
+        return Confirmation(body.ends)
+
+    def assured_until(self, test: OnlineTest, certificate: CertificateId, *, at: datetime) -> datetime | None:
+        """Tell until when accepted lists keep a certificate good, whatever its issuer does now.
+
+        Lists cannot be superseded early, so the answer runs to the end of the last accepted list that follows without a
+        gap and still confirms the certificate. ``None`` for a plain CRL, which has no end of its own.
+        """
+        end: datetime | None = at
+        while True:
+            try:
+                confirmation = self.check(test, certificate, at=end or at)
+            except VerificationError:
+                return end
+            if confirmation.until is None:
+                return None
+            end = confirmation.until
+
+    def use(self, nonces: Iterable[bytes]) -> None:
+        """Spend the answers that a decision relied upon."""
+        spent = set(nonces)
+        if spent:
+            self._used_nonces |= spent
+            self._revision += 1
+
+    def raw_statements(self) -> tuple[bytes, ...]:
+        """List the accepted lists as signed bytes, in an order in which they can be accepted again."""
+        tracks = [statement for track in self._timed.values() for statement in track]
+        return tuple(statement.raw for statement in (*tracks, *self._plain.values()))
+
+    @property
+    def used_nonces(self) -> frozenset[bytes]:
+        """The nonces that were spent, to be kept across restarts."""
+        return frozenset(self._used_nonces)
+
+    def forget_before(self, instant: datetime) -> None:
+        """Drop timed lists that ended before an instant, but never the newest of a track."""
+        for key, track in self._timed.items():
+            kept = [statement for statement in track[:-1] if _ends(statement) > instant]
+            self._timed[key] = [*kept, track[-1]]
+
+    def _accept_timed(self, key: _Track, statement: Statement, body: ListStatement) -> None:
+        track = self._timed.setdefault(key, [])
+        assert body.starts is not None  # noqa: S101 - timed
+        index = bisect_right(track, body.starts, key=_starts)
+        before = track[index - 1] if index else None
+        after = track[index] if index < len(track) else None
+        if before is not None and before.digest == statement.digest:
+            return  # the same list again changes nothing
+        if (before is not None and _ends(before) > body.starts) or (after is not None and _starts(after) < _ends(statement)):
+            raise VerificationError("the list overlaps one that was accepted before", code="STATEMENT_OVERLAP")
+        # A list for the far future must not block the ones before it, so only earlier intervals bind the sequence.
+        if any(_sequence(earlier) >= body.sequence for earlier in track[:index]):
+            raise VerificationError("a later list with a lower sequence number", code="STATEMENT_ROLLBACK")
+        if len(track) >= self._limits.max_statements:
+            raise UncheckedError("too many statements of one signer", code="LIMIT_EXCEEDED")
+        track.insert(index, statement)
+
+    def _accept_plain(self, key: _Track, statement: Statement, body: ListStatement) -> None:
+        held = self._plain.get(key)
+        if held is not None and _sequence(held) >= body.sequence and held.digest != statement.digest:
+            raise VerificationError("a list older than the one held", code="STATEMENT_ROLLBACK")
+        self._plain[key] = statement
+
+    def _in_force(self, key: _Track, at: datetime) -> Statement | None:
+        track = self._timed.get(key, [])
+        index = bisect_right(track, at, key=_starts)
+        if index and _ends(track[index - 1]) > at:
+            return track[index - 1]
+        # SECURITY: a signer that ever issued timed lists is held to them; an old plain list must not outlive them.
+        return None if track else self._plain.get(key)
+
+    def _check_answer(
+        self, test: OnlineTest, certificate: CertificateId, at: datetime, challenge: Challenge | None
+    ) -> Confirmation:
+        if challenge is None:
+            raise UncheckedError("a one-time revalidation needs a challenge", code="NO_STATEMENT")
+        answer = self._answers.get((test.signer.key_id, challenge.nonce))
+        body = None if answer is None else answer.body
+        if not isinstance(body, OneTimeAnswer) or at > challenge.until or challenge.nonce in self._used_nonces:
+            raise UncheckedError("no fresh answer to the challenge", code="NO_STATEMENT")
+        if body.verifier != challenge.verifier or body.request != challenge.request:
+            raise UncheckedError("an answer to another question", code="NO_STATEMENT")
+        if certificate not in body.certificates:
+            raise RevokedError(f"not confirmed by `{test.signer.fingerprint}`")
+        return Confirmation(until=at, nonce=challenge.nonce)
+
+
+def _starts(statement: Statement) -> datetime:
+    assert isinstance(statement.body, ListStatement) and statement.body.starts is not None  # noqa: S101, PT018
+    return statement.body.starts
+
+
+def _ends(statement: Statement) -> datetime:
+    assert isinstance(statement.body, ListStatement) and statement.body.ends is not None  # noqa: S101, PT018
+    return statement.body.ends
+
+
+def _sequence(statement: Statement) -> int:
+    assert isinstance(statement.body, ListStatement)  # noqa: S101
+    return statement.body.sequence

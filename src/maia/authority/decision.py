@@ -1,0 +1,108 @@
+"""The answers of a verifier: a grant with its proof, or a denial that says at which stage it failed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from maia.authority.proof import Proof
+from maia.authority.request import Request
+from maia.authority.tags import Tag
+from maia.errors import UsageError, VerificationError
+from maia.principals import Certificate, KeyId, Period
+
+
+class Stage(Enum):
+    """The stages of verification, in the order in which they are passed (row 6.02)."""
+
+    AUTHENTICATION = "authentication"
+    EVIDENCE = "evidence"
+    SIGNATURES = "signatures"
+    VALIDITY = "validity"
+    TESTS = "tests"
+    NAMES = "names"
+    REDUCTION = "reduction"
+    ROOT = "root"
+    REQUEST = "request"
+
+
+STAGES = tuple(Stage)
+
+
+class _Seal:
+    """Held by `Verifier` alone."""
+
+
+SEAL = _Seal()
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A right that was proven at an instant. Only a `Verifier` makes one.
+
+    Attributes:
+        principal: Who has the right.
+        request: What was asked.
+        proof: The tree of certificates from a root to the principal.
+        certificates: The certificates of the proof, verified, root first.
+        tag: What the chain as a whole admits, within the request.
+        period: When all certificates of the proof are valid.
+        at: The instant of the decision.
+        until: When a validity statement that the proof relies on runs out (exclusive); ``None`` if none does.
+        conditions: Conditions that the caller must evaluate, all of them, before acting on the grant.
+        may_delegate: Whether the principal may pass the right on.
+    """
+
+    principal: KeyId
+    request: Request
+    proof: Proof
+    certificates: tuple[Certificate, ...]
+    tag: Tag
+    period: Period
+    at: datetime
+    until: datetime | None
+    conditions: tuple[str, ...]
+    may_delegate: bool
+    _seal: _Seal
+
+    def __post_init__(self) -> None:
+        """Refuse to be made by anything but a verifier."""
+        # INVARIANT: a Grant was proven by a Verifier in this process.
+        if self._seal is not SEAL:
+            raise UsageError("only a Verifier makes a Grant")
+
+    def holds_at(self, at: datetime) -> bool:
+        """Tell whether the same proof still carries at another instant, statements being as they were."""
+        return self.at <= at and self.period.contains(at) and (self.until is None or at < self.until)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Yes or no, with the reason. True in a condition only when allowed."""
+
+    grant: Grant | None
+    error: VerificationError | None
+    stage: Stage | None
+
+    @property
+    def allowed(self) -> bool:
+        """Tell whether the right was proven."""
+        return self.grant is not None
+
+    def __bool__(self) -> bool:
+        """Stand for the answer."""
+        return self.allowed
+
+    @property
+    def reason(self) -> str | None:
+        """The code of the denial."""
+        return None if self.error is None else self.error.code
+
+    @property
+    def trace(self) -> tuple[tuple[Stage, bool], ...]:
+        """The stages passed, in order, up to and including the first that failed."""
+        if self.stage is None:
+            return tuple((stage, True) for stage in STAGES)
+        passed = STAGES[: STAGES.index(self.stage)]
+        return (*((stage, True) for stage in passed), (self.stage, False))

@@ -1,0 +1,71 @@
+"""How long a certificate can outlive its revocation, at worst.
+
+The printed figure is the time between the moment its issuer decides to withdraw it and the moment no verifier that
+follows the rules accepts it any more. Clock skew and the time a running batch needs come on top; they are the broker's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from maia.authority.book import StatementBook
+from maia.principals import Certificate, OnlineTest, TestKind, UnverifiedCertificate, check_aware
+
+_NONE = timedelta(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """The worst case, and what bounds it. A ``window`` of ``None`` is without bound."""
+
+    window: timedelta | None
+    bounded_by: str
+
+    def __str__(self) -> str:
+        """Say it in one line."""
+        return f"{'unbounded' if self.window is None else self.window} ({self.bounded_by})"
+
+
+def exposure_window(
+    certificate: Certificate | UnverifiedCertificate,
+    *,
+    at: datetime,
+    statements: StatementBook,
+    skew: timedelta = _NONE,
+) -> Exposure:
+    """Compute the worst case if the issuer revoked a certificate at an instant.
+
+    Each on-line test bounds it by what is already signed and cannot be taken back: the rest of the list in force, and
+    early successors that still confirm the certificate. A one-time test leaves no window. The end of the validity
+    period bounds it in any case; a certificate with neither has no bound.
+
+    Args:
+        certificate: The certificate in question.
+        at: The instant of revocation.
+        statements: The lists that verifiers may hold.
+        skew: How far clocks may differ.
+    """
+    check_aware(at)
+    body = certificate.body
+    found: list[tuple[timedelta, str]] = []
+    if body.period.not_after is not None:
+        # Valid in its last second, so the window ends with that second.
+        rest = max(body.period.not_after + timedelta(seconds=1) - at, _NONE)
+        found.append((rest + skew, "the end of its validity period"))
+    for test in body.tests:
+        window = _test_window(test, certificate, at, statements)
+        if window is not None:
+            found.append((window + skew, f"the {test.kind.value} of {test.signer.fingerprint}"))
+    if not found:
+        return Exposure(None, "neither a validity period nor a timed test")
+    return Exposure(*min(found, key=lambda item: item[0]))
+
+
+def _test_window(
+    test: OnlineTest, certificate: Certificate | UnverifiedCertificate, at: datetime, statements: StatementBook
+) -> timedelta | None:
+    if test.kind is TestKind.ONE_TIME:
+        return _NONE
+    end = statements.assured_until(test, certificate.certificate_id, at=at)
+    return None if end is None else end - at

@@ -1,0 +1,111 @@
+"""A pool of certificates to search, indexed for the search and still unverified."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from maia.authority.limits import DEFAULT_VERIFIER_LIMITS, VerifierLimits
+from maia.authority.names import LocalName
+from maia.authority.tuples import FiveTuple, FourTuple, five_tuple, four_tuple
+from maia.encoding import SexpLimits
+from maia.errors import MalformedError, UncheckedError
+from maia.principals import (
+    CERTIFICATE_LIMITS,
+    Authorisation,
+    Certificate,
+    CertificateId,
+    KeyId,
+    UnverifiedCertificate,
+    parse_certificate,
+)
+
+
+class CertificatePool:
+    """Evidence: certificates as they came. What cannot be read is counted and left out; it can prove nothing.
+
+    The same certificate twice is one certificate, and the order of adding never matters.
+    """
+
+    def __init__(
+        self,
+        evidence: Iterable[bytes | UnverifiedCertificate | Certificate] = (),
+        *,
+        limits: VerifierLimits = DEFAULT_VERIFIER_LIMITS,
+    ) -> None:
+        """Read evidence into the pool.
+
+        Raises:
+            UncheckedError: There is more evidence than the limits allow.
+        """
+        self._limits = limits
+        self._sexp_limits = SexpLimits(
+            max_bytes=limits.max_certificate_bytes,
+            max_depth=CERTIFICATE_LIMITS.max_depth,
+            max_atom=CERTIFICATE_LIMITS.max_atom,
+        )
+        self.links: dict[KeyId, list[FiveTuple]] = defaultdict(list)
+        self.namings: dict[LocalName, list[FourTuple]] = defaultdict(list)
+        self.refused: list[MalformedError] = []
+        self._spellings: dict[CertificateId, list[UnverifiedCertificate]] = {}
+        self._read = 0
+        self.token = object()  # replaced at every change; remembers decisions by the evidence they saw
+        for item in evidence:
+            self.add(item)
+
+    def __len__(self) -> int:
+        """Count the distinct certificates."""
+        return len(self._spellings)
+
+    def __iter__(self) -> Iterator[UnverifiedCertificate]:
+        """Go through the certificates, one spelling each."""
+        return (spellings[0] for spellings in self._spellings.values())
+
+    def __contains__(self, identity: object) -> bool:
+        """Tell whether a certificate is in the pool."""
+        return identity in self._spellings
+
+    def add(self, item: bytes | UnverifiedCertificate | Certificate) -> None:
+        """Add one certificate; an unreadable one is remembered in ``refused`` and otherwise ignored.
+
+        Raises:
+            UncheckedError: The pool is full.
+        """
+        self._read += 1
+        if self._read > self._limits.max_certificates:
+            raise UncheckedError(f"more than {self._limits.max_certificates} certificates", code="LIMIT_EXCEEDED")
+        try:
+            certificate = self._parse(item)
+            if certificate.certificate_id in self._spellings:
+                # A second signature over one body is no second certificate, but perhaps the one that verifies.
+                spellings = self._spellings[certificate.certificate_id]
+                if all(known.raw != certificate.raw for known in spellings) and len(spellings) < 8:
+                    spellings.append(certificate)
+                return
+            self._index(certificate)
+        except MalformedError as error:
+            self.refused.append(error)
+            return
+        self._spellings[certificate.certificate_id] = [certificate]
+        self.token = object()
+
+    def spellings(self, identity: CertificateId) -> tuple[UnverifiedCertificate, ...]:
+        """Return the signed forms in which a certificate came."""
+        return tuple(self._spellings[identity])
+
+    def get(self, identity: CertificateId) -> UnverifiedCertificate:
+        """Return a certificate by its identity."""
+        return self._spellings[identity][0]
+
+    def _parse(self, item: bytes | UnverifiedCertificate | Certificate) -> UnverifiedCertificate:
+        if isinstance(item, UnverifiedCertificate):
+            return item
+        return parse_certificate(item.raw if isinstance(item, Certificate) else item, limits=self._sexp_limits)
+
+    def _index(self, certificate: UnverifiedCertificate) -> None:
+        if isinstance(certificate.body, Authorisation):
+            link = five_tuple(certificate)
+            self.links[link.issuer].append(link)
+        else:
+            naming = four_tuple(certificate)
+            self.namings[naming.issuer, naming.name].append(naming)

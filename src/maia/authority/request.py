@@ -1,0 +1,93 @@
+"""What is asked for: one ground request, or any cell of an event type."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from maia.authority.rights import NETWORK, TYPE, Action
+from maia.authority.tags import Exactly, Tag, check_ground, intersect, is_nothing, parse_tag, permits, sequence
+from maia.authority.tuples import Root
+from maia.encoding import Sexp, format_advanced
+from maia.errors import TagError
+from maia.principals import Principal, principal_id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A question to a verifier.
+
+    Attributes:
+        ground: The request as one expression, when it is one.
+        wanted: The set of ground requests it stands for; access is "at least one of them".
+        owner: Who owns what is asked for; then the owner is the only root.
+    """
+
+    wanted: Tag
+    ground: Sexp | None = None
+    owner: Principal | None = None
+    text: str = field(default="", compare=False)
+
+    def admitted_by(self, tag: Tag) -> bool:
+        """Tell whether a tag permits the request, or a part of it."""
+        if self.ground is not None:
+            return permits(tag, self.ground)
+        return not is_nothing(intersect(tag, self.wanted))
+
+    def roots(self, configured: tuple[Root, ...]) -> tuple[Root, ...]:
+        """Return the roots that count: the owner in the name, else what the verifier was configured with."""
+        if self.owner is not None:
+            return (Root(subject=self.owner),)
+        return tuple(root for root in configured if self.admitted_by(root.tag))
+
+    def __str__(self) -> str:
+        """Say what is asked for."""
+        return self.text or format_advanced(self.wanted.to_sexp())
+
+
+def ask(expression: Sexp) -> Request:
+    """Ask for exactly one thing.
+
+    Raises:
+        TagError: The expression holds a star form or an empty list.
+
+    >>> str(ask((b"ftp", b"read")))
+    '(ftp read)'
+    """
+    check_ground(expression)
+    return Request(wanted=parse_tag(expression), ground=expression, text=format_advanced(expression))
+
+
+def ask_network(action: Action, owner: Principal, name: str) -> Request:
+    """Ask to connect to a network, or to install types on it; its owner is the root."""
+    if not action.on_network:
+        raise TagError(f"`{action.value}` is not an action on a network", code="UNKNOWN_ACTION")
+    expression: Sexp = (NETWORK, principal_id(owner), name.encode(), action.to_sexp())
+    text = f"{action.value} to network {name}" if action is Action.CONNECT else f"{action.value} on network {name}"
+    return Request(wanted=parse_tag(expression), ground=expression, owner=owner, text=text)
+
+
+def ask_type(action: Action, owner: Principal, name: str, version: str) -> Request:
+    """Ask for an action on an event type; its owner is the root.
+
+    For publish and subscribe the question is whether any cell is open; which ones is what the clauses say.
+    """
+    if action.on_network:
+        raise TagError(f"`{action.value}` is not an action on an event type", code="UNKNOWN_ACTION")
+    text = f"{action.value} {name} version {version}"
+    expression: tuple[Sexp, ...] = (TYPE, principal_id(owner), name.encode(), version.encode(), action.to_sexp())
+    if action.on_cells:
+        wanted = sequence([Exactly(part) for part in expression if isinstance(part, bytes)])
+        return Request(wanted=wanted, owner=owner, text=text)
+    return Request(wanted=parse_tag(expression), ground=expression, owner=owner, text=text)
+
+
+def ask_cell(action: Action, owner: Principal, name: str, version: str, uid: str, row: Sexp) -> Request:
+    """Ask for one cell: this attribute, in a row with these values."""
+    if not action.on_cells:
+        raise TagError(f"`{action.value}` is not an action on cells", code="UNKNOWN_ACTION")
+    expression: Sexp = (
+        TYPE, principal_id(owner), name.encode(), version.encode(), action.to_sexp(), uid.encode(), row,
+    )  # fmt: skip
+    check_ground(expression)
+    text = f"{action.value} attribute {uid} of {name} version {version}"
+    return Request(wanted=parse_tag(expression), ground=expression, owner=owner, text=text)

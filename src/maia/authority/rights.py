@@ -1,0 +1,321 @@
+"""Maia's rights, written as tags.
+
+    (maia-network <owner> <name> <action>)                             connect, install
+    (maia-type <owner> <name> <version> <action> <uids> <rows>)        publish, subscribe
+    (maia-type <owner> <name> <version> <action>)                      (manage), (manage addAttribute), …, extend
+
+An owner is the identity of a principal (32 octets), names may be globs, a version is exact or ``(*)``. Trailing
+elements that would be ``(*)`` are left out, so ``(maia-type)`` is every right on every type: a blanket. The tag algebra
+gives the rest: a manage right covers its four parts because ``(manage)`` is the shorter list, and a request for a cell
+``(maia-type o n v subscribe <uid> (row (<uid> <value>) …))`` is ground.
+
+Rules kept here: versions have no order, so a relational version is refused; a uid is listed once; ``!=`` becomes two
+ranges; only the owner in the name is the root of a right on it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from enum import Enum
+from typing import TypeAlias
+
+from maia.authority.tags import EVERYTHING, Everything, Exactly, OneOf, Tag, intersect, one_of, parse_tag, rows, sequence
+from maia.encoding import Sexp
+from maia.errors import TagError
+from maia.principals import Principal, principal_id
+
+NETWORK = b"maia-network"
+TYPE = b"maia-type"
+_VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{0,127}")
+_MAX_NAME = 512
+
+
+class Action(Enum):
+    """What can be allowed; the value is the word in certificates."""
+
+    CONNECT = "connect"
+    INSTALL = "install"
+    PUBLISH = "publish"
+    SUBSCRIBE = "subscribe"
+    EXTEND = "extend"
+    MANAGE = "manage"
+    ADD_ATTRIBUTE = "addAttribute"
+    REMOVE_ATTRIBUTE = "removeAttribute"
+    EDIT_ATTRIBUTE_NAME = "editAttributeName"
+    EDIT_ATTRIBUTE_TYPE = "editAttributeType"
+
+    @classmethod
+    def parse(cls, word: str) -> Action:
+        """Read an action, the names of the thesis included (choice C20).
+
+        >>> Action.parse("manage/rename").value
+        'editAttributeName'
+        """
+        known = _ALIASES.get(word, word)
+        try:
+            return cls(known)
+        except ValueError as error:
+            raise TagError(f"unknown action `{word}`", code="UNKNOWN_ACTION") from error
+
+    @property
+    def on_network(self) -> bool:
+        """Tell whether the action is about a network rather than an event type."""
+        return self in (Action.CONNECT, Action.INSTALL)
+
+    @property
+    def on_cells(self) -> bool:
+        """Tell whether the action carries attributes and row constraints."""
+        return self in (Action.PUBLISH, Action.SUBSCRIBE)
+
+    def to_sexp(self) -> Sexp:
+        """Write the action as it stands in a tag."""
+        if self is Action.MANAGE:
+            return (b"manage",)
+        if self in MANAGE_PARTS:
+            return (b"manage", str(self.value).encode())
+        return str(self.value).encode()
+
+
+MANAGE_PARTS = (
+    Action.ADD_ATTRIBUTE,
+    Action.REMOVE_ATTRIBUTE,
+    Action.EDIT_ATTRIBUTE_NAME,
+    Action.EDIT_ATTRIBUTE_TYPE,
+)
+_ALIASES = {
+    "manage/add": "addAttribute",
+    "manage/remove": "removeAttribute",
+    "manage/rename": "editAttributeName",
+    "manage/retype": "editAttributeType",
+    "add": "addAttribute",
+    "remove": "removeAttribute",
+    "rename": "editAttributeName",
+    "change": "editAttributeType",
+}
+
+Value: TypeAlias = "str | int | float | bool | Decimal | date | datetime"
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A demand on the value of one attribute, named by its uid."""
+
+    uid: str
+    operator: str
+    value: Value | tuple[Value, ...]
+
+    def to_tag(self) -> Tag:
+        """Write the demand as a tag on the attribute's value."""
+        return value_tag(self.operator, self.value)
+
+
+def network_right(owner: Principal, name: str, actions: Iterable[Action] | None) -> Tag:
+    """Grant actions on a network; ``None`` means every action.
+
+    >>> from maia.principals import KeySigner
+    >>> right = network_right(KeySigner(bytes(32)).public_key, "UK Police Network", [Action.CONNECT])
+    >>> right.to_sexp()[0], right.to_sexp()[3]
+    (b'maia-network', b'connect')
+    """
+    allowed = EVERYTHING if actions is None else one_of(_network_action(action) for action in actions)
+    return _trim(Exactly(NETWORK), Exactly(principal_id(owner)), _name_tag(name), allowed)
+
+
+def type_right(
+    owner: Principal | None,
+    name: str = "*",
+    version: str = "*",
+    *,
+    actions: Iterable[Action] | None = None,
+    attributes: Iterable[str] | None = None,
+    constraints: Iterable[Constraint] = (),
+) -> Tag:
+    """Grant actions on event types.
+
+    Args:
+        owner: Whose types; ``None`` leaves it open, which still reaches the issuer's own types only.
+        name: Exact, or a glob with ``*``.
+        version: Exact, or ``*``.
+        actions: ``None`` means every action.
+        attributes: Uids that may be read or set; ``None`` means all, also those added later.
+        constraints: Demands on the row; each constrained uid must be listed when ``attributes`` is.
+
+    Raises:
+        TagError: A version with an operator, an unknown action, a malformed uid or value.
+    """
+    if version != "*" and not _VERSION.fullmatch(version):
+        raise TagError(f"versions are exact or `*`, not `{version}`", code="VERSION_PATTERN")
+    start = (
+        Exactly(TYPE),
+        EVERYTHING if owner is None else Exactly(principal_id(owner)),
+        _name_tag(name),
+        EVERYTHING if version == "*" else Exactly(version.encode()),
+    )
+    cells = (uids_tag(attributes), rows_tag(constraints))
+    if actions is None:
+        return _trim(*start, EVERYTHING, *cells)
+    chosen = tuple(actions)
+    if any(action.on_network for action in chosen):
+        raise TagError("connect and install are rights on a network", code="UNKNOWN_ACTION")
+    on_cells = one_of(parse_tag(action.to_sexp()) for action in chosen if action.on_cells)
+    others = one_of(parse_tag(action.to_sexp()) for action in chosen if not action.on_cells)
+    return one_of((_trim(*start, on_cells, *cells), _trim(*start, others)))
+
+
+def type_blanket() -> Tag:
+    """Every right on every type, as far as the issuer has it."""
+    return sequence((Exactly(TYPE),))
+
+
+def network_blanket() -> Tag:
+    """Every right on every network, as far as the issuer has it."""
+    return sequence((Exactly(NETWORK),))
+
+
+def uids_tag(attributes: Iterable[str] | None) -> Tag:
+    """Write a set of uids; ``None`` means all."""
+    if attributes is None:
+        return EVERYTHING
+    return one_of(Exactly(check_uid(uid)) for uid in attributes)
+
+
+def rows_tag(constraints: Iterable[Constraint]) -> Tag:
+    """Write demands on a row; several on one uid must all hold.
+
+    >>> rows_tag([Constraint("7", ">=", 500), Constraint("7", "<", 700)]).to_sexp()
+    (b'*', b'where', (b'7', (b'*', b'range', b'numeric', b'ge', b'500', b'l', b'700')))
+    """
+    found: dict[bytes, Tag] = {}
+    for constraint in constraints:
+        uid = check_uid(constraint.uid)
+        tag = constraint.to_tag()
+        found[uid] = intersect(found[uid], tag) if uid in found else tag
+    return rows(found.items())
+
+
+def value_tag(operator: str, value: Value | tuple[Value, ...]) -> Tag:
+    """Write ``operator value`` as a tag on strings: sets, prefixes, globs and ranges.
+
+    >>> value_tag("!=", 5).to_sexp()
+    (b'*', b'set', (b'*', b'range', b'numeric', b'g', b'5'), (b'*', b'range', b'numeric', b'l', b'5'))
+    """
+    if operator == "any":
+        return EVERYTHING
+    if operator == "in":
+        if not isinstance(value, tuple):
+            raise TagError("`in` needs a list of values", code="CONSTRAINT_VALUE")
+        return one_of(value_tag("=", item) for item in value)
+    if isinstance(value, tuple):
+        raise TagError(f"`{operator}` needs one value", code="CONSTRAINT_VALUE")
+    ordering, text = encode_value(value)
+    if operator in _TEXT_OPERATORS:
+        if not isinstance(value, str):
+            raise TagError(f"`{operator}` is for strings", code="CONSTRAINT_VALUE")
+        return parse_tag(_text_form(operator, text))
+    if operator == "=" and ordering in (b"alpha", b""):
+        return Exactly(text)
+    if not ordering:
+        if operator == "!=":
+            return Exactly(b"false" if value else b"true")
+        raise TagError("booleans have no order", code="CONSTRAINT_VALUE")
+    limits = _RANGES.get(operator)
+    if limits is None:
+        raise TagError(f"unknown operator `{operator}`", code="CONSTRAINT_OPERATOR")
+    forms: list[Sexp] = [(b"*", b"range", ordering, *(part for op in ops for part in (op, text))) for ops in limits]
+    return one_of(parse_tag(form) for form in forms)
+
+
+def encode_value(value: Value) -> tuple[bytes, bytes]:
+    """Return the ordering of a value and its text; the ordering of a boolean is empty.
+
+    >>> encode_value(12), encode_value("Victoria")
+    ((b'numeric', b'12'), (b'alpha', b'Victoria'))
+    """
+    if isinstance(value, bool):
+        return b"", b"true" if value else b"false"
+    if isinstance(value, int):
+        return b"numeric", b"%d" % value
+    if isinstance(value, float):
+        text = format(Decimal(repr(value)), "f") if value == value and abs(value) != float("inf") else ""
+        if not text:
+            raise TagError("a constraint on a number that is not finite", code="CONSTRAINT_VALUE")
+        return b"decimal", (text if "." in text else f"{text}.0").encode()
+    if isinstance(value, Decimal):
+        if not value.is_finite():
+            raise TagError("a constraint on a number that is not finite", code="CONSTRAINT_VALUE")
+        return b"decimal", format(value, "f").encode()
+    if isinstance(value, datetime):
+        return b"date", encode_timestamp(value)
+    if isinstance(value, date):
+        return b"date", value.isoformat().encode()
+    try:
+        return b"alpha", value.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise TagError("a constraint on text with a lone surrogate", code="CONSTRAINT_VALUE") from error
+
+
+def encode_timestamp(value: datetime) -> bytes:
+    """Write an instant to the microsecond, without trailing zeros."""
+    if value.tzinfo is None:
+        raise TagError("a constraint on an instant without a time zone", code="CONSTRAINT_VALUE")
+    at = value.astimezone(UTC)
+    text = at.strftime("%Y-%m-%d_%H:%M:%S").rjust(19, "0")
+    return (f"{text}.{at.microsecond:06d}".rstrip("0") if at.microsecond else text).encode()
+
+
+def row_request(values: Mapping[str, bytes]) -> Sexp:
+    """Write the values of one row as the ground form ``(row (<uid> <value>) …)``; nulls are left out."""
+    return (b"row", *((check_uid(uid), text) for uid, text in sorted(values.items())))
+
+
+def check_uid(uid: str) -> bytes:
+    """Refuse a uid with surprising characters."""
+    octets = uid.encode("utf-8", "surrogatepass")
+    if not octets or len(octets) > 128 or not all(33 <= octet < 127 for octet in octets):
+        raise TagError(f"malformed uid `{uid}`", code="UID")
+    return octets
+
+
+def _network_action(action: Action) -> Tag:
+    if not action.on_network:
+        raise TagError(f"`{action.value}` is a right on an event type", code="UNKNOWN_ACTION")
+    return parse_tag(action.to_sexp())
+
+
+def _name_tag(name: str) -> Tag:
+    if not name or len(name) > _MAX_NAME:
+        raise TagError(f"a name has 1 to {_MAX_NAME} characters", code="NAME_LENGTH")
+    if name == "*":
+        return EVERYTHING
+    return parse_tag((b"*", b"glob", name.encode()))
+
+
+def _trim(*items: Tag) -> Tag:
+    """Build a list without trailing elements that say nothing."""
+    kept = list(items)
+    if any(isinstance(item, OneOf) and not item.members for item in kept):
+        return OneOf(())
+    while isinstance(kept[-1], Everything):
+        kept.pop()
+    return sequence(kept)
+
+
+def _text_form(operator: str, text: bytes) -> Sexp:
+    if operator == "prefix":
+        return (b"*", b"prefix", text)
+    return (b"*", b"pieces", b"", text) if operator == "suffix" else (b"*", b"pieces", b"", text, b"")
+
+
+_TEXT_OPERATORS = frozenset(("prefix", "suffix", "contains"))
+_RANGES: dict[str, tuple[tuple[bytes, ...], ...]] = {
+    "=": ((b"ge", b"le"),),
+    "!=": ((b"l",), (b"g",)),
+    "<": ((b"l",),),
+    "<=": ((b"le",),),
+    ">": ((b"g",),),
+    ">=": ((b"ge",),),
+}

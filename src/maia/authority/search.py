@@ -1,0 +1,141 @@
+"""Deciding a ground request: is the principal reached from a root by links that each permit it?
+
+The question is answered by reachability, not by building intersections, so its cost is linear in the links looked at:
+
+1. forward from the roots, over links that permit the request, collect what could matter;
+2. backward from the principal, compute the least set of keys from which the right reaches it. A key is in the set when
+   it issued a link whose subject is the principal, or (when the link may be passed on) is itself in the set. A name is
+   in when one of its keys is; a threshold when enough distinct member keys are, each with a path of its own (C36);
+3. a root that is in the set proves the right, and the links that put keys into the set are the proof.
+
+Step 2 is a fixpoint over a set, hence the order of certificates cannot matter, and cycles add nothing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from maia.authority.graph import Graph
+from maia.authority.proof import Held, Joined, Proof, ProofTree
+from maia.authority.tuples import FiveTuple, NameNode, Node, PrincipalNode, Root, ThresholdNode
+from maia.principals import KeyId
+
+
+@dataclass(slots=True)
+class Reach:
+    """What the search found out: the links that matter, and from where the principal is reached."""
+
+    principal: KeyId
+    candidates: list[FiveTuple] = field(default_factory=list)
+    passes: dict[KeyId, FiveTuple] = field(default_factory=dict)
+    useful: list[FiveTuple] = field(default_factory=list)
+
+    def willing(self, *, delegate: bool) -> Callable[[KeyId], bool]:
+        """Tell which keys, given the right, bring it to the principal."""
+        if delegate:
+            return lambda key: key == self.principal or key in self.passes
+        return lambda key: key == self.principal
+
+
+def reach(graph: Graph, roots: Sequence[Root], principal: KeyId, admits: Callable[[FiveTuple], bool]) -> Reach:
+    """Find every link that can take part in bringing the right from a root to the principal.
+
+    Args:
+        graph: The certificates in force.
+        roots: Roots that admit the request.
+        principal: Who asks.
+        admits: Whether a link permits the request.
+    """
+    result = Reach(principal, candidates=_forward(graph, roots, admits))
+    _backward(graph, result)
+    return result
+
+
+def find_proof(graph: Graph, roots: Sequence[Root], found: Reach) -> Proof | None:
+    """Read a proof off a finished search, or return ``None`` when no root reaches the principal."""
+    for root in roots:
+        tree = _tree(graph, root.node, root.delegate, found)
+        if tree is not None:
+            return Proof(root, tree)
+    return None
+
+
+def satisfied(graph: Graph, node: Node, delegate: bool, found: Reach) -> bool:
+    """Tell whether a node that holds the right brings it to the principal."""
+    willing = found.willing(delegate=delegate)
+    if isinstance(node, bytes):
+        return willing(node)
+    if isinstance(node, NameNode):
+        return any(willing(key) for key in graph.names.resolve(node))
+    if isinstance(node, ThresholdNode):
+        return graph.choose(node, willing) is not None
+    return False
+
+
+def _forward(graph: Graph, roots: Sequence[Root], admits: Callable[[FiveTuple], bool]) -> list[FiveTuple]:
+    candidates: list[FiveTuple] = []
+    seen: set[KeyId] = set()
+    queue: deque[tuple[KeyId, int]] = deque()
+    for root in roots:
+        if root.delegate:
+            queue.extend((key, 0) for key in graph.keys_of(root.node))
+    while queue:
+        key, depth = queue.popleft()
+        if key in seen or depth >= graph.limits.max_chain_length:
+            continue
+        seen.add(key)
+        for link in graph.links_of(key):
+            graph.spend()
+            if admits(link):
+                candidates.append(link)
+                if link.delegate:
+                    queue.extend((holder, depth + 1) for holder in graph.keys_of(link.subject))
+    return candidates
+
+
+def _backward(graph: Graph, found: Reach) -> None:
+    waiting: dict[KeyId, list[FiveTuple]] = defaultdict(list)
+    # The order of evidence must not choose the proof either, hence by identity.
+    for link in sorted(found.candidates, key=lambda link: link.source):
+        for key in graph.keys_of(link.subject):
+            waiting[key].append(link)
+    done: set[bytes] = set()
+    queue = deque([found.principal])
+    while queue:
+        key = queue.popleft()
+        for link in waiting[key]:
+            if link.source in done or not satisfied(graph, link.subject, link.delegate, found):
+                continue
+            done.add(link.source)
+            found.useful.append(link)
+            if link.issuer not in found.passes:
+                found.passes[link.issuer] = link
+                queue.append(link.issuer)
+
+
+def _tree(graph: Graph, node: Node, delegate: bool, found: Reach) -> ProofTree | None:
+    willing = found.willing(delegate=delegate)
+    if isinstance(node, ThresholdNode):
+        choice = graph.choose(node, willing)
+        if choice is None:
+            return None
+        return Joined(node, tuple(_held(graph, leaf, key, found) for leaf, key in choice))
+    if isinstance(node, bytes):
+        return _held(graph, node, node, found) if willing(node) else None
+    if isinstance(node, NameNode):
+        keys = sorted(key for key in graph.names.resolve(node) if willing(key))
+        # The principal itself before anyone who would have to pass the right on.
+        keys.sort(key=lambda key: key != found.principal)
+        return _held(graph, node, keys[0], found) if keys else None
+    return None
+
+
+def _held(graph: Graph, node: PrincipalNode, key: KeyId, found: Reach) -> Held:
+    namings = graph.names.support(node, key) if isinstance(node, NameNode) else ()
+    if key == found.principal:
+        return Held(node, key, namings, None, None)
+    link = found.passes[key]
+    # INVARIANT: `passes` was filled from the principal outwards, so following it ends at the principal.
+    return Held(node, key, namings, link, _tree(graph, link.subject, link.delegate, found))

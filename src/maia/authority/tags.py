@@ -1,0 +1,363 @@
+"""Tags: the language in which authority is written (RFC 2693, section 6.3), and its algebra.
+
+A tag stands for a set of ground requests:
+
+- an octet string stands for itself, display hint included;
+- a list ``(a b)`` stands for every list that starts with elements of its elements: shorter tags grant more;
+- ``(*)`` everything; ``(* set t …)`` any of them, and of nothing when empty;
+- ``(* prefix s)``, ``(* range <ordering> …)``, ``(* glob s)``, ``(* pieces s …)``, ``(* and p …)``: sets of strings;
+- ``(* where (<uid> t) …)``: rows ``(row (<uid> <value>) …)`` in which each listed uid has a value in its tag. This is
+  Maia's own form: a constraint on a row, not on a cell, so one empty member leaves no row at all (choice C30).
+
+Rules kept here: anything else is refused; lists are never empty; requests are ground; intersection is total, and
+`permits` needs no intersection, so deciding a request never grows with the number of alternatives in a chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from maia.authority.orderings import Ordering
+from maia.authority.patterns import (
+    Conjunction,
+    Glob,
+    Limit,
+    Pattern,
+    Prefix,
+    Range,
+    intersect_patterns,
+    make_glob,
+)
+from maia.encoding import Hinted, Sexp, encode
+from maia.errors import TagError
+
+MAX_ALTERNATIVES = 4096
+_LIMITS = {b"g": (True, False), b"ge": (True, True), b"l": (False, False), b"le": (False, True)}
+
+
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """``(*)``: every request."""
+
+    def to_sexp(self) -> Sexp:
+        """Write ``(*)``."""
+        return (b"*",)
+
+
+@dataclass(frozen=True, slots=True)
+class Exactly:
+    """One octet string."""
+
+    value: bytes | Hinted
+
+    def to_sexp(self) -> Sexp:
+        """Write the string."""
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence_:
+    """A list of tags; requests may be longer."""
+
+    items: tuple[Tag, ...]
+
+    def to_sexp(self) -> Sexp:
+        """Write the list."""
+        return tuple(item.to_sexp() for item in self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """A set of tags; without members it stands for no request at all."""
+
+    members: tuple[Tag, ...]
+
+    def to_sexp(self) -> Sexp:
+        """Write ``(* set …)``, members in the order of their canonical bytes."""
+        return (b"*", b"set", *(member.to_sexp() for member in self.members))
+
+
+@dataclass(frozen=True, slots=True)
+class Strings:
+    """A set of octet strings given by a pattern."""
+
+    pattern: Pattern
+
+    def to_sexp(self) -> Sexp:
+        """Write the pattern's star form."""
+        return self.pattern.to_sexp()
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows whose listed attributes have values in their tags; other attributes are free."""
+
+    constraints: tuple[tuple[bytes, Tag], ...]
+    _by_uid: dict[bytes, Tag] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Index the constraints by uid."""
+        object.__setattr__(self, "_by_uid", dict(self.constraints))
+
+    def get(self, uid: bytes) -> Tag | None:
+        """Return the tag on this attribute, if there is one."""
+        return self._by_uid.get(uid)
+
+    def to_sexp(self) -> Sexp:
+        """Write ``(* where (<uid> <tag>) …)``, uids in order."""
+        return (b"*", b"where", *((uid, tag.to_sexp()) for uid, tag in self.constraints))
+
+
+Tag: TypeAlias = "Everything | Exactly | Sequence_ | OneOf | Strings | Rows"
+
+EVERYTHING = Everything()
+NOTHING = OneOf(())
+
+
+def is_nothing(tag: Tag) -> bool:
+    """Tell whether a tag admits no request."""
+    return isinstance(tag, OneOf) and not tag.members
+
+
+def one_of(tags: Iterable[Tag]) -> Tag:
+    """Unite tags: flat, without doubles, in canonical order; one member stands alone.
+
+    >>> one_of([Exactly(b"b"), Exactly(b"a"), Exactly(b"b")]).to_sexp()
+    (b'*', b'set', b'a', b'b')
+    """
+    members: dict[bytes, Tag] = {}
+    for tag in tags:
+        if isinstance(tag, Everything):
+            return EVERYTHING
+        for member in tag.members if isinstance(tag, OneOf) else (tag,):
+            members[encode(member.to_sexp())] = member
+    if len(members) == 1:
+        return next(iter(members.values()))
+    if len(members) > MAX_ALTERNATIVES:
+        raise TagError(f"more than {MAX_ALTERNATIVES} alternatives in one tag", code="TAG_TOO_LARGE")
+    return OneOf(tuple(members[key] for key in sorted(members)))
+
+
+def sequence(items: Iterable[Tag]) -> Tag:
+    """Build a list tag; a list with an empty element admits nothing."""
+    parts = tuple(items)
+    if any(is_nothing(part) for part in parts):
+        return NOTHING
+    return Sequence_(parts)
+
+
+def rows(constraints: Iterable[tuple[bytes, Tag]]) -> Tag:
+    """Build a row constraint; an empty member admits no row, no constraints admit every row."""
+    ordered = tuple(sorted(constraints))  # by uid; uids are unique
+    if any(is_nothing(tag) for _, tag in ordered):
+        return NOTHING
+    return Rows(ordered) if ordered else EVERYTHING
+
+
+def parse_tag(expression: Sexp) -> Tag:
+    """Read a tag from its expression.
+
+    Returns:
+        The tag in normal form: sets flat and sorted, globs simple.
+
+    Raises:
+        TagError: The expression is not a tag.
+
+    >>> from maia.encoding import parse_advanced
+    >>> parse_tag(parse_advanced("(ftp (* set read write))")).to_sexp()
+    (b'ftp', (b'*', b'set', b'read', b'write'))
+    """
+    if isinstance(expression, (bytes, Hinted)):
+        return Exactly(expression)
+    if not expression:
+        raise TagError("a tag holds an empty list", code="TAG_EMPTY_LIST")
+    if expression[0] != b"*":
+        return sequence([parse_tag(item) for item in expression])
+    match expression[1:]:
+        case ():
+            return EVERYTHING
+        case (b"set", *members):
+            return one_of(parse_tag(member) for member in members)
+        case (b"where", *constraints):
+            return _parse_where(constraints)
+        case (b"and", *parts):
+            return _parse_and(parts)
+        case _:
+            return _parse_strings(expression[1:])
+
+
+def _parse_strings(form: tuple[Sexp, ...]) -> Tag:
+    match form:
+        case (b"prefix", bytes() as octets):
+            return Strings(Prefix(octets))
+        case (b"glob", bytes() as text):
+            return _glob(tuple(text.split(b"*")))
+        case (b"pieces", bytes(), bytes(), *_) if all(isinstance(piece, bytes) for piece in form):
+            return _glob(form[1:])  # type: ignore[arg-type]
+        case (b"range", bytes() as ordering, *limits):
+            return _parse_range(ordering, limits)
+        case _:
+            raise TagError("an unknown or malformed star form", code="TAG_FORM")
+
+
+def _glob(pieces: tuple[bytes, ...]) -> Tag:
+    simple = make_glob(pieces)
+    return Exactly(simple) if isinstance(simple, bytes) else Strings(simple)
+
+
+def _parse_range(name: bytes, limits: list[Sexp]) -> Tag:
+    try:
+        ordering = Ordering(name.decode("ascii", "replace"))
+    except ValueError as error:
+        raise TagError("a range with an unknown ordering", code="TAG_RANGE") from error
+    flat: list[Sexp] = []
+    for limit in limits:  # RFC 2693 writes limits flat; older examples put each in a list of its own
+        flat.extend(limit if isinstance(limit, tuple) else (limit,))
+    if len(flat) % 2 or len(flat) > 4:
+        raise TagError("a range with malformed limits", code="TAG_RANGE")
+    ends: dict[bool, Limit] = {}
+    for operator, octets in zip(flat[0::2], flat[1::2], strict=True):
+        if not isinstance(operator, bytes) or operator not in _LIMITS or not isinstance(octets, bytes):
+            raise TagError("a range with malformed limits", code="TAG_RANGE")
+        lower, inclusive = _LIMITS[operator]
+        key = ordering.key(octets)
+        if key is None:
+            raise TagError(f"a limit that is no {ordering.value} value", code="TAG_RANGE")
+        if lower in ends:
+            raise TagError("a range with two limits on one side", code="TAG_RANGE")
+        ends[lower] = Limit(octets, inclusive, key)
+    window = Range(ordering, ends.get(True), ends.get(False))
+    return NOTHING if window.is_empty() else Strings(window)
+
+
+def _parse_and(parts: list[Sexp]) -> Tag:
+    if not parts:
+        raise TagError("an intersection of nothing", code="TAG_FORM")
+    result: Tag = EVERYTHING
+    for part in parts:
+        tag = parse_tag(part)
+        if not isinstance(tag, (Strings, Exactly, OneOf)):
+            raise TagError("an intersection of something else than strings", code="TAG_FORM")
+        result = intersect(result, tag)
+    return result
+
+
+def _parse_where(constraints: list[Sexp]) -> Tag:
+    found: dict[bytes, Tag] = {}
+    for constraint in constraints:
+        match constraint:
+            case (bytes() as uid, tag) if uid and uid not in found:
+                found[uid] = parse_tag(tag)
+            case _:
+                raise TagError("a row constraint is a list of uid and tag, each uid once", code="TAG_WHERE")
+    return rows(found.items())
+
+
+def intersect(a: Tag, b: Tag) -> Tag:
+    """Return what both tags admit; `NOTHING` when that is nothing.
+
+    Raises:
+        TagError: The result has more than `MAX_ALTERNATIVES` alternatives. Decisions do not need it: see `permits`.
+
+    >>> from maia.encoding import parse_advanced
+    >>> a, b = (parse_tag(parse_advanced(t)) for t in ("(ftp (* prefix a))", "(ftp (* set ab b) read)"))
+    >>> intersect(a, b).to_sexp()
+    (b'ftp', b'ab', b'read')
+    """
+    if isinstance(a, Everything):
+        return b
+    if isinstance(b, Everything):
+        return a
+    if isinstance(a, OneOf) or isinstance(b, OneOf):
+        left = a.members if isinstance(a, OneOf) else (a,)
+        right = b.members if isinstance(b, OneOf) else (b,)
+        if len(left) * len(right) > MAX_ALTERNATIVES * MAX_ALTERNATIVES // 16:
+            raise TagError(f"more than {MAX_ALTERNATIVES} alternatives in one tag", code="TAG_TOO_LARGE")
+        return one_of(intersect(x, y) for x in left for y in right)
+    if isinstance(a, Exactly) or isinstance(b, Exactly):
+        exact, other = (a, b) if isinstance(a, Exactly) else (b, a)
+        return exact if permits(other, exact.to_sexp()) else NOTHING
+    if isinstance(a, Sequence_) and isinstance(b, Sequence_):
+        shorter, longer = sorted((a.items, b.items), key=len)
+        common = [intersect(x, y) for x, y in zip(shorter, longer, strict=False)]
+        return sequence([*common, *longer[len(shorter) :]])
+    if isinstance(a, Strings) and isinstance(b, Strings):
+        pattern = intersect_patterns(a.pattern, b.pattern)
+        return NOTHING if pattern is None else Strings(pattern)
+    if isinstance(a, Rows) and isinstance(b, Rows):
+        return _intersect_rows(a, b)
+    return NOTHING
+
+
+def _intersect_rows(a: Rows, b: Rows) -> Tag:
+    merged = dict(a.constraints)
+    for uid, tag in b.constraints:
+        merged[uid] = intersect(merged[uid], tag) if uid in merged else tag
+    return rows(merged.items())
+
+
+def permits(tag: Tag, request: Sexp) -> bool:
+    """Tell whether a ground request lies in a tag.
+
+    >>> from maia.encoding import parse_advanced
+    >>> permits(parse_tag(parse_advanced("(a)")), (b"a", b"b"))
+    True
+    >>> permits(parse_tag(parse_advanced("(a b)")), (b"a",))
+    False
+    """
+    if isinstance(tag, Everything):
+        return True
+    if isinstance(tag, Exactly):
+        return request == tag.value
+    if isinstance(tag, Sequence_):
+        if not isinstance(request, tuple) or len(request) < len(tag.items):
+            return False
+        return all(permits(item, part) for item, part in zip(tag.items, request, strict=False))
+    if isinstance(tag, OneOf):
+        return any(permits(member, request) for member in tag.members)
+    if isinstance(tag, Strings):
+        return isinstance(request, bytes) and tag.pattern.contains(request)
+    return _permits_row(tag, request)
+
+
+def _permits_row(tag: Rows, request: Sexp) -> bool:
+    if not isinstance(request, tuple) or request[:1] != (b"row",):
+        return False
+    values = {cell[0]: cell[1] for cell in request[1:] if isinstance(cell, tuple) and len(cell) == 2}
+    return all(uid in values and permits(wanted, values[uid]) for uid, wanted in tag.constraints)
+
+
+def check_ground(request: Sexp) -> Sexp:
+    """Give back a request that names one thing, and refuse one that holds a star form or an empty list.
+
+    Raises:
+        TagError: The request is not ground.
+    """
+    stack: list[Sexp] = [request]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, tuple):
+            if not item or item[0] == b"*":
+                raise TagError("a request names one thing: no star forms, no empty lists", code="REQUEST_NOT_GROUND")
+            stack.extend(item)
+    return request
+
+
+def covers(wide: Tag, narrow: Tag) -> bool:
+    """Tell whether ``wide`` surely admits all that ``narrow`` admits; ``False`` may also mean "cannot tell".
+
+    >>> covers(EVERYTHING, Exactly(b"a")), covers(Exactly(b"a"), EVERYTHING)
+    (True, False)
+    """
+    if isinstance(narrow, OneOf):
+        return all(covers(wide, member) for member in narrow.members)
+    if isinstance(wide, OneOf):
+        return any(covers(member, narrow) for member in wide.members)
+    return intersect(wide, narrow) == narrow
+
+
+def pattern_parts(tag: Strings) -> tuple[Prefix | Glob | Range, ...]:
+    """List the simple patterns that a string tag joins."""
+    return tag.pattern.parts if isinstance(tag.pattern, Conjunction) else (tag.pattern,)

@@ -1,0 +1,16 @@
+"""Canonical S-expressions (RFC 9804): the one form that Maia signs, hashes and stores."""
+
+from maia.encoding.advanced import format_advanced, parse_advanced
+from maia.encoding.canonical import encode, parse_canonical
+from maia.encoding.sexp import DEFAULT_LIMITS, Hinted, Sexp, SexpLimits
+
+__all__ = [
+    "DEFAULT_LIMITS",
+    "Hinted",
+    "Sexp",
+    "SexpLimits",
+    "encode",
+    "format_advanced",
+    "parse_advanced",
+    "parse_canonical",
+]
