@@ -139,7 +139,9 @@ class StatementBook:
         after = track[index] if index < len(track) else None
         if before is not None and before.digest == statement.digest:
             return  # the same list again changes nothing
-        if (before is not None and _ends(before) > body.starts) or (after is not None and _starts(after) < _ends(statement)):
+        if (before is not None and _ends(before) > body.starts) or (
+            after is not None and _starts(after) < _ends(statement)
+        ):
             raise VerificationError("the list overlaps one that was accepted before", code="STATEMENT_OVERLAP")
         # A list for the far future must not block the ones before it, so only earlier intervals bind the sequence.
         if any(_sequence(earlier) >= body.sequence for earlier in track[:index]):

@@ -1,7 +1,7 @@
 """Is there a string in all of these patterns? Decided by walking the product of their automata.
 
-Globs (prefixes among them) are walked as sets of positions, ``alpha`` ranges as two comparisons in progress. Only octets
-that can make a difference are tried: those named by a pattern, their neighbours, and one that nobody names.
+Globs (prefixes among them) are walked as sets of positions, ``alpha`` ranges as two comparisons in progress. Only
+octets that can make a difference are tried: those named by a pattern, their neighbours, and one that nobody names.
 """
 
 from __future__ import annotations

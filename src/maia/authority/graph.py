@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from maia.authority.limits import VerifierLimits
@@ -18,14 +18,16 @@ NO_KEYS: frozenset[KeyId] = frozenset()
 class _Usable(Mapping[LocalName, Iterable[FourTuple]]):
     """Name certificates filtered as they are looked up, so that only what is asked for is tested."""
 
-    def __init__(self, namings: Mapping[LocalName, Iterable[FourTuple]], usable: Callable[[CertificateId], bool]) -> None:
+    def __init__(
+        self, namings: Mapping[LocalName, Iterable[FourTuple]], usable: Callable[[CertificateId], bool]
+    ) -> None:
         self._namings = namings
         self._usable = usable
 
     def __getitem__(self, place: LocalName) -> list[FourTuple]:
         return [naming for naming in self._namings[place] if self._usable(naming.source)]
 
-    def __iter__(self):  # type: ignore[no-untyped-def]  # pragma: no cover - required by Mapping, unused
+    def __iter__(self) -> Iterator[LocalName]:  # pragma: no cover - required by Mapping, unused
         return iter(self._namings)
 
     def __len__(self) -> int:  # pragma: no cover - required by Mapping, unused

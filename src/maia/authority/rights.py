@@ -21,9 +21,21 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
+from math import isfinite
 from typing import TypeAlias
 
-from maia.authority.tags import EVERYTHING, Everything, Exactly, OneOf, Tag, intersect, one_of, parse_tag, rows, sequence
+from maia.authority.tags import (
+    EVERYTHING,
+    Everything,
+    Exactly,
+    OneOf,
+    Tag,
+    intersect,
+    one_of,
+    parse_tag,
+    rows,
+    sequence,
+)
 from maia.encoding import Sexp
 from maia.errors import TagError
 from maia.principals import Principal, principal_id
@@ -240,9 +252,9 @@ def encode_value(value: Value) -> tuple[bytes, bytes]:
     if isinstance(value, int):
         return b"numeric", b"%d" % value
     if isinstance(value, float):
-        text = format(Decimal(repr(value)), "f") if value == value and abs(value) != float("inf") else ""
-        if not text:
+        if not isfinite(value):
             raise TagError("a constraint on a number that is not finite", code="CONSTRAINT_VALUE")
+        text = format(Decimal(repr(value)), "f")
         return b"decimal", (text if "." in text else f"{text}.0").encode()
     if isinstance(value, Decimal):
         if not value.is_finite():

@@ -56,13 +56,13 @@ def reach(graph: Graph, roots: Sequence[Root], principal: KeyId, admits: Callabl
 def find_proof(graph: Graph, roots: Sequence[Root], found: Reach) -> Proof | None:
     """Read a proof off a finished search, or return ``None`` when no root reaches the principal."""
     for root in roots:
-        tree = _tree(graph, root.node, root.delegate, found)
+        tree = _tree(graph, root.node, found, delegate=root.delegate)
         if tree is not None:
             return Proof(root, tree)
     return None
 
 
-def satisfied(graph: Graph, node: Node, delegate: bool, found: Reach) -> bool:
+def satisfied(graph: Graph, node: Node, found: Reach, *, delegate: bool) -> bool:
     """Tell whether a node that holds the right brings it to the principal."""
     willing = found.willing(delegate=delegate)
     if isinstance(node, bytes):
@@ -106,7 +106,7 @@ def _backward(graph: Graph, found: Reach) -> None:
     while queue:
         key = queue.popleft()
         for link in waiting[key]:
-            if link.source in done or not satisfied(graph, link.subject, link.delegate, found):
+            if link.source in done or not satisfied(graph, link.subject, found, delegate=link.delegate):
                 continue
             done.add(link.source)
             found.useful.append(link)
@@ -115,7 +115,7 @@ def _backward(graph: Graph, found: Reach) -> None:
                 queue.append(link.issuer)
 
 
-def _tree(graph: Graph, node: Node, delegate: bool, found: Reach) -> ProofTree | None:
+def _tree(graph: Graph, node: Node, found: Reach, *, delegate: bool) -> ProofTree | None:
     willing = found.willing(delegate=delegate)
     if isinstance(node, ThresholdNode):
         choice = graph.choose(node, willing)
@@ -138,4 +138,4 @@ def _held(graph: Graph, node: PrincipalNode, key: KeyId, found: Reach) -> Held:
         return Held(node, key, namings, None, None)
     link = found.passes[key]
     # INVARIANT: `passes` was filled from the principal outwards, so following it ends at the principal.
-    return Held(node, key, namings, link, _tree(graph, link.subject, link.delegate, found))
+    return Held(node, key, namings, link, _tree(graph, link.subject, found, delegate=link.delegate))

@@ -247,9 +247,7 @@ def _parse_list(
     )
 
 
-def _parse_answer(
-    key: PublicKey | KeyHash, rest: list[Sexp], certificates: frozenset[CertificateId]
-) -> OneTimeAnswer:
+def _parse_answer(key: PublicKey | KeyHash, rest: list[Sexp], certificates: frozenset[CertificateId]) -> OneTimeAnswer:
     match rest:
         case [(b"nonce", bytes() as nonce), (b"verifier", verifier)]:
             request = None
@@ -258,7 +256,11 @@ def _parse_answer(
         case _:
             raise EncodingError("an unknown field in a statement", code="UNKNOWN_FIELD")
     return OneTimeAnswer(
-        signer=key, nonce=nonce, verifier=decode_text(verifier, "a verifier"), certificates=certificates, request=request
+        signer=key,
+        nonce=nonce,
+        verifier=decode_text(verifier, "a verifier"),
+        certificates=certificates,
+        request=request,
     )
 
 

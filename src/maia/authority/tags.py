@@ -58,7 +58,7 @@ class Exactly:
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence_:
+class ListTag:
     """A list of tags; requests may be longer."""
 
     items: tuple[Tag, ...]
@@ -110,7 +110,7 @@ class Rows:
         return (b"*", b"where", *((uid, tag.to_sexp()) for uid, tag in self.constraints))
 
 
-Tag: TypeAlias = "Everything | Exactly | Sequence_ | OneOf | Strings | Rows"
+Tag: TypeAlias = "Everything | Exactly | ListTag | OneOf | Strings | Rows"
 
 EVERYTHING = Everything()
 NOTHING = OneOf(())
@@ -145,7 +145,7 @@ def sequence(items: Iterable[Tag]) -> Tag:
     parts = tuple(items)
     if any(is_nothing(part) for part in parts):
         return NOTHING
-    return Sequence_(parts)
+    return ListTag(parts)
 
 
 def rows(constraints: Iterable[tuple[bytes, Tag]]) -> Tag:
@@ -279,7 +279,7 @@ def intersect(a: Tag, b: Tag) -> Tag:
     if isinstance(a, Exactly) or isinstance(b, Exactly):
         exact, other = (a, b) if isinstance(a, Exactly) else (b, a)
         return exact if permits(other, exact.to_sexp()) else NOTHING
-    if isinstance(a, Sequence_) and isinstance(b, Sequence_):
+    if isinstance(a, ListTag) and isinstance(b, ListTag):
         shorter, longer = sorted((a.items, b.items), key=len)
         common = [intersect(x, y) for x, y in zip(shorter, longer, strict=False)]
         return sequence([*common, *longer[len(shorter) :]])
@@ -311,7 +311,7 @@ def permits(tag: Tag, request: Sexp) -> bool:
         return True
     if isinstance(tag, Exactly):
         return request == tag.value
-    if isinstance(tag, Sequence_):
+    if isinstance(tag, ListTag):
         if not isinstance(request, tuple) or len(request) < len(tag.items):
             return False
         return all(permits(item, part) for item, part in zip(tag.items, request, strict=False))

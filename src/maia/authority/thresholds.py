@@ -1,8 +1,8 @@
 """Choosing the members that meet a threshold, each key counted once.
 
 A slot of a threshold is met by one key (its own, or one that its name stands for) or, when it is a threshold itself, by
-members of its own. Over the whole tree no key is used twice: a key under two names, or as itself and by its hash, is one
-member. Choosing disjoint keys is a packing problem, so the search is bounded.
+members of its own. Over the whole tree no key is used twice: a key under two names, or as itself and by its hash, is
+one member. Choosing disjoint keys is a packing problem, so the search is bounded.
 """
 
 from __future__ import annotations

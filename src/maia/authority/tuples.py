@@ -29,7 +29,6 @@ from maia.principals import (
     Principal,
     PublicKey,
     Subject,
-    Threshold,
     UnverifiedCertificate,
     fingerprint,
 )

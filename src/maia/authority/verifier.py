@@ -385,4 +385,3 @@ def _may_delegate(proof: Proof) -> bool:
 
 def _short(certificate: UnverifiedCertificate) -> str:
     return certificate.certificate_id.hex()[:16]
-

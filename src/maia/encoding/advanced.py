@@ -72,7 +72,7 @@ def _format_string(octets: bytes) -> str:
 
 
 def parse_advanced(text: str, *, limits: SexpLimits = DEFAULT_LIMITS) -> Sexp:
-    """Read one expression in the advanced form.
+    r"""Read one expression in the advanced form.
 
     Args:
         text: The expression; white space around it is ignored, anything else after it is refused.
@@ -85,7 +85,7 @@ def parse_advanced(text: str, *, limits: SexpLimits = DEFAULT_LIMITS) -> Sexp:
         EncodingError: The text is not an advanced S-expression, or exceeds a limit.
 
     >>> parse_advanced('(tag (* prefix "/home/cme") #0a#)')
-    (b'tag', (b'*', b'prefix', b'/home/cme'), b'\\n')
+    (b'tag', (b'*', b'prefix', b'/home/cme'), b'\n')
     """
     try:
         data = text.encode("utf-8")

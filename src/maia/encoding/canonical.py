@@ -54,7 +54,9 @@ def encode(expression: Sexp) -> bytes:
     return b"".join(out)
 
 
-def parse_canonical(data: bytes, *, limits: SexpLimits = DEFAULT_LIMITS) -> Sexp:
+def parse_canonical(  # noqa: C901, PLR0912 - one loop, since every verification waits for it
+    data: bytes, *, limits: SexpLimits = DEFAULT_LIMITS
+) -> Sexp:
     """Read one canonical expression that fills ``data`` exactly.
 
     Args:

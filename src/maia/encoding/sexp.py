@@ -1,8 +1,8 @@
 """What an S-expression is in memory, and the limits every reader obeys.
 
 An expression is an octet string (``bytes``), an octet string with a display hint (`Hinted`), or a list (``tuple``) of
-expressions. Two expressions are equal when their canonical bytes are equal, so a hint always counts: ``[text/plain]foo``
-is not ``foo``.
+expressions. Two expressions are equal when their canonical bytes are equal, so a hint always counts:
+``[text/plain]foo`` is not ``foo``.
 """
 
 from __future__ import annotations

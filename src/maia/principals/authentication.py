@@ -2,10 +2,10 @@
 
 Two protocols, both signed with a prefix of their own:
 
-- with a time stamp: ``(t_A, B, S_A(t_A, B))``. The verifier checks that the stamp is fresh, that it is meant itself, the
-  signature, and that it has not seen the message before;
-- with random numbers: B sends ``r_B``; A answers ``(r_A, S_A(r_A, r_B, B))``. A's own random number keeps A from signing
-  something that B chose alone.
+- with a time stamp: ``(t_A, B, S_A(t_A, B))``. The verifier checks that the stamp is fresh, that it is meant itself,
+  the signature, and that it has not seen the message before;
+- with random numbers: B sends ``r_B``; A answers ``(r_A, S_A(r_A, r_B, B))``. A's own random number keeps A from
+  signing something that B chose alone.
 
 `Authenticated` is made here only, so a function that takes one knows that a key was proven.
 """
@@ -88,18 +88,14 @@ def check_nonce_proof(proof: NonceProof, *, audience: KeyId, challenge: bytes) -
     """
     if min(len(challenge), len(proof.own_nonce)) < MIN_NONCE:
         raise SignatureError("an answer without a random number of its own", code="WEAK_NONCE")
-    verify_signature(
-        Kind.AUTHENTICATION, _nonce_body(proof.own_nonce, challenge, audience), proof.signature, proof.key
-    )
+    verify_signature(Kind.AUTHENTICATION, _nonce_body(proof.own_nonce, challenge, audience), proof.signature, proof.key)
     return Authenticated(proof.key, _PROOF)
 
 
 class StampChecker:
     """Checks stamped proofs for one audience, and remembers them while they are fresh."""
 
-    def __init__(
-        self, audience: KeyId, *, window: timedelta = DEFAULT_WINDOW, capacity: int = 100_000
-    ) -> None:
+    def __init__(self, audience: KeyId, *, window: timedelta = DEFAULT_WINDOW, capacity: int = 100_000) -> None:
         """Serve one audience with a window of freshness on both sides of the clock."""
         self._audience = audience
         self._window = window

@@ -1,12 +1,13 @@
 """Certificates in the shapes of RFC 2693: authorisation (5-tuples) and names (4-tuples).
 
-    (signed (cert (version "1") (issuer <key>) (subject <subject>) (propagate)? (tag <tag>) (condition <text>)*
-                  (valid …)? (renew <uri>)?)
-            (signature <public-key> <64 octets>))
-    (signed (cert (version "1") (issuer (name <key> <text>)) (subject <principal>) (valid …)?) (signature …))
+    (signed "1" (cert (issuer <key>) (subject <subject>) (propagate)? (tag <tag>) (condition <text>)* (valid …)?
+                      (renew <uri>)?)
+                (signature <public-key> <64 octets>))
+    (signed "1" (cert (issuer (name <key> <text>)) (subject <principal>) (valid …)?) (signature …))
 
 Rules kept here:
 
+- the version stands in the envelope, so that bodies are plain RFC 2693, and in the prefix that is signed along;
 - fields stand in this order, each at most once; an unknown or missing field refuses the whole certificate, and a
   certificate without a tag grants nothing rather than everything;
 - an issuer is a key or the hash of one; a name certificate's issuer is exactly one name in that key's namespace;
@@ -44,7 +45,6 @@ CertificateId = NewType("CertificateId", bytes)
 VERSION = b"1"
 CERTIFICATE_LIMITS = SexpLimits(max_bytes=1 << 16, max_depth=64, max_atom=1 << 15)
 MAX_CONDITIONS = 16
-_VERSION_FIELD: Sexp = (b"version", VERSION)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ class Authorisation:
 
     def to_sexp(self) -> Sexp:
         """Write the unsigned body."""
-        fields: list[Sexp] = [_VERSION_FIELD, (b"issuer", self.issuer.to_sexp()), (b"subject", self.subject.to_sexp())]
+        fields: list[Sexp] = [(b"issuer", self.issuer.to_sexp()), (b"subject", self.subject.to_sexp())]
         if self.delegate:
             fields.append((b"propagate",))
         fields.append((b"tag", self.tag))
@@ -110,7 +110,7 @@ class Naming:
         """Write the unsigned body."""
         issuer = Name(self.issuer, (self.name,)).to_sexp()
         valid = validity_to_sexp(self.period, self.tests)
-        return (b"cert", _VERSION_FIELD, (b"issuer", issuer), (b"subject", self.subject.to_sexp()), *valid)
+        return (b"cert", (b"issuer", issuer), (b"subject", self.subject.to_sexp()), *valid)
 
 
 Body: TypeAlias = "Authorisation | Naming"
@@ -166,7 +166,7 @@ def _signature_sexp(signer: PublicKey, signature: bytes) -> Sexp:
     return (b"signature", signer.to_sexp(), signature)
 
 
-_OPENING = b"(6:signed"
+_OPENING = b"(6:signed1:1"
 _TAIL_HEAD = b"(9:signature(10:public-key(7:ed2551932:"
 _TAIL_MIDDLE = b"))64:"
 _TAIL_END = b"))"
@@ -195,7 +195,12 @@ def unsafe_sign_certificate(body: Body, signer: Signer) -> bytes:
     """Sign a body with any key, also the wrong one; for test cases that must be refused."""
     expression = body.to_sexp()
     signature = signer.sign(Kind.CERTIFICATE, encode(expression))
-    return encode((b"signed", expression, _signature_sexp(signer.public_key, signature)))
+    return unsafe_seal_certificate(expression, signer.public_key, signature)
+
+
+def unsafe_seal_certificate(expression: Sexp, signer: PublicKey, signature: bytes) -> bytes:
+    """Put a body and any signature into one envelope; for test cases that must be refused."""
+    return encode((b"signed", VERSION, expression, _signature_sexp(signer, signature)))
 
 
 def parse_certificate(raw: bytes, *, limits: SexpLimits = CERTIFICATE_LIMITS) -> UnverifiedCertificate:
@@ -206,12 +211,14 @@ def parse_certificate(raw: bytes, *, limits: SexpLimits = CERTIFICATE_LIMITS) ->
         KeyFormatError: A key inside is refused.
     """
     match parse_canonical(raw, limits=limits):
-        case (b"signed", (b"cert", *fields), (b"signature", (b"public-key", (b"ed25519", bytes() as key)), bytes() as mark)):
-            signer = public_key(key)
+        case (b"signed", version, (b"cert", *fields), (b"signature", (b"public-key", (b"ed25519", key)), mark)):
+            if version != VERSION:
+                raise EncodingError("a certificate of an unknown version", code="CERT_VERSION")
         case _:
             raise EncodingError("not a signed certificate", code="CERT_SHAPE")
-    if len(mark) != SIGNATURE_LENGTH:
-        raise EncodingError(f"a signature has {SIGNATURE_LENGTH} octets", code="CERT_SHAPE")
+    if not isinstance(key, bytes) or not isinstance(mark, bytes) or len(mark) != SIGNATURE_LENGTH:
+        raise EncodingError(f"a signature has a key and {SIGNATURE_LENGTH} octets", code="CERT_SHAPE")
+    signer = public_key(key)
     raw = bytes(raw)
     identity = CertificateId(hashlib.sha256(raw[len(_OPENING) : -_TAIL_LENGTH]).digest())
     return UnverifiedCertificate(_parse_body(fields), signer, mark, raw, identity)
@@ -224,7 +231,9 @@ def verify_certificate(certificate: UnverifiedCertificate) -> Certificate:
         SignatureError: The signing key is not the issuer, or the signature does not verify.
     """
     if certificate.signer.key_id != certificate.body.issuer_id:
-        raise SignatureError(f"signed by `{certificate.signer.fingerprint}`, which is not the issuer", code="WRONG_SIGNER")
+        raise SignatureError(
+            f"signed by `{certificate.signer.fingerprint}`, which is not the issuer", code="WRONG_SIGNER"
+        )
     verify_signature(Kind.CERTIFICATE, certificate.body_bytes, certificate.signature, certificate.signer)
     return Certificate(certificate.body, certificate.raw, certificate.certificate_id, _PROOF)
 
@@ -234,11 +243,9 @@ def _verify_raw(raw: bytes) -> Certificate:
 
 
 def _parse_body(fields: list[Sexp]) -> Body:
-    if not fields or fields[0] != _VERSION_FIELD:
-        raise EncodingError("a certificate of an unknown version", code="CERT_VERSION")
-    match fields[1:3]:
+    match fields[:2]:
         case [(b"issuer", issuer), (b"subject", subject)]:
-            rest = fields[3:]
+            rest = fields[2:]
         case _:
             raise EncodingError("a certificate starts with issuer and subject", code="CERT_SHAPE")
     match issuer:

@@ -5,8 +5,8 @@ Rules kept here:
 - a hash is SHA-256 of 32 octets, nothing weaker and nothing shorter;
 - a name starts at a key (or its hash), whose namespace it lives in, and has 1 to `MAX_NAME_PARTS` non-empty parts;
 - a threshold has strict decimal integers ``1 <= k <= n``, ``n`` equal to the number of members, and nests at most
-  `MAX_THRESHOLD_DEPTH` deep with at most `MAX_THRESHOLD_LEAVES` leaves. Equal members are allowed and never count twice:
-  counting distinct keys is the verifier's work, after names are resolved.
+  `MAX_THRESHOLD_DEPTH` deep with at most `MAX_THRESHOLD_LEAVES` leaves. Equal members are allowed and never count
+  twice: counting distinct keys is the verifier's work, after names are resolved.
 """
 
 from __future__ import annotations
