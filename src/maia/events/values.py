@@ -14,6 +14,7 @@ from __future__ import annotations
 import base64
 import binascii
 import math
+import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Context, Decimal, Inexact, InvalidOperation
@@ -31,6 +32,9 @@ _DECIMAL_LIMIT = Decimal(10) ** (DECIMAL_PRECISION - DECIMAL_SCALE)
 _DECIMAL_STEP = Decimal(1).scaleb(-DECIMAL_SCALE)
 _EXACT = Context(prec=DECIMAL_PRECISION + 2, traps=[Inexact, InvalidOperation])
 _FLOAT_DIGITS = 15
+# Narrower than the library, which takes more forms and cuts what is finer than a microsecond.
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_INSTANT = re.compile(_DATE.pattern + r"[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?(Z|[+-][0-9]{2}:[0-9]{2})")
 _JSON_DECIMAL_LENGTH = DECIMAL_PRECISION + 2
 
 
@@ -111,7 +115,7 @@ def _float(value: object) -> float:
 
 
 def _decimal(value: object) -> Decimal:
-    if type(value) is not Decimal or not value.is_finite() or abs(value) >= _DECIMAL_LIMIT:
+    if type(value) is not Decimal or not value.is_finite() or value.copy_abs() >= _DECIMAL_LIMIT:
         raise ValueError
     value.quantize(_DECIMAL_STEP, context=_EXACT)  # raises when a digit would be lost
     return value
@@ -176,7 +180,7 @@ def _json_decimal(value: object) -> Decimal:
 
 
 def _json_date(value: object) -> date:
-    if type(value) is not str or len(value) != len("2026-06-01"):
+    if type(value) is not str or not _DATE.fullmatch(value):
         raise ValueError
     return date.fromisoformat(value)
 
@@ -184,7 +188,7 @@ def _json_date(value: object) -> date:
 def _json_timestamp(value: object) -> datetime:
     if type(value) is int:
         return datetime.fromtimestamp(value, UTC)
-    if type(value) is not str or len(value) < len("2026-06-01T08:00Z"):
+    if type(value) is not str or not _INSTANT.fullmatch(value):
         raise ValueError
     return datetime.fromisoformat(value)
 

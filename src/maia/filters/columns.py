@@ -45,7 +45,8 @@ def keys_of(column: pa.Array, attribute: str, kind: AttributeType) -> pa.Array:
         case AttributeType.INTEGER if pa.types.is_integer(given) and given != pa.uint64():
             return column.cast(pa.int64())
         case AttributeType.FLOAT if given in {pa.float32(), pa.float64()}:
-            values = column.cast(pa.float64())
+            # Adding zero turns -0.0 into 0.0, which `is_in` would otherwise tell apart.
+            values = pc.add(column.cast(pa.float64()), 0.0)
             return pc.if_else(pc.is_finite(values), values, pa.scalar(None, pa.float64()))
         case AttributeType.STRING if pa.types.is_string(given) or pa.types.is_large_string(given):
             return column
@@ -53,8 +54,9 @@ def keys_of(column: pa.Array, attribute: str, kind: AttributeType) -> pa.Array:
             return column.cast(pa.large_string())
         case AttributeType.BOOLEAN if pa.types.is_boolean(given):
             return column
-        case AttributeType.DECIMAL if pa.types.is_decimal(given):
-            return column
+        case AttributeType.DECIMAL if pa.types.is_decimal(given) and given.scale >= 0:
+            wide = pa.types.is_decimal128(given) or pa.types.is_decimal256(given)
+            return column if wide else column.cast(pa.decimal128(given.precision, given.scale))
         case AttributeType.DATE if given == pa.date32():
             return _within(column.cast(pa.int32()).cast(pa.int64()), DATE_MIN, DATE_MAX)
         case AttributeType.TIMESTAMP if pa.types.is_timestamp(given) and given.tz is not None:

@@ -19,6 +19,7 @@ from maia.principals.certificate import (
     UnverifiedCertificate,
     issue,
     parse_certificate,
+    unsafe_seal_certificate,
     unsafe_sign_certificate,
     verify_certificate,
 )
@@ -85,6 +86,7 @@ __all__ = [
     "prove_by_stamp",
     "public_key",
     "threshold_leaves",
+    "unsafe_seal_certificate",
     "unsafe_sign_certificate",
     "verify_certificate",
     "verify_signature",
