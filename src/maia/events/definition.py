@@ -1,7 +1,7 @@
 """Event types: signed definitions whose names cannot be forged.
 
-    (signed
-      (event-type (version "1")
+    (signed "1"
+      (event-type
         (name <owner> <name> <version>)
         (attributes (attribute <name> <uid> <type>) …)
         (options (encryption …) (closed …) (release …) (padding …))
@@ -12,6 +12,7 @@
 
 Rules kept here:
 
+- the version of the format stands in the envelope, as with certificates, and in the prefix that is signed along;
 - fields stand in this order, each at most once; an unknown, missing or empty field refuses the whole definition;
 - the signature covers everything, credentials included, so that none can be taken away or exchanged;
 - the key in the signature may be any key: whether it is the owner or holds the owner's `manage` right is decided from
@@ -109,7 +110,6 @@ class EventType:
             (b"attribute", item.name.encode(), item.uid.encode(), item.type.value.encode()) for item in self.attributes
         )
         fields: list[Sexp] = [
-            (b"version", FORMAT),
             self.name.to_sexp(),
             (b"attributes", *attributes),
             self.options.to_sexp(),
@@ -215,7 +215,7 @@ def verify_type_signature(unverified: UnverifiedEventType) -> SignedEventType:
 
 def signed_sexp(body: Sexp, signer: PublicKey, signature: bytes) -> Sexp:
     """Wrap a body and its signature."""
-    return (b"signed", body, (b"signature", signer.to_sexp(), signature))
+    return (b"signed", FORMAT, body, (b"signature", signer.to_sexp(), signature))
 
 
 def certificate_sexp(certificate: UnverifiedCertificate) -> Sexp:

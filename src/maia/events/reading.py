@@ -41,15 +41,16 @@ def parse_event_type(raw: bytes, *, limits: SexpLimits = EVENT_TYPE_LIMITS) -> U
 def parse_compatible_event_type(raw: bytes, *, limits: SexpLimits = EVENT_TYPE_LIMITS) -> UnverifiedEventType:
     """Read a definition whose signature covers name and attributes but not the credentials.
 
-    That is the scope of the healthcare chapter: ``(signed <body> (credentials …) (signature …))``. Credentials can then
-    be stripped or exchanged under way, so what comes out stays marked as ``compatible``, and a verifier accepts it only
-    when told to.
+    That is the scope of the healthcare chapter: ``(signed "1" <body> (credentials …) (signature …))``. Credentials can
+    then be stripped or exchanged under way, so what comes out stays marked as ``compatible``, and a verifier accepts it
+    only when told to.
 
     Raises:
         MalformedError: The bytes have another shape, the fully signed one included.
     """
     match parse_canonical(raw, limits=limits):
-        case (b"signed", (b"event-type", *fields), (b"credentials", *credentials), mark) if credentials:
+        case (b"signed", version, (b"event-type", *fields), (b"credentials", *credentials), mark) if credentials:
+            _check_format(version)
             signer, signature = _parse_signature(mark)
         case _:
             raise EncodingError("not a definition with its credentials outside the signature", code="TYPE_SHAPE")
@@ -70,11 +71,17 @@ def parse_credentials(expressions: tuple[Sexp, ...]) -> tuple[UnverifiedCertific
 
 def _parse_signed(expression: Sexp, raw: bytes, lineage: int) -> UnverifiedEventType:
     match expression:
-        case (b"signed", (b"event-type", *fields), mark):
+        case (b"signed", version, (b"event-type", *fields), mark):
+            _check_format(version)
             signer, signature = _parse_signature(mark)
             return UnverifiedEventType(_parse_body(fields, lineage), signer, signature, raw)
         case _:
             raise EncodingError("not a signed definition of an event type", code="TYPE_SHAPE")
+
+
+def _check_format(version: Sexp) -> None:
+    if version != FORMAT:
+        raise EncodingError("a definition of an unknown format", code="TYPE_FORMAT")
 
 
 def _parse_signature(expression: Sexp) -> tuple[PublicKey, bytes]:
@@ -88,11 +95,9 @@ def _parse_signature(expression: Sexp) -> tuple[PublicKey, bytes]:
 
 
 def _parse_body(fields: list[Sexp], lineage: int) -> EventType:
-    if not fields or fields[0] != (b"version", FORMAT):
-        raise EncodingError("a definition of an unknown format", code="TYPE_FORMAT")
-    match fields[1:4]:
+    match fields[:3]:
         case [(b"name", *name), (b"attributes", *attributes), (b"options", *_) as options]:
-            rest = fields[4:]
+            rest = fields[3:]
         case _:
             raise EncodingError("a definition starts with name, attributes and options", code="TYPE_SHAPE")
     if len(attributes) > MAX_ATTRIBUTES:

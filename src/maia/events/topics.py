@@ -3,8 +3,8 @@
 A topic belongs to an owner like a type does, ``[owner, Stocks.Nokia]``, and has a signed definition that carries the
 credentials for creating it:
 
-    (signed (topic (version "1") (name <owner> <name>) (credentials <signed certificate> …)?)
-            (signature <public-key> <64 octets>))
+    (signed "1" (topic (name <owner> <name>) (credentials <signed certificate> …)?)
+                (signature <public-key> <64 octets>))
 
 Rules kept here:
 
@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from maia.encoding import Sexp, SexpLimits, encode, parse_canonical
 from maia.errors import EncodingError, MalformedError, UsageError
 from maia.events.attributes import check_printable
-from maia.events.definition import MAX_CREDENTIALS, certificate_sexp, signed_sexp
+from maia.events.definition import FORMAT, MAX_CREDENTIALS, certificate_sexp, signed_sexp
 from maia.events.names import Owner, TypeId, check_hierarchical, check_owner, parse_owner
 from maia.events.names import type_id as hash_name
 from maia.events.reading import parse_credentials
@@ -43,7 +43,6 @@ from maia.principals import (
     verify_signature,
 )
 
-FORMAT = b"1"
 TOPIC_LIMITS = SexpLimits(max_bytes=1 << 19, max_depth=80, max_atom=1 << 15)
 MAX_TOPIC_PARTS = 16
 WILDCARD = "*"
@@ -167,10 +166,7 @@ class Topic:
 
     def to_sexp(self) -> Sexp:
         """Write the unsigned body."""
-        fields: list[Sexp] = [
-            (b"version", FORMAT),
-            (b"name", self.name.owner.to_sexp(), self.name.name.encode()),
-        ]
+        fields: list[Sexp] = [(b"name", self.name.owner.to_sexp(), self.name.name.encode())]
         if self.credentials:
             fields.append((b"credentials", *(certificate_sexp(item) for item in self.credentials)))
         return (b"topic", *fields)
@@ -236,7 +232,8 @@ def parse_topic(raw: bytes, *, limits: SexpLimits = TOPIC_LIMITS) -> UnverifiedT
     match parse_canonical(raw, limits=limits):
         case (
             b"signed",
-            (b"topic", (b"version", version), (b"name", owner, name), *rest),
+            version,
+            (b"topic", (b"name", owner, name), *rest),
             (b"signature", (b"public-key", (b"ed25519", bytes() as key)), bytes() as mark),
         ) if version == FORMAT and len(mark) == SIGNATURE_LENGTH:
             signer = public_key(key)

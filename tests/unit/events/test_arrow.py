@@ -35,6 +35,7 @@ NAME = TypeName(OWNER, "x.Every", FIRST)
 EVERY = EventType(
     name=NAME, attributes=tuple(attribute(f"a-{k.value}", 10 + n, k) for n, k in enumerate(AttributeType))
 )
+SECOND = datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)
 ROW = {
     "a-integer": 9007199254740993,
     "a-float": 0.5,
@@ -162,7 +163,7 @@ WIDENED = {
     "small decimals": ("decimal", pa.array([Decimal("1.5")], pa.decimal128(5, 1)), Decimal("1.5")),
     "dictionaries": ("string", pa.array(["x"]).dictionary_encode(), "x"),
     "large strings": ("string", pa.array(["x"], pa.large_string()), "x"),
-    "milliseconds": ("timestamp", pa.array([1000], pa.timestamp("ms", tz="UTC")), datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)),
+    "milliseconds": ("timestamp", pa.array([1000], pa.timestamp("ms", tz="UTC")), SECOND),
     "whole days": ("date", pa.array([86_400_000], pa.date64()), date(1970, 1, 2)),
     "large octets": ("binary", pa.array([b"x"], pa.large_binary()), b"x"),
     "nothing but nulls": ("string", pa.nulls(1), None),

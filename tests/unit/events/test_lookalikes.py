@@ -11,13 +11,16 @@ NOTES = {
     "a plain name": (REAL, ()),
     "a Cyrillic a": ("uk.gov.pito.Numberpl\u0430te", ("mixes LATIN and CYRILLIC letters", f"looks like `{REAL}`")),
     "another case": ("uk.gov.pito.NumberPlate", (f"looks like `{REAL}`",)),
-    "a wide letter": ("uk.gov.pito.\uff2eumberplate", ("holds characters that have a plainer form (NFKC)", f"looks like `{REAL}`")),
+    "a wide letter": (
+        "uk.gov.pito.\uff2eumberplate",
+        ("holds characters that have a plainer form (NFKC)", f"looks like `{REAL}`"),
+    ),
     "an invisible character": ("uk.gov.pito.Number\u200bplate", ("holds invisible characters", f"looks like `{REAL}`")),
     "Cyrillic throughout": ("\u0430\u0435\u043e", ("holds CYRILLIC letters that look like LATIN ones",)),
     "a zero for an o": ("uk.g0v.pito.Numberplate", (f"looks like `{REAL}`",)),
     "an honest Greek name": ("\u03b4\u03b7\u03bb", ()),
     "a name of digits": ("123", ()),
-}  # fmt: skip
+}
 
 
 @pytest.mark.threat("T35")

@@ -105,15 +105,11 @@ def test_altered_topic_definition_is_refused() -> None:
         verify_topic_signature(replace(signed, signature=EXCHANGE.sign(Kind.EVENT_TYPE, body)))
     parts = parse_canonical(signed.raw)
     assert isinstance(parts, tuple)
-    assert isinstance(parts[1], tuple)
+    assert isinstance(parts[2], tuple)
     for extra in ((b"comment", b"x"), (b"credentials",)):
         with pytest.raises(EncodingError, match="UNKNOWN_FIELD"):
-            parse_topic(encode((b"signed", (*parts[1], extra), parts[2])))
-    for expression in (
-        (b"signed", parts[1]),
-        parts[1],
-        (b"signed", (b"topic", (b"version", b"2"), *parts[1][2:]), parts[2]),
-    ):
+            parse_topic(encode((*parts[:2], (*parts[2], extra), parts[3])))
+    for expression in (parts[:3], parts[2], (b"signed", b"2", *parts[2:]), (b"signed", *parts[2:])):
         with pytest.raises(EncodingError, match="TOPIC_SHAPE"):
             parse_topic(encode(expression))
     with pytest.raises(UsageError):
