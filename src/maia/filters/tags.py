@@ -20,7 +20,8 @@ Integers are written without a point, floats and decimals always with one and ne
 RFC 2693 (`2026-06-01_00:00:00`, with a fraction only when there is one), dates as `2026-06-01`.
 
 Reading back is exact: constraints, tag, constraints gives constraints that admit the same values, and the same
-constraints except that `!=` on a boolean comes back as `=` the other value. A tag that no conjunction can say is
+constraints except that `!=` on a boolean comes back as `=` the other value, and `suffix` or `contains` of the empty
+text as `any`. A tag that no conjunction can say is
 refused, never approximated.
 """
 
@@ -259,6 +260,9 @@ class _Reader:
     def _set(self, members: list[tuple[TypedConstraint, ...]]) -> tuple[TypedConstraint, ...]:
         if all(len(member) == 1 and member[0].operator is Operator.EQUAL for member in members):
             return (self._constraint(Operator.IN, *(member[0].value for member in members)),)
+        hole = _hole(members)
+        if hole is not None:
+            return (self._constraint(Operator.NOT_EQUAL, hole),)
         shapes = [join_shapes(member) for member in members]
         if any(shape.endings or shape.parts for shape in shapes):
             raise TagError("a set of patterns is no conjunction of constraints", code="TAG_NOT_A_CONJUNCTION")
@@ -278,6 +282,14 @@ class _Reader:
         if value is None:
             raise TagError(f"an atom of the tag is no {self._kind.value}", code="TAG_VALUE")
         return value
+
+
+def _hole(members: list[tuple[TypedConstraint, ...]]) -> Value | None:
+    """The value that a set of "less than it" and "greater than it" leaves out."""
+    flat = [member[0] for member in members if len(member) == 1]
+    if len(flat) == len(members) == 2 and {item.operator for item in flat} == {Operator.LESS, Operator.GREATER}:
+        return flat[0].value if flat[0].value == flat[1].value else None
+    return None
 
 
 def _read_atom(atom: bytes, kind: AttributeType) -> Value | None:
