@@ -117,7 +117,8 @@ class StatementBook:
 
     def raw_statements(self) -> tuple[bytes, ...]:
         """List the accepted lists as signed bytes, in an order in which they can be accepted again."""
-        tracks = [statement for track in self._timed.values() for statement in track]
+        # Latest first: nothing accepted before then has an earlier interval, whose sequence number would bind it.
+        tracks = [statement for track in self._timed.values() for statement in reversed(track)]
         return tuple(statement.raw for statement in (*tracks, *self._plain.values()))
 
     @property

@@ -8,27 +8,33 @@ the number of steps and of results is bounded.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import product
 
 from maia.authority.graph import Graph
 from maia.authority.proof import Held, Joined, Proof, ProofTree
 from maia.authority.search import Reach
-from maia.authority.tags import Tag, intersect, is_nothing
+from maia.authority.tags import NOTHING, Tag, intersect, is_nothing
 from maia.authority.thresholds import Choice
-from maia.authority.tuples import FiveTuple, NameNode, Node, PrincipalNode, Root, ThresholdNode
+from maia.authority.tuples import FiveTuple, FourTuple, NameNode, Node, PrincipalNode, Root, ThresholdNode
+from maia.errors import TagError, UncheckedError
 from maia.principals import KeyId, Period
 
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """One right of a principal: what it admits, when, on which conditions, and why."""
+    """One right of a principal: what it admits, when, on which conditions, and why.
+
+    ``until`` is when a validity statement that it rests on runs out (exclusive), as far as the caller knows statements.
+    """
 
     tag: Tag
     period: Period
     delegate: bool
     conditions: tuple[str, ...]
     proof: Proof
+    until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +48,18 @@ class _State:
 
     def narrowed(self, link: FiveTuple) -> _State | None:
         """Apply one link, or return ``None`` when nothing is left."""
-        tag = intersect(self.tag, link.tag)
-        if is_nothing(tag):
-            return None
         period = self.period.intersect(link.period)
-        if period is None:
+        tag = NOTHING if period is None else _intersect(self.tag, link.tag)
+        if period is None or is_nothing(tag):
             return None
         return _State(tag, period, link.delegate, self.conditions + link.conditions)
+
+    def within(self, namings: tuple[FourTuple, ...]) -> _State | None:
+        """Hold only while the names that lead here are valid."""
+        period: Period | None = self.period
+        for naming in namings:
+            period = None if period is None else period.intersect(naming.period)
+        return None if period is None else replace(self, period=period)
 
 
 _Result = tuple[_State, ProofTree]
@@ -97,6 +108,10 @@ class _Walker:
     def _from_key(self, node: PrincipalNode, key: KeyId, state: _State, path: frozenset[KeyId]) -> Iterator[_Result]:
         self.graph.spend()
         namings = self.graph.names.support(node, key) if isinstance(node, NameNode) else ()
+        named = state.within(namings)
+        if named is None:
+            return
+        state = named
         if key == self.found.principal:
             yield state, Held(node, key, namings, None, None)
             # No return: a principal may also pass the right to itself, narrowed.
@@ -145,11 +160,19 @@ class _Walker:
         yield from fill(node, 0, node.k, frozenset())
 
 
+def _intersect(a: Tag, b: Tag) -> Tag:
+    """Intersect as evidence wants it: what grows beyond bounds was not proven."""
+    try:
+        return intersect(a, b)
+    except TagError as error:
+        raise UncheckedError(f"the rights of a chain cannot be summed up: {error.message}", code=error.code) from error
+
+
 def _join(states: list[_State]) -> _State | None:
     """Intersect the shares of a threshold."""
     result = states[0]
     for state in states[1:]:
-        tag = intersect(result.tag, state.tag)
+        tag = _intersect(result.tag, state.tag)
         period = result.period.intersect(state.period)
         if is_nothing(tag) or period is None:
             return None

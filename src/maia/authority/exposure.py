@@ -51,7 +51,7 @@ def exposure_window(
     found: list[tuple[timedelta, str]] = []
     if body.period.not_after is not None:
         # Valid in its last second, so the window ends with that second.
-        rest = max(body.period.not_after + timedelta(seconds=1) - at, _NONE)
+        rest = max(body.period.not_after - at + timedelta(seconds=1), _NONE)
         found.append((rest + skew, "the end of its validity period"))
     for test in body.tests:
         window = _test_window(test, certificate, at, statements)

@@ -25,7 +25,7 @@ class _Usable(Mapping[LocalName, Iterable[FourTuple]]):
         self._usable = usable
 
     def __getitem__(self, place: LocalName) -> list[FourTuple]:
-        return [naming for naming in self._namings[place] if self._usable(naming.source)]
+        return [naming for naming in self._namings.get(place, ()) if self._usable(naming.source)]
 
     def __iter__(self) -> Iterator[LocalName]:  # pragma: no cover - required by Mapping, unused
         return iter(self._namings)

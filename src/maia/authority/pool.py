@@ -47,7 +47,7 @@ class CertificatePool:
         self.links: dict[KeyId, list[FiveTuple]] = defaultdict(list)
         self.namings: dict[LocalName, list[FourTuple]] = defaultdict(list)
         self.refused: list[MalformedError] = []
-        self._spellings: dict[CertificateId, list[UnverifiedCertificate]] = {}
+        self._spellings: dict[CertificateId, dict[bytes, UnverifiedCertificate]] = {}
         self._read = 0
         self.token = object()  # replaced at every change; remembers decisions by the evidence they saw
         for item in evidence:
@@ -59,7 +59,7 @@ class CertificatePool:
 
     def __iter__(self) -> Iterator[UnverifiedCertificate]:
         """Go through the certificates, one spelling each."""
-        return (spellings[0] for spellings in self._spellings.values())
+        return (next(iter(spellings.values())) for spellings in self._spellings.values())
 
     def __contains__(self, identity: object) -> bool:
         """Tell whether a certificate is in the pool."""
@@ -78,24 +78,22 @@ class CertificatePool:
             certificate = self._parse(item)
             if certificate.certificate_id in self._spellings:
                 # A second signature over one body is no second certificate, but perhaps the one that verifies.
-                spellings = self._spellings[certificate.certificate_id]
-                if all(known.raw != certificate.raw for known in spellings) and len(spellings) < 8:
-                    spellings.append(certificate)
+                self._spellings[certificate.certificate_id].setdefault(certificate.raw, certificate)
                 return
             self._index(certificate)
         except MalformedError as error:
             self.refused.append(error)
             return
-        self._spellings[certificate.certificate_id] = [certificate]
+        self._spellings[certificate.certificate_id] = {certificate.raw: certificate}
         self.token = object()
 
     def spellings(self, identity: CertificateId) -> tuple[UnverifiedCertificate, ...]:
         """Return the signed forms in which a certificate came."""
-        return tuple(self._spellings[identity])
+        return tuple(self._spellings[identity].values())
 
     def get(self, identity: CertificateId) -> UnverifiedCertificate:
         """Return a certificate by its identity."""
-        return self._spellings[identity][0]
+        return next(iter(self._spellings[identity].values()))
 
     def _parse(self, item: bytes | UnverifiedCertificate | Certificate) -> UnverifiedCertificate:
         if isinstance(item, UnverifiedCertificate):

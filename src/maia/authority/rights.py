@@ -154,7 +154,7 @@ def type_right(
         version: Exact, or ``*``.
         actions: ``None`` means every action.
         attributes: Uids that may be read or set; ``None`` means all, also those added later.
-        constraints: Demands on the row; each constrained uid must be listed when ``attributes`` is.
+        constraints: Demands on the row; they may speak of attributes that ``attributes`` keeps closed.
 
     Raises:
         TagError: A version with an operator, an unknown action, a malformed uid or value.

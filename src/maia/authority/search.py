@@ -32,11 +32,14 @@ class Reach:
     passes: dict[KeyId, FiveTuple] = field(default_factory=dict)
     useful: list[FiveTuple] = field(default_factory=list)
 
-    def willing(self, *, delegate: bool) -> Callable[[KeyId], bool]:
-        """Tell which keys, given the right, bring it to the principal."""
-        if delegate:
-            return lambda key: key == self.principal or key in self.passes
-        return lambda key: key == self.principal
+    rank: dict[KeyId, int] = field(default_factory=dict)
+
+    def willing(self, *, delegate: bool, before: KeyId | None = None) -> Callable[[KeyId], bool]:
+        """Tell which keys, given the right, bring it to the principal; ``before``: found before this one."""
+        if not delegate:
+            return lambda key: key == self.principal
+        limit = len(self.rank) if before is None else self.rank[before]
+        return lambda key: key == self.principal or self.rank.get(key, limit) < limit
 
 
 def reach(graph: Graph, roots: Sequence[Root], principal: KeyId, admits: Callable[[FiveTuple], bool]) -> Reach:
@@ -111,12 +114,13 @@ def _backward(graph: Graph, found: Reach) -> None:
             done.add(link.source)
             found.useful.append(link)
             if link.issuer not in found.passes:
+                found.rank[link.issuer] = len(found.passes)
                 found.passes[link.issuer] = link
                 queue.append(link.issuer)
 
 
-def _tree(graph: Graph, node: Node, found: Reach, *, delegate: bool) -> ProofTree | None:
-    willing = found.willing(delegate=delegate)
+def _tree(graph: Graph, node: Node, found: Reach, *, delegate: bool, before: KeyId | None = None) -> ProofTree | None:
+    willing = found.willing(delegate=delegate, before=before)
     if isinstance(node, ThresholdNode):
         choice = graph.choose(node, willing)
         if choice is None:
@@ -137,5 +141,5 @@ def _held(graph: Graph, node: PrincipalNode, key: KeyId, found: Reach) -> Held:
     if key == found.principal:
         return Held(node, key, namings, None, None)
     link = found.passes[key]
-    # INVARIANT: `passes` was filled from the principal outwards, so following it ends at the principal.
-    return Held(node, key, namings, link, _tree(graph, link.subject, found, delegate=link.delegate))
+    # INVARIANT: only keys found before this one carry on, so the proof ends at the principal whoever else could.
+    return Held(node, key, namings, link, _tree(graph, link.subject, found, delegate=link.delegate, before=key))

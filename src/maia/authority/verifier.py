@@ -22,8 +22,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 
 from maia.authority.book import StatementBook
 from maia.authority.decision import SEAL, Decision, Grant, Stage
@@ -32,24 +33,19 @@ from maia.authority.diagnosis import Diagnosis, diagnose
 from maia.authority.graph import Graph
 from maia.authority.limits import DEFAULT_VERIFIER_LIMITS, VerifierLimits
 from maia.authority.pool import CertificatePool
-from maia.authority.proof import Held, Proof, walk
+from maia.authority.proof import Joined, Proof, ProofTree
 from maia.authority.request import Request
 from maia.authority.search import Reach, find_proof, reach
 from maia.authority.statements import Challenge
 from maia.authority.tags import Tag
 from maia.authority.tuples import FiveTuple, Root
-from maia.errors import (
-    ChainError,
-    ExpiredError,
-    SignatureError,
-    UncheckedError,
-    VerificationError,
-)
+from maia.errors import ExpiredError, SignatureError, UncheckedError, VerificationError
 from maia.principals import (
     Certificate,
     CertificateId,
     KeyHash,
     KeyId,
+    Period,
     PublicKey,
     UnverifiedCertificate,
     check_aware,
@@ -112,12 +108,28 @@ class Verifier:
             limits: Bounds on the work for one decision.
             signatures: A cache to share between verifiers.
         """
-        self.roots = tuple(roots)
-        self.limits = limits
-        self.statements = statements if statements is not None else StatementBook(limits=limits)
+        self._roots = tuple(roots)
+        self._limits = limits
+        self._statements = statements if statements is not None else StatementBook(limits=limits)
         self.signatures = signatures if signatures is not None else SignatureCache(limits.max_memory)
+        # INVARIANT: what a remembered grant rests on and its key does not name stays the same, hence no setters.
         self._pools: OrderedDict[tuple[bytes, ...], CertificatePool] = OrderedDict()
         self._grants: OrderedDict[tuple[object, ...], Grant] = OrderedDict()
+
+    @property
+    def roots(self) -> tuple[Root, ...]:
+        """The trusted principals for requests that name no owner."""
+        return self._roots
+
+    @property
+    def limits(self) -> VerifierLimits:
+        """The bounds on the work for one decision."""
+        return self._limits
+
+    @property
+    def statements(self) -> StatementBook:
+        """What this verifier knows about validity."""
+        return self._statements
 
     def verify(
         self,
@@ -171,7 +183,7 @@ class Verifier:
         try:
             grant = case.prove()
         except VerificationError as error:
-            return Decision(None, error, case.failed_stage(error))
+            return Decision(None, error, Stage.REDUCTION)
         if grant is None:
             found = case.explain()
             return Decision(None, found.error, found.stage)
@@ -195,7 +207,7 @@ class Verifier:
     def _pool(self, evidence: Evidence) -> CertificatePool:
         if isinstance(evidence, CertificatePool):
             return evidence
-        items = tuple(evidence)
+        items = tuple(islice(evidence, self.limits.max_certificates + 1))
         key = tuple(item if isinstance(item, bytes) else item.raw for item in items)
         pool = self._pools.get(key)
         if pool is None:
@@ -233,18 +245,16 @@ class _Case:
         When one of them is forged, all that could matter are checked and the search is run once more, so bad
         signatures cost their sender one extra search and no more.
         """
-        for attempt in range(2):
-            graph, roots, found = self._search()
-            derived = self._first(graph, roots, found)
-            if derived is None:
-                return None
-            try:
-                return self._grant(derived)
-            except SignatureError:
-                if attempt:
-                    raise
-                self._check_all(found.candidates)
-        return None
+        graph, roots, found = self._search()
+        derived = self._first(graph, roots, found)
+        if derived is None:
+            return None
+        try:
+            return self._grant(derived)
+        except SignatureError:
+            self._check_all(found.candidates)
+        derived = self._first(*self._search())
+        return None if derived is None else self._grant(derived)
 
     def clauses(self) -> tuple[Derived, ...]:
         """Derive every right from verified certificates."""
@@ -253,7 +263,9 @@ class _Case:
         graph, roots, found = self._search()
         unique: dict[tuple[object, ...], Derived] = {}
         for derived in derive(graph, roots, found, self.request.wanted):
-            unique.setdefault((derived.tag, derived.period, derived.conditions), derived)
+            until = self._ends(derived.proof.certificate_ids())
+            key = (derived.tag, derived.period, derived.conditions, derived.delegate, until)
+            unique.setdefault(key, replace(derived, until=until))
             if len(unique) > self.verifier.limits.max_clauses:
                 raise UncheckedError("more clauses than allowed", code="LIMIT_EXCEEDED")
         return tuple(unique.values())
@@ -265,10 +277,6 @@ class _Case:
             self.pool, self.request, self.request.roots(self.verifier.roots), self.principal, self.usable,
             self.problems, self.verifier.limits,
         )  # fmt: skip
-
-    def failed_stage(self, error: VerificationError) -> Stage:
-        """Tell the stage of an error that ended the search itself."""
-        return Stage.SIGNATURES if isinstance(error, SignatureError) else Stage.REDUCTION
 
     def nonces(self, grant: Grant) -> set[bytes]:
         """List the one-time answers a grant rests on."""
@@ -327,18 +335,16 @@ class _Case:
 
     def _grant(self, derived: Derived) -> Grant:
         certificates = tuple(self._check_signature(identity) for identity in derived.proof.certificate_ids())
-        untils = [self._until.get(item.certificate_id) for item in certificates]
-        period = derived.period
-        for item in certificates:  # names limit the time of a proof too, though no tuple carries them
-            common = period.intersect(item.body.period)
-            if common is None:
-                raise ChainError("the certificates of the proof are never valid together", code="EMPTY_VALIDITY")
-            period = common
         return Grant(
-            self.principal, self.request, derived.proof, certificates, derived.tag, period, self.at,
-            min((until for until in untils if until is not None), default=None), derived.conditions, derived.delegate,
-            SEAL,
+            self.principal, self.request, derived.proof, certificates, derived.tag,
+            _common(derived.period, *(item.body.period for item in certificates)), self.at,
+            self._ends(item.certificate_id for item in certificates), derived.conditions, derived.delegate, SEAL,
         )  # fmt: skip
+
+    def _ends(self, identities: Iterable[CertificateId]) -> datetime | None:
+        """Tell when the first of the statements behind these certificates runs out."""
+        untils = (self._until.get(identity) for identity in identities)
+        return min((until for until in untils if until is not None), default=None)
 
     def _check_signature(self, identity: CertificateId) -> Certificate:
         error: SignatureError | None = None
@@ -365,22 +371,32 @@ class _Case:
 def _reduced(proof: Proof, wanted: Tag) -> Derived:
     """Sum a ground proof up: the request itself is what is left of the tag."""
     links = proof.links()
-    period = proof.root.period
-    for link in links:
-        common = period.intersect(link.period)
-        if common is None:
-            raise ChainError("the certificates of the proof are never valid together", code="EMPTY_VALIDITY")
-        period = common
+    period = _common(proof.root.period, *(link.period for link in links))
     conditions = tuple(dict.fromkeys(condition for link in links for condition in link.conditions))
     return Derived(wanted, period, _may_delegate(proof), conditions, proof)
 
 
+def _common(period: Period, *others: Period) -> Period:
+    """Intersect periods that all hold the instant of the decision, so that something is left."""
+    for other in others:
+        common = period.intersect(other)
+        assert common is not None  # noqa: S101 - certificates outside their period never get here
+        period = common
+    return period
+
+
 def _may_delegate(proof: Proof) -> bool:
     """Tell whether every branch of a proof ends with a right that may be passed on."""
-    if isinstance(proof.tree, Held) and proof.tree.link is None:
-        return proof.root.delegate
-    last = [held.link for held in walk(proof.tree) if isinstance(held.then, Held) and held.then.link is None]
-    return proof.root.delegate and all(link is not None and link.delegate for link in last)
+    stack: list[tuple[ProofTree, bool]] = [(proof.tree, proof.root.delegate)]
+    while stack:
+        tree, delegate = stack.pop()
+        if isinstance(tree, Joined):
+            stack.extend((branch, delegate) for branch in tree.branches)
+        elif tree.link is not None and tree.then is not None:
+            stack.append((tree.then, tree.link.delegate))
+        elif not delegate:
+            return False
+    return True
 
 
 def _short(certificate: UnverifiedCertificate) -> str:
