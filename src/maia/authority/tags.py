@@ -288,6 +288,10 @@ def intersect(a: Tag, b: Tag) -> Tag:
         return NOTHING if pattern is None else Strings(pattern)
     if isinstance(a, Rows) and isinstance(b, Rows):
         return _intersect_rows(a, b)
+    if isinstance(a, Rows) and isinstance(b, ListTag):
+        return _constrain_cells(a, b)
+    if isinstance(b, Rows) and isinstance(a, ListTag):
+        return _constrain_cells(b, a)
     return NOTHING
 
 
@@ -296,6 +300,25 @@ def _intersect_rows(a: Rows, b: Rows) -> Tag:
     for uid, tag in b.constraints:
         merged[uid] = intersect(merged[uid], tag) if uid in merged else tag
     return rows(merged.items())
+
+
+def _constrain_cells(wanted: Rows, listed: ListTag) -> Tag:
+    """Narrow the cells of a list that spells a row out, as a request for one cell does.
+
+    A demand on an attribute that the list does not spell out leaves nothing, though a longer row might meet it: no tag
+    says "this list, and such a cell somewhere behind it", and saying less is safe.
+    """
+    if not permits(listed.items[0], b"row"):
+        return NOTHING
+    open_demands = dict(wanted.constraints)
+    items: list[Tag] = [Exactly(b"row")]
+    for item in listed.items[1:]:
+        match item:
+            case ListTag((Exactly(bytes() as uid), value)) if uid in open_demands:
+                items.append(sequence((Exactly(uid), intersect(open_demands.pop(uid), value))))
+            case _:
+                items.append(item)
+    return NOTHING if open_demands else sequence(items)
 
 
 def permits(tag: Tag, request: Sexp) -> bool:
@@ -326,6 +349,8 @@ def _permits_row(tag: Rows, request: Sexp) -> bool:
     if not isinstance(request, tuple) or request[:1] != (b"row",):
         return False
     values = {cell[0]: cell[1] for cell in request[1:] if isinstance(cell, tuple) and len(cell) == 2}
+    if len(values) != len(request) - 1:
+        return False  # a uid twice, or something that is no cell
     return all(uid in values and permits(wanted, values[uid]) for uid, wanted in tag.constraints)
 
 
