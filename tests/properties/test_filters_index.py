@@ -10,7 +10,16 @@ import pyarrow as pa
 import pytest
 
 from maia.errors import FilterTypeError, NotFoundError, UsageError
-from maia.filters import AttributeType, SubscriptionIndex, compile_filter, format_filter, select
+from maia.filters import (
+    AttributeType,
+    CoveringSet,
+    SubscriptionIndex,
+    compile_filter,
+    covers,
+    format_filter,
+    satisfiable,
+    select,
+)
 
 TYPES = {
     "whole": "integer",
@@ -55,7 +64,7 @@ def constraint_text(rng, width):
 
 
 def random_text(rng, width):
-    """A filter text of up to three constraints."""
+    """A filter text of up to three constraints; some contradict themselves."""
     return " and ".join(constraint_text(rng, width) for _ in range(rng.choice([0, 1, 1, 1, 2, 2, 3])))
 
 
@@ -187,3 +196,40 @@ def test_index_refuses_what_it_cannot_hold():
     with pytest.raises(UsageError):
         index.match(pa.RecordBatch.from_pydict({"x": [1, 2, 3]}), max_pairs=2)
     assert TYPES["blob"] == AttributeType.BINARY
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_a_link_announces_covers_everything_and_nothing_else(seed):
+    """Through any history each filter is announced or covered by an announced one, and no announced one is superfluous.
+
+    A neighbour that applies the changes it is told knows exactly the announced filters.
+    """
+    rng = random.Random(f"link-{seed}")
+    link, filters, told = CoveringSet(), {}, set()
+    for step in range(400):
+        if filters and rng.random() < 0.4:
+            name = rng.choice(sorted(filters))
+            del filters[name]
+            change = link.remove(name)
+        else:
+            filters[step] = compile_filter(random_text(rng, 6), TYPES)
+            change = link.add(step, filters[step])
+        assert told >= set(change.withdraw)
+        assert not told & set(change.announce)
+        told = (told - set(change.withdraw)) | set(change.announce)
+        assert told == set(link.announced) <= filters.keys()
+        if step % 20 == 0:
+            wanted = [filter_ for filter_ in filters.values() if satisfiable(filter_)]
+            assert all(any(covers(filters[name], filter_) for name in told) for filter_ in wanted)
+            assert not any(covers(filters[a], filters[b]) for a in told for b in told if a != b)
+    assert len(link) == len(filters)
+
+
+def test_covering_set_refuses_names_in_use_and_unknown_ones():
+    """A second filter under one name, and the removal of none, are errors."""
+    link = CoveringSet()
+    link.add("a", compile_filter("", {}))
+    with pytest.raises(UsageError):
+        link.add("a", compile_filter("", {}))
+    with pytest.raises(NotFoundError):
+        link.remove("b")

@@ -1,5 +1,6 @@
 """The filter language: one meaning for subscriptions, value constraints in capabilities and access-control bounds."""
 
+from maia.filters.announcing import Announcement, CoveringSet
 from maia.filters.batches import select
 from maia.filters.bounds import (
     AttributeBound,
@@ -23,12 +24,14 @@ from maia.filters.tree import Constraint, Filter, Literal, LiteralKind, Operator
 from maia.filters.values import AttributeType, Value, in_domain, parse_date, parse_timestamp
 
 __all__ = [
+    "Announcement",
     "AttributeBound",
     "AttributeType",
     "Bound",
     "BoundKind",
     "BoundRule",
     "Constraint",
+    "CoveringSet",
     "Filter",
     "FilterLimits",
     "Literal",
