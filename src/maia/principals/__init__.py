@@ -38,6 +38,7 @@ from maia.principals.principal import (
     principal_id,
     threshold_leaves,
 )
+from maia.principals.sealed import is_sealed, open_private_key, plain_private_key, seal_private_key
 from maia.principals.signing import SIGNATURE_LENGTH, KeySigner, Kind, Signer, verify_signature
 from maia.principals.times import check_aware, encode_instant, parse_instant
 from maia.principals.validity import ALWAYS, OnlineTest, Period, TestKind
@@ -76,15 +77,19 @@ __all__ = [
     "decode_text",
     "encode_instant",
     "fingerprint",
+    "is_sealed",
     "issue",
+    "open_private_key",
     "parse_certificate",
     "parse_instant",
     "parse_principal",
     "parse_subject",
+    "plain_private_key",
     "principal_id",
     "prove_by_nonce",
     "prove_by_stamp",
     "public_key",
+    "seal_private_key",
     "threshold_leaves",
     "unsafe_seal_certificate",
     "unsafe_sign_certificate",

@@ -1,0 +1,100 @@
+"""A folder of certificates, one file each, named by their identity.
+
+A file's name comes from a hash and from nothing inside the certificate, so no name that anyone chose becomes a path.
+Files that people put there under other names count too, as long as they end in ``.cert``; what they hold decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from maia.authority import DEFAULT_VERIFIER_LIMITS, CertificatePool, VerifierLimits
+from maia.errors import MalformedError, NotFoundError, UncheckedError, UsageError
+from maia.principals import Certificate, CertificateId, parse_certificate
+from maia.stores.files import PUBLIC_FILE, PUBLIC_FOLDER, list_files, make_folder, read_start, remove_file, write_file
+
+_SUFFIX = ".cert"
+_SHORT = 16
+_ID_LENGTH = 32
+
+
+class CertificateFolder:
+    """Certificates on disk. Nothing read from here is trusted; a verifier checks it like any other evidence."""
+
+    def __init__(self, path: Path) -> None:
+        """Use a folder, which need not exist until something is added."""
+        self.path = path
+
+    def add(self, certificate: Certificate) -> Path:
+        """Keep a certificate; adding one that is there changes nothing.
+
+        Returns:
+            The file that holds it: the first 16 digits of the identity, or all of it should these be taken.
+        """
+        make_folder(self.path, mode=PUBLIC_FOLDER)
+        for path in self._places(certificate.certificate_id):
+            if self._held(path) == certificate.certificate_id:
+                return path
+            if write_file(path, certificate.raw, mode=PUBLIC_FILE, replace=False):
+                return path
+        # Only a file under a whole foreign identity is left in the way; its content is not what its name says.
+        path = self._places(certificate.certificate_id)[-1]
+        write_file(path, certificate.raw, mode=PUBLIC_FILE)
+        return path
+
+    def remove(self, identity: CertificateId) -> None:
+        """Remove a certificate, under whatever file names it stands.
+
+        Raises:
+            NotFoundError: It is not in the folder.
+        """
+        if len(identity) != _ID_LENGTH:
+            raise UsageError(f"the identity of a certificate has {_ID_LENGTH} octets")
+        found = [path for path, data in self if _identity(data) == identity]
+        for path in found:
+            remove_file(path)
+        if not found:
+            raise NotFoundError(f"there is no certificate `{identity.hex()[:_SHORT]}`", code="NO_CERTIFICATE")
+
+    def pool(self, *, limits: VerifierLimits = DEFAULT_VERIFIER_LIMITS) -> CertificatePool:
+        """Read all of them as evidence; files that are no certificates are counted as refused.
+
+        Raises:
+            UncheckedError: There are more files than the limits allow.
+        """
+        return CertificatePool((data for _, data in self.read(limits=limits)), limits=limits)
+
+    def __iter__(self) -> Iterator[tuple[Path, bytes]]:
+        """Go through the files by name."""
+        return self.read()
+
+    def read(self, *, limits: VerifierLimits = DEFAULT_VERIFIER_LIMITS) -> Iterator[tuple[Path, bytes]]:
+        """Go through the files by name, within limits.
+
+        A file that is too large comes cut, one octet beyond the limit, so that its reader refuses it and not the
+        whole folder.
+        """
+        paths = list_files(self.path, suffix=_SUFFIX)
+        if len(paths) > limits.max_certificates:
+            raise UncheckedError(f"more than {limits.max_certificates} certificates", code="LIMIT_EXCEEDED")
+        for path in paths:
+            yield path, read_start(path, limit=limits.max_certificate_bytes + 1)
+
+    def _places(self, identity: CertificateId) -> tuple[Path, Path]:
+        # 16 digits can be made to collide on purpose, so a second place stands ready.
+        digits = identity.hex()
+        return self.path / f"{digits[:_SHORT]}{_SUFFIX}", self.path / f"{digits}{_SUFFIX}"
+
+    def _held(self, path: Path) -> CertificateId | None:
+        try:
+            return _identity(read_start(path, limit=DEFAULT_VERIFIER_LIMITS.max_certificate_bytes + 1))
+        except NotFoundError:
+            return None
+
+
+def _identity(data: bytes) -> CertificateId | None:
+    try:
+        return parse_certificate(data).certificate_id
+    except MalformedError:
+        return None

@@ -1,0 +1,115 @@
+"""The statement file: what a verifier accepted about validity, kept across restarts.
+
+    (statements (version "1") (lists <signed statement> …) (nonces <octets> …))
+
+Rules kept here:
+
+- every statement is verified again when it is read; the disk is not believed;
+- a file that is damaged in any place is refused whole: half a book could miss a revocation;
+- a file never goes back: a book that lacks the newest list on disk is not written over it, and spent nonces stay spent.
+
+An attacker who can put an old copy of the whole file back is beyond what one file can notice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+
+from maia.authority import (
+    DEFAULT_VERIFIER_LIMITS,
+    ListStatement,
+    StatementBook,
+    VerifierLimits,
+    parse_statement,
+    verify_statement,
+)
+from maia.encoding import Sexp, SexpLimits, encode, parse_canonical
+from maia.errors import EncodingError, NotFoundError, UnavailableError
+from maia.principals import KeyId, TestKind
+from maia.stores.files import PRIVATE_FILE, PRIVATE_FOLDER, locked, make_folder, read_file, write_file
+
+STATEMENT_FILE_LIMITS = SexpLimits(max_bytes=256 << 20, max_depth=3, max_atom=16 << 20)
+_VERSION: Sexp = (b"version", b"1")
+_Track = tuple[KeyId, TestKind, bool]
+
+
+class StatementFile:
+    """A `StatementBook` on disk."""
+
+    def __init__(self, path: Path) -> None:
+        """Use a file, which need not exist: then nothing is known, which denies what needs a statement."""
+        self.path = path
+
+    def load(self, *, limits: VerifierLimits = DEFAULT_VERIFIER_LIMITS) -> StatementBook:
+        """Read the book, verifying every statement.
+
+        Raises:
+            EncodingError: The file is damaged.
+            VerificationError: A statement in it does not verify, or contradicts another.
+            UnavailableError: The system refused.
+        """
+        book = StatementBook(limits=limits)
+        try:
+            data = read_file(self.path, limit=STATEMENT_FILE_LIMITS.max_bytes)
+        except NotFoundError:
+            return book
+        lists, nonces = _parse(data)
+        # Latest first: a list for the far future may hold a lower number than the ones before it, and was accepted
+        # when it came first. In this order each finds only later ones, and overlaps are refused in any order.
+        for raw in reversed(lists):
+            book.accept(verify_statement(parse_statement(raw)))
+        book.use(nonces)
+        return book
+
+    def save(self, book: StatementBook) -> None:
+        """Write the book in one step; an interruption leaves the old file whole.
+
+        Raises:
+            UnavailableError: The file holds a newer list than the book (``STATEMENTS_NEWER_ON_DISK``: load it again,
+                accept, save), or the system refused.
+            MaiaError: The file on disk is damaged; it is left for a person to look at.
+        """
+        make_folder(self.path.parent, mode=PRIVATE_FOLDER)
+        with locked(self.path):
+            known = self.load()
+            ours = _heads(book.raw_statements())
+            for track, head in _heads(known.raw_statements()).items():
+                # INVARIANT: what a saved book refuses, every later book refuses.
+                if track not in ours or ours[track] < head:
+                    raise UnavailableError(
+                        f"`{self.path}` holds newer lists; load it again", code="STATEMENTS_NEWER_ON_DISK"
+                    )
+            nonces = sorted(book.used_nonces | known.used_nonces)
+            expression = (b"statements", _VERSION, (b"lists", *book.raw_statements()), (b"nonces", *nonces))
+            write_file(self.path, encode(expression), mode=PRIVATE_FILE)
+
+
+def _parse(data: bytes) -> tuple[list[bytes], list[bytes]]:
+    match parse_canonical(data, limits=STATEMENT_FILE_LIMITS):
+        case (b"statements", version, (b"lists", *lists), (b"nonces", *nonces)):
+            if version != _VERSION:
+                raise EncodingError("a statement file of an unknown version", code="STATEMENT_FILE_VERSION")
+        case _:
+            raise EncodingError("not a statement file", code="STATEMENT_FILE_SHAPE")
+    return _strings(lists), _strings(nonces)
+
+
+def _strings(items: list[Sexp]) -> list[bytes]:
+    strings = [item for item in items if isinstance(item, bytes)]
+    if len(strings) != len(items):
+        raise EncodingError("not a statement file", code="STATEMENT_FILE_SHAPE")
+    return strings
+
+
+def _heads(raws: Iterable[bytes]) -> dict[_Track, tuple[datetime | int, int]]:
+    """Find the newest list of each signer and kind: the latest start for timed lists, the highest number for others."""
+    heads: dict[_Track, tuple[datetime | int, int]] = {}
+    for raw in raws:
+        body = parse_statement(raw).body
+        if isinstance(body, ListStatement):
+            track = (body.signer.key_id, body.kind, body.timed)
+            head = (body.starts or 0, body.sequence)
+            heads[track] = max(heads.get(track, head), head)
+    return heads
