@@ -1,0 +1,55 @@
+"""Parcels, keyrings and epochs: how values travel so that only key holders read them."""
+
+from maia.encryption.columns import Compression, decode_column, encode_column
+from maia.encryption.epochs import EpochId, Tolerance, epoch_of, select_epoch
+from maia.encryption.header import MAX_COUNT, WHOLE_EVENT, ParcelHeader, parse_header
+from maia.encryption.keyring import (
+    DEFAULT_CAP,
+    KeyGroupId,
+    KeyProvider,
+    Keyring,
+    current_epoch,
+    groups_of,
+    keyring_secret,
+    open_keyring,
+    seal_keyring,
+)
+from maia.encryption.parcel import (
+    Parcel,
+    VerifiedParcel,
+    open_parcel,
+    parse_parcel,
+    seal,
+    sign_parcel,
+    verify_parcel,
+)
+
+__all__ = [
+    "DEFAULT_CAP",
+    "MAX_COUNT",
+    "WHOLE_EVENT",
+    "Compression",
+    "EpochId",
+    "KeyGroupId",
+    "KeyProvider",
+    "Keyring",
+    "Parcel",
+    "ParcelHeader",
+    "Tolerance",
+    "VerifiedParcel",
+    "current_epoch",
+    "decode_column",
+    "encode_column",
+    "epoch_of",
+    "groups_of",
+    "keyring_secret",
+    "open_keyring",
+    "open_parcel",
+    "parse_header",
+    "parse_parcel",
+    "seal",
+    "seal_keyring",
+    "select_epoch",
+    "sign_parcel",
+    "verify_parcel",
+]
