@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 STAR = -1  # the token of a glob that stands for any run of octets
-MAX_STATES = 50_000
+MAX_STEPS = 20_000
 _DECIDED = -1  # the string already lies strictly inside this limit
 
 Positions = frozenset[int]
@@ -39,16 +39,17 @@ def disjoint(globs: Sequence[tuple[int, ...]], windows: Sequence[Window]) -> boo
     """
     letters = _letters(globs, windows)
     start: _State = (tuple(with_empty_stars(glob, {0}) for glob in globs), tuple((0, 0) for _ in windows))
-    seen, queue = {start}, [start]
+    seen, queue, steps = {start}, [start], 0
     while queue:
         state = queue.pop()
         if _accepts(state, globs, windows):
             return False
         for letter in letters:
+            steps += 1
+            if steps > MAX_STEPS:
+                return False
             following = _advance(state, globs, windows, letter)
             if following is not None and following not in seen:
-                if len(seen) >= MAX_STATES:
-                    return False
                 seen.add(following)
                 queue.append(following)
     return True

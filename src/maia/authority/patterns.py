@@ -289,14 +289,21 @@ _FLOORS: dict[Ordering, OrderKey] = {Ordering.ALPHA: b"", Ordering.BINARY: 0, Or
 
 
 def _disjoint(parts: list[SimplePattern]) -> bool:
-    """Tell whether the prefixes, globs and alpha ranges among the parts share no string."""
-    globs = [_as_glob(part).tokens() for part in parts if not isinstance(part, Range)]
+    """Tell whether the prefixes, globs and alpha ranges among the parts share no string.
+
+    Globs alone do exactly when their ends fit: the longest start, all middles in turn and the longest end match all.
+    """
+    globs = [_as_glob(part) for part in parts if not isinstance(part, Range)]
+    start = max((glob.pieces[0] for glob in globs), key=len, default=b"")
+    end = max((glob.pieces[-1] for glob in globs), key=len, default=b"")
+    if not all(start.startswith(glob.pieces[0]) and end.endswith(glob.pieces[-1]) for glob in globs):
+        return True
     windows = [
         (_bound(part.low), _bound(part.high))
         for part in parts
         if isinstance(part, Range) and part.ordering is Ordering.ALPHA
     ]
-    return len(globs) + len(windows) > 1 and disjoint(globs, windows)
+    return bool(globs and windows) and disjoint([glob.tokens() for glob in globs], windows)
 
 
 def _bound(limit: Limit | None) -> Bound | None:

@@ -34,6 +34,7 @@ from maia.encoding import Hinted, Sexp, encode
 from maia.errors import TagError
 
 MAX_ALTERNATIVES = 4096
+MAX_PAIRS = 16 * MAX_ALTERNATIVES
 _LIMITS = {b"g": (True, False), b"ge": (True, True), b"l": (False, False), b"le": (False, True)}
 
 
@@ -266,16 +267,11 @@ def intersect(a: Tag, b: Tag) -> Tag:
     >>> intersect(a, b).to_sexp()
     (b'ftp', b'ab', b'read')
     """
-    if isinstance(a, Everything):
-        return b
-    if isinstance(b, Everything):
-        return a
+    if isinstance(a, Everything) or isinstance(b, Everything):
+        return b if isinstance(a, Everything) else a
     if isinstance(a, OneOf) or isinstance(b, OneOf):
         left = a.members if isinstance(a, OneOf) else (a,)
-        right = b.members if isinstance(b, OneOf) else (b,)
-        if len(left) * len(right) > MAX_ALTERNATIVES * MAX_ALTERNATIVES // 16:
-            raise TagError(f"more than {MAX_ALTERNATIVES} alternatives in one tag", code="TAG_TOO_LARGE")
-        return one_of(intersect(x, y) for x in left for y in right)
+        return _intersect_sets(left, b.members if isinstance(b, OneOf) else (b,))
     if isinstance(a, Exactly) or isinstance(b, Exactly):
         exact, other = (a, b) if isinstance(a, Exactly) else (b, a)
         return exact if permits(other, exact.to_sexp()) else NOTHING
@@ -293,6 +289,18 @@ def intersect(a: Tag, b: Tag) -> Tag:
     if isinstance(b, Rows) and isinstance(a, ListTag):
         return _constrain_cells(b, a)
     return NOTHING
+
+
+def _intersect_sets(left: tuple[Tag, ...], right: tuple[Tag, ...]) -> Tag:
+    """Unite the intersections of all pairs; plain strings meet by lookup, so long lists of them cost little."""
+    plain = [frozenset(tag for tag in side if isinstance(tag, Exactly)) for side in (left, right)]
+    others = [tuple(tag for tag in side if not isinstance(tag, Exactly)) for side in (left, right)]
+    if len(others[0]) * len(right) + len(plain[0]) * len(others[1]) > MAX_PAIRS:
+        raise TagError(f"more than {MAX_PAIRS} pairs of alternatives", code="TAG_TOO_LARGE")
+    found: list[Tag] = list(plain[0] & plain[1])
+    found += [intersect(x, y) for x in others[0] for y in right]
+    found += [intersect(x, y) for x in plain[0] for y in others[1]]
+    return one_of(found)
 
 
 def _intersect_rows(a: Rows, b: Rows) -> Tag:
