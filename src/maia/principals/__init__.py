@@ -23,6 +23,7 @@ from maia.principals.certificate import (
     unsafe_sign_certificate,
     verify_certificate,
 )
+from maia.principals.importing import import_private_key, import_public_key
 from maia.principals.keys import KeyId, PublicKey, fingerprint, public_key
 from maia.principals.principal import (
     KeyHash,
@@ -33,6 +34,7 @@ from maia.principals.principal import (
     Threshold,
     check_name_part,
     decode_text,
+    encode_text,
     parse_principal,
     parse_subject,
     principal_id,
@@ -42,6 +44,7 @@ from maia.principals.sealed import is_sealed, open_private_key, plain_private_ke
 from maia.principals.signing import SIGNATURE_LENGTH, KeySigner, Kind, Signer, verify_signature
 from maia.principals.times import check_aware, encode_instant, parse_instant
 from maia.principals.validity import ALWAYS, OnlineTest, Period, TestKind
+from maia.principals.x509 import name_certificate_from_x509
 
 __all__ = [
     "ALWAYS",
@@ -76,9 +79,13 @@ __all__ = [
     "check_nonce_proof",
     "decode_text",
     "encode_instant",
+    "encode_text",
     "fingerprint",
+    "import_private_key",
+    "import_public_key",
     "is_sealed",
     "issue",
+    "name_certificate_from_x509",
     "open_private_key",
     "parse_certificate",
     "parse_instant",

@@ -111,7 +111,7 @@ def open_private_key(data: bytes, passphrase: str | None) -> bytes:
     seed = key.seed if isinstance(key, _Unsealed) else _unseal(key, passphrase)
     # SECURITY: the public half is what people compare; it must not be anybody else's.
     if len(seed) != 32 or KeySigner(seed).public_key.raw != key.public:
-        raise _cannot_open()
+        raise cannot_open()
     return seed
 
 
@@ -120,16 +120,22 @@ def _unseal(key: _Sealed, passphrase: str | None) -> bytes:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - as above
 
     if not passphrase:
-        raise KeyFormatError("the key is sealed and needs its passphrase", code="KEY_PASSPHRASE")
+        raise needs_passphrase()
     header = _header(key.public, key.salt, key.cost, key.nonce)
     try:
         return AESGCM(_derive(passphrase, key.salt, key.cost)).decrypt(key.nonce, key.box, header)
     except InvalidTag:
-        raise _cannot_open() from None
+        raise cannot_open() from None
 
 
-def _cannot_open() -> KeyFormatError:
+def cannot_open() -> KeyFormatError:
+    """Make the one error for a wrong passphrase and for damage."""
     return KeyFormatError("the passphrase is wrong, or the key file is damaged", code="KEY_PASSPHRASE")
+
+
+def needs_passphrase() -> KeyFormatError:
+    """Make the error for a sealed key without a passphrase."""
+    return KeyFormatError("the key is sealed and needs its passphrase", code="KEY_PASSPHRASE")
 
 
 def _derive(passphrase: str, salt: bytes, cost: tuple[int, int, int]) -> bytes:
