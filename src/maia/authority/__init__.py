@@ -3,7 +3,7 @@
 from maia.authority.book import Confirmation, StatementBook
 from maia.authority.decision import STAGES, Decision, Grant, Stage
 from maia.authority.derive import Derived, derive
-from maia.authority.exposure import Exposure, exposure_window
+from maia.authority.exposure import Exposure, check_revocable, exposure_window
 from maia.authority.graph import Graph
 from maia.authority.limits import DEFAULT_VERIFIER_LIMITS, VerifierLimits
 from maia.authority.names import NameClosure, group_namings
@@ -14,7 +14,9 @@ from maia.authority.request import Request, ask, ask_cell, ask_network, ask_type
 from maia.authority.rights import (
     MANAGE_PARTS,
     Action,
+    CellRight,
     Constraint,
+    cell_rights,
     network_blanket,
     network_right,
     row_request,
@@ -71,6 +73,7 @@ __all__ = [
     "NOTHING",
     "STAGES",
     "Action",
+    "CellRight",
     "CertificatePool",
     "Challenge",
     "Confirmation",
@@ -108,7 +111,9 @@ __all__ = [
     "ask_cell",
     "ask_network",
     "ask_type",
+    "cell_rights",
     "check_ground",
+    "check_revocable",
     "covers",
     "decide_presentation",
     "derive",

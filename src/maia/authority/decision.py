@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from datetime import datetime
 from enum import Enum
 
@@ -64,12 +64,12 @@ class Grant:
     until: datetime | None
     conditions: tuple[str, ...]
     may_delegate: bool
-    _seal: _Seal
+    _seal: InitVar[_Seal]
 
-    def __post_init__(self) -> None:
-        """Refuse to be made by anything but a verifier."""
+    def __post_init__(self, _seal: _Seal) -> None:
+        """Refuse to be made by anything but a verifier, by a copy too."""
         # INVARIANT: a Grant was proven by a Verifier in this process.
-        if self._seal is not SEAL:
+        if _seal is not SEAL:
             raise UsageError("only a Verifier makes a Grant")
 
     def holds_at(self, at: datetime) -> bool:

@@ -165,7 +165,7 @@ def _intersect(a: Tag, b: Tag) -> Tag:
     try:
         return intersect(a, b)
     except TagError as error:
-        raise UncheckedError(f"the rights of a chain cannot be summed up: {error.message}", code=error.code) from error
+        raise UncheckedError(f"a chain cannot be summed up: {error.message}", code="LIMIT_EXCEEDED") from error
 
 
 def _join(states: list[_State]) -> _State | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from maia.authority.book import StatementBook
+from maia.errors import UsageError
 from maia.principals import Certificate, OnlineTest, TestKind, UnverifiedCertificate, check_aware
 
 _NONE = timedelta(0)
@@ -69,3 +70,25 @@ def _test_window(
         return _NONE
     end = statements.assured_until(test, certificate.certificate_id, at=at)
     return None if end is None else end - at
+
+
+def check_revocable(certificate: Certificate | UnverifiedCertificate) -> None:
+    """Refuse to revoke what no revocation can reach.
+
+    A certificate without an on-line test is never looked up in a list, so only the end of its period withdraws it. One
+    that has neither, such as a root delegation (row 5.15), is for ever, and a list that names it would promise what no
+    verifier does. One that merely ends passes: its issuer withdraws it by not renewing it.
+
+    Raises:
+        UsageError: ``IRREVOCABLE``: the certificate has neither an on-line test nor an end.
+
+    >>> from maia.principals import Authorisation, KeySigner, issue
+    >>> pito, met = KeySigner(bytes(32)), KeySigner(bytes(31) + b"1")
+    >>> root = Authorisation(issuer=pito.public_key, subject=met.public_key, delegate=True, tag=(b"maia-type",))
+    >>> check_revocable(issue(root, pito))
+    Traceback (most recent call last):
+    ...
+    maia.errors.UsageError: [IRREVOCABLE] a certificate without an on-line test and without an end is irrevocable
+    """
+    if not certificate.body.tests and certificate.body.period.not_after is None:
+        raise UsageError("a certificate without an on-line test and without an end is irrevocable", code="IRREVOCABLE")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from maia.authority.rights import NETWORK, TYPE, Action
+from maia.authority.rights import NETWORK, TYPE, Action, check_uid, encode_name
 from maia.authority.tags import Exactly, Tag, check_ground, intersect, is_nothing, parse_tag, permits, sequence
 from maia.authority.tuples import Root
 from maia.encoding import Sexp, format_advanced
@@ -61,7 +61,7 @@ def ask_network(action: Action, owner: Principal, name: str) -> Request:
     """Ask to connect to a network, or to install types on it; its owner is the root."""
     if not action.on_network:
         raise TagError(f"`{action.value}` is not an action on a network", code="UNKNOWN_ACTION")
-    expression: Sexp = (NETWORK, principal_id(owner), name.encode(), action.to_sexp())
+    expression: Sexp = (NETWORK, principal_id(owner), encode_name(name), action.to_sexp())
     text = f"{action.value} to network {name}" if action is Action.CONNECT else f"{action.value} on network {name}"
     return Request(wanted=parse_tag(expression), ground=expression, owner=owner, text=text)
 
@@ -74,7 +74,13 @@ def ask_type(action: Action, owner: Principal, name: str, version: str) -> Reque
     if action.on_network:
         raise TagError(f"`{action.value}` is not an action on an event type", code="UNKNOWN_ACTION")
     text = f"{action.value} {name} version {version}"
-    expression: tuple[Sexp, ...] = (TYPE, principal_id(owner), name.encode(), version.encode(), action.to_sexp())
+    expression: tuple[Sexp, ...] = (
+        TYPE,
+        principal_id(owner),
+        encode_name(name),
+        encode_name(version),
+        action.to_sexp(),
+    )
     if action.on_cells:
         wanted = sequence([Exactly(part) for part in expression if isinstance(part, bytes)])
         return Request(wanted=wanted, owner=owner, text=text)
@@ -86,7 +92,7 @@ def ask_cell(action: Action, owner: Principal, name: str, version: str, uid: str
     if not action.on_cells:
         raise TagError(f"`{action.value}` is not an action on cells", code="UNKNOWN_ACTION")
     expression: Sexp = (
-        TYPE, principal_id(owner), name.encode(), version.encode(), action.to_sexp(), uid.encode(), row,
+        TYPE, principal_id(owner), encode_name(name), encode_name(version), action.to_sexp(), check_uid(uid), row,
     )  # fmt: skip
     check_ground(expression)
     text = f"{action.value} attribute {uid} of {name} version {version}"

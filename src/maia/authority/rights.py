@@ -29,6 +29,8 @@ from maia.authority.tags import (
     Everything,
     Exactly,
     OneOf,
+    Rows,
+    Sequence_,
     Tag,
     intersect,
     one_of,
@@ -44,6 +46,7 @@ NETWORK = b"maia-network"
 TYPE = b"maia-type"
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{0,127}")
 _MAX_NAME = 512
+_UIDS, _ROWS = 5, 6  # positions in a right on cells
 
 
 class Action(Enum):
@@ -284,11 +287,21 @@ def row_request(values: Mapping[str, bytes]) -> Sexp:
     return (b"row", *((check_uid(uid), text) for uid, text in sorted(values.items())))
 
 
+def encode_name(name: str) -> bytes:
+    """Write the name of a network or an event type, or refuse one that is empty, overlong or no text."""
+    if not name or len(name) > _MAX_NAME:
+        raise TagError(f"a name has 1 to {_MAX_NAME} characters", code="NAME_LENGTH")
+    try:
+        return name.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise TagError("a name with a lone surrogate", code="NOT_UTF8") from error
+
+
 def check_uid(uid: str) -> bytes:
     """Refuse a uid with surprising characters."""
     octets = uid.encode("utf-8", "surrogatepass")
     if not octets or len(octets) > 128 or not all(33 <= octet < 127 for octet in octets):
-        raise TagError(f"malformed uid `{uid}`", code="UID")
+        raise TagError(f"malformed uid `{uid!r}`", code="UID")
     return octets
 
 
@@ -299,11 +312,8 @@ def _network_action(action: Action) -> Tag:
 
 
 def _name_tag(name: str) -> Tag:
-    if not name or len(name) > _MAX_NAME:
-        raise TagError(f"a name has 1 to {_MAX_NAME} characters", code="NAME_LENGTH")
-    if name == "*":
-        return EVERYTHING
-    return parse_tag((b"*", b"glob", name.encode()))
+    octets = encode_name(name)
+    return EVERYTHING if name == "*" else parse_tag((b"*", b"glob", octets))
 
 
 def _trim(*items: Tag) -> Tag:
@@ -331,3 +341,41 @@ _RANGES: dict[str, tuple[tuple[bytes, ...], ...]] = {
     ">": ((b"g",),),
     ">=": ((b"ge",),),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class CellRight:
+    """One alternative of a right on cells: the uids it opens and the demands on the row."""
+
+    uids: Tag
+    constraints: tuple[tuple[str, Tag], ...]
+
+
+def cell_rights(tag: Tag) -> tuple[CellRight, ...]:
+    """Read the cells out of a right on a type, one entry per alternative.
+
+    Args:
+        tag: What a chain leaves of a request to publish or subscribe.
+
+    Raises:
+        TagError: The tag is no right on cells.
+
+    >>> right = type_right(None, actions=[Action.SUBSCRIBE], attributes=["7"], constraints=[Constraint("8", "=", "x")])
+    >>> [(item.uids.to_sexp(), item.constraints[0][0]) for item in cell_rights(right)]
+    [(b'7', '8')]
+    """
+    out: list[CellRight] = []
+    for option in tag.members if isinstance(tag, OneOf) else (tag,):
+        if not isinstance(option, Sequence_) or option.items[:1] != (Exactly(TYPE),):
+            raise TagError("not a right on the cells of a type", code="TAG_NOT_CELLS")
+        uids = option.items[_UIDS] if len(option.items) > _UIDS else EVERYTHING
+        demands = option.items[_ROWS] if len(option.items) > _ROWS else EVERYTHING
+        for demand in demands.members if isinstance(demands, OneOf) else (demands,):
+            if isinstance(demand, Rows):
+                found = tuple((uid.decode(), wanted) for uid, wanted in demand.constraints)
+            elif isinstance(demand, Everything):
+                found = ()
+            else:
+                raise TagError("not a constraint on rows", code="TAG_NOT_CELLS")
+            out.append(CellRight(uids, found))
+    return tuple(out)

@@ -15,7 +15,7 @@ signed like certificates, with a prefix of their own. Rules kept here:
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from datetime import datetime
 
 from maia.encoding import Sexp, SexpLimits, encode, parse_canonical
@@ -32,6 +32,7 @@ from maia.principals import (
     check_aware,
     decode_text,
     encode_instant,
+    encode_text,
     parse_instant,
     parse_principal,
     public_key,
@@ -109,7 +110,7 @@ class OneTimeAnswer:
             (b"kind", b"one-time"),
             (b"signer", self.signer.to_sexp()),
             (b"nonce", self.nonce),
-            (b"verifier", self.verifier.encode()),
+            (b"verifier", encode_text(self.verifier, "a verifier")),
         ]
         if self.request is not None:
             fields.append((b"request", self.request))
@@ -150,11 +151,11 @@ class Statement:
     body: ListStatement | OneTimeAnswer
     raw: bytes
     digest: bytes
-    _proof: _Proof
+    _proof: InitVar[_Proof]
 
-    def __post_init__(self) -> None:
-        """Refuse to be made by anything but `verify_statement`."""
-        if self._proof is not _PROOF:
+    def __post_init__(self, _proof: _Proof) -> None:
+        """Refuse to be made by anything but `verify_statement`, by a copy too."""
+        if _proof is not _PROOF:
             raise UsageError("only verify_statement makes a Statement")
 
     @property

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from dataclasses import replace
 
 from maia.encoding.canonical import parse_canonical
 from maia.encoding.sexp import DEFAULT_LIMITS, Hinted, Sexp, SexpLimits
@@ -127,7 +128,7 @@ class _Reader:
                 items = stack.pop()
                 items.append(done)
             else:
-                items.append(self._value(head))
+                items.append(self._value(head, depth=len(stack)))
             if not stack:
                 break
         self._skip_space()
@@ -135,10 +136,13 @@ class _Reader:
             raise self._error("text after the expression")
         return items[0]
 
-    def _value(self, head: bytes) -> Sexp:
+    def _value(self, head: bytes, *, depth: int) -> Sexp:
         if head == b"{":
             match = self._match(_TRANSPORT, "transport form without `}`")
-            return parse_canonical(self._base64(match[1]), limits=self.limits)
+            left = self.limits.max_depth - depth
+            if left < 1:
+                raise EncodingError(f"lists nested deeper than {self.limits.max_depth}", code="SEXP_TOO_DEEP")
+            return parse_canonical(self._base64(match[1]), limits=replace(self.limits, max_depth=left))
         if head != b"[":
             return self._string()
         self.position += 1

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from datetime import UTC, datetime, timedelta
 
 from maia.encoding import encode
@@ -39,11 +39,11 @@ class Authenticated:
     """A key whose possession was proven to this verifier."""
 
     key: PublicKey
-    _proof: _Proof
+    _proof: InitVar[_Proof]
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, _proof: _Proof) -> None:
         """Refuse to be made by anything but a successful run of a protocol."""
-        if self._proof is not _PROOF:
+        if _proof is not _PROOF:
             raise UsageError("only authentication makes an Authenticated")
 
 
@@ -55,6 +55,10 @@ class StampedProof:
     stamp: datetime
     audience: KeyId
     signature: bytes
+
+    def __post_init__(self) -> None:
+        """Refuse a stamp without a time zone."""
+        check_aware(self.stamp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,7 @@ class NonceProof:
 
 def prove_by_stamp(signer: Signer, *, audience: KeyId, at: datetime) -> StampedProof:
     """Prove one's key to one audience, now."""
-    body = _stamped_body(check_aware(at), audience)
+    body = _stamped_body(at, audience)
     return StampedProof(signer.public_key, at, audience, signer.sign(Kind.AUTHENTICATION, body))
 
 

@@ -20,7 +20,7 @@ Rules kept here:
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from typing import NewType, TypeAlias
 
 from maia.encoding import Sexp, SexpLimits, encode, parse_canonical
@@ -33,6 +33,7 @@ from maia.principals.principal import (
     Principal,
     Subject,
     decode_text,
+    encode_text,
     parse_principal,
     parse_subject,
 )
@@ -79,10 +80,10 @@ class Authorisation:
         if self.delegate:
             fields.append((b"propagate",))
         fields.append((b"tag", self.tag))
-        fields.extend((b"condition", condition.encode()) for condition in self.conditions)
+        fields.extend((b"condition", encode_text(condition, "a condition")) for condition in self.conditions)
         fields.extend(validity_to_sexp(self.period, self.tests))
         if self.renew is not None:
-            fields.append((b"renew", self.renew.encode()))
+            fields.append((b"renew", encode_text(self.renew, "an address")))
         return (b"cert", *fields)
 
 
@@ -116,6 +117,13 @@ class Naming:
 Body: TypeAlias = "Authorisation | Naming"
 
 
+class _Proof:
+    """Held by this module alone; without it neither form of a certificate comes into being, by a copy either."""
+
+
+_PROOF = _Proof()
+
+
 @dataclass(frozen=True, slots=True)
 class UnverifiedCertificate:
     """A certificate that was read but not checked. Nothing may be concluded from it."""
@@ -125,18 +133,18 @@ class UnverifiedCertificate:
     signature: bytes
     raw: bytes
     certificate_id: CertificateId
+    _proof: InitVar[_Proof]
+
+    def __post_init__(self, _proof: _Proof) -> None:
+        """Refuse to be made by anything but `parse_certificate`."""
+        # INVARIANT: the body is what the bytes say, so that the signature over the bytes is one over the body.
+        if _proof is not _PROOF:
+            raise UsageError("only parse_certificate makes an UnverifiedCertificate")
 
     @property
     def body_bytes(self) -> bytes:
         """The canonical bytes that the signature covers."""
         return self.raw[len(_OPENING) : -_TAIL_LENGTH]
-
-
-class _Proof:
-    """Held by `verify_certificate` alone; without it no `Certificate` comes into being."""
-
-
-_PROOF = _Proof()
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,12 +157,12 @@ class Certificate:
     body: Body
     raw: bytes
     certificate_id: CertificateId
-    _proof: _Proof
+    _proof: InitVar[_Proof]
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, _proof: _Proof) -> None:
         """Refuse to be made by anything but `verify_certificate`."""
         # INVARIANT: a Certificate's signature was verified in this process.
-        if self._proof is not _PROOF:
+        if _proof is not _PROOF:
             raise UsageError("only verify_certificate makes a Certificate")
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -221,7 +229,7 @@ def parse_certificate(raw: bytes, *, limits: SexpLimits = CERTIFICATE_LIMITS) ->
     signer = public_key(key)
     raw = bytes(raw)
     identity = CertificateId(hashlib.sha256(raw[len(_OPENING) : -_TAIL_LENGTH]).digest())
-    return UnverifiedCertificate(_parse_body(fields), signer, mark, raw, identity)
+    return UnverifiedCertificate(_parse_body(fields), signer, mark, raw, identity, _PROOF)
 
 
 def verify_certificate(certificate: UnverifiedCertificate) -> Certificate:

@@ -195,6 +195,14 @@ def check_name_part(part: str) -> None:
         raise EncodingError("a name part holds a control character", code="NAME_CHARACTER")
 
 
+def encode_text(text: str, what: str) -> bytes:
+    """Write a string as UTF-8, or say what cannot be written."""
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise EncodingError(f"{what} is not UTF-8", code="NOT_UTF8") from error
+
+
 def decode_text(octets: Sexp, what: str) -> str:
     """Read a UTF-8 string from an expression, or say what was expected."""
     if not isinstance(octets, bytes):

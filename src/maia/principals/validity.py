@@ -13,7 +13,7 @@ from enum import Enum
 from maia.encoding import Sexp
 from maia.errors import EncodingError, UsageError
 from maia.principals.keys import PublicKey
-from maia.principals.principal import KeyHash, decode_text, parse_principal
+from maia.principals.principal import KeyHash, decode_text, encode_text, parse_principal
 from maia.principals.times import check_aware, encode_instant, parse_instant
 
 MAX_TESTS = 8
@@ -45,7 +45,8 @@ class OnlineTest:
 
     def to_sexp(self) -> Sexp:
         """Write ``(online <kind> <signer> <uri> …)``."""
-        return (b"online", self.kind.value.encode(), self.signer.to_sexp(), *(uri.encode() for uri in self.uris))
+        uris = (encode_text(uri, "an address") for uri in self.uris)
+        return (b"online", self.kind.value.encode(), self.signer.to_sexp(), *uris)
 
 
 @dataclass(frozen=True, slots=True)
