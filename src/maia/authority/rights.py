@@ -28,9 +28,9 @@ from maia.authority.tags import (
     EVERYTHING,
     Everything,
     Exactly,
+    ListTag,
     OneOf,
     Rows,
-    Sequence_,
     Tag,
     intersect,
     one_of,
@@ -366,7 +366,7 @@ def cell_rights(tag: Tag) -> tuple[CellRight, ...]:
     """
     out: list[CellRight] = []
     for option in tag.members if isinstance(tag, OneOf) else (tag,):
-        if not isinstance(option, Sequence_) or option.items[:1] != (Exactly(TYPE),):
+        if not isinstance(option, ListTag) or option.items[:1] != (Exactly(TYPE),):
             raise TagError("not a right on the cells of a type", code="TAG_NOT_CELLS")
         uids = option.items[_UIDS] if len(option.items) > _UIDS else EVERYTHING
         demands = option.items[_ROWS] if len(option.items) > _ROWS else EVERYTHING
