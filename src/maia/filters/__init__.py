@@ -1,7 +1,15 @@
-"""The filter language: one meaning for subscriptions, value constraints in capabilities and access-control bounds."""
+"""The filter language: one meaning for subscriptions, value constraints in capabilities and access-control bounds.
 
+What works on Arrow batches is loaded on first use, so that checking a filter does not wait for Arrow.
+"""
+
+from __future__ import annotations
+
+import importlib as _importlib
+import typing as _typing
+
+from maia.events import AttributeType
 from maia.filters.announcing import Announcement, CoveringSet
-from maia.filters.batches import select
 from maia.filters.bounds import (
     AttributeBound,
     Bound,
@@ -16,12 +24,15 @@ from maia.filters.checking import check, check_event, compile_filter
 from maia.filters.covering import covers, equivalent, intersect, merge, satisfiable, simplify
 from maia.filters.evaluate import Relation, admits, holds, matches
 from maia.filters.formatting import format_filter, format_name, format_value
-from maia.filters.index import Matches, SubscriptionIndex
 from maia.filters.language import FilterLimits, grammar, parse_filter
 from maia.filters.screening import ScreenMode, require_readable, screen
 from maia.filters.tags import from_tag, to_tag, value_atom
 from maia.filters.tree import Constraint, Filter, Literal, LiteralKind, Operator, TypedConstraint, TypedFilter
-from maia.filters.values import AttributeType, Value, in_domain, parse_date, parse_timestamp
+from maia.filters.values import Value, in_domain, parse_date, parse_timestamp
+
+if _typing.TYPE_CHECKING:
+    from maia.filters.batches import select
+    from maia.filters.index import Matches, SubscriptionIndex
 
 __all__ = [
     "Announcement",
@@ -75,3 +86,14 @@ __all__ = [
     "to_tag",
     "value_atom",
 ]
+
+_ON_FIRST_USE = {"Matches": "index", "SubscriptionIndex": "index", "select": "batches"}
+
+
+def __getattr__(name: str) -> object:
+    """Load what needs Arrow when it is asked for."""
+    if name not in _ON_FIRST_USE:
+        raise AttributeError(f"module `maia.filters` has no attribute `{name}`")
+    value: object = getattr(_importlib.import_module(f"maia.filters.{_ON_FIRST_USE[name]}"), name)
+    globals()[name] = value
+    return value

@@ -62,7 +62,8 @@ class CoveringSet:
             filter_: The typed filter.
 
         Returns:
-            The filter itself if it can match and nothing announced covers it, and the announced filters it makes superfluous.
+            The filter itself if it can match and nothing announced covers it, and the announced filters it makes
+            superfluous.
 
         Raises:
             UsageError: The name is in use.

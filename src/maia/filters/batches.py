@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from maia.events import AttributeType
 from maia.filters.columns import column_of, keys_of
 from maia.filters.tree import Operator, TypedConstraint, TypedFilter
-from maia.filters.values import AttributeType, Key, sort_key
+from maia.filters.values import Key, sort_key
 
 _COMPARE = {
     Operator.EQUAL: pc.equal,

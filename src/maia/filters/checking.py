@@ -16,9 +16,10 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 from maia.errors import FilterTypeError
+from maia.events import AttributeType
 from maia.filters.language import DEFAULT_LIMITS, FilterLimits, parse_filter
 from maia.filters.tree import Constraint, Filter, Literal, LiteralKind, TypedConstraint, TypedFilter, check_operator
-from maia.filters.values import AttributeType, Value, in_domain, parse_date, parse_timestamp
+from maia.filters.values import Value, in_domain, parse_date, parse_timestamp
 
 _KINDS = {
     AttributeType.INTEGER: LiteralKind.INTEGER,

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from maia.errors import FilterTypeError
-from maia.filters.values import DATE_MAX, DATE_MIN, TIMESTAMP_MAX, TIMESTAMP_MIN, AttributeType
+from maia.events import AttributeType
+from maia.filters.values import DATE_MAX, DATE_MIN, TIMESTAMP_MAX, TIMESTAMP_MIN
 
 _TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 

@@ -22,7 +22,7 @@ from typing import assert_never
 from maia.filters import sets
 from maia.filters.evaluate import Relation
 from maia.filters.shapes import Shape, constraints_of, join_shapes, shape_of
-from maia.filters.tree import TypedConstraint, TypedFilter
+from maia.filters.tree import Operator, TypedConstraint, TypedFilter
 
 
 def covers(a: TypedFilter, b: TypedFilter, relation: Relation = Relation.SUBSCRIPTION) -> bool:
@@ -69,7 +69,7 @@ def satisfiable(filter_: TypedFilter) -> bool:
     Returns:
         False exactly when the constraints contradict one another.
     """
-    return all(shape.possible for shape in shapes(filter_).values())
+    return all(_possible(constraints) for constraints in filter_.by_attribute().values())
 
 
 def equivalent(a: TypedFilter, b: TypedFilter, relation: Relation = Relation.SUBSCRIPTION) -> bool:
@@ -199,6 +199,12 @@ def _covers_advertisement(a: TypedFilter, b: TypedFilter) -> bool:
 
 def _alternatives(constraints: Iterable[TypedConstraint], like: TypedConstraint) -> list[Shape]:
     return [shape_of(constraint) for constraint in constraints if constraint.type is like.type]
+
+
+def _possible(constraints: tuple[TypedConstraint, ...]) -> bool:
+    """Whether some value satisfies all constraints of one attribute; one equality alone always has its value."""
+    alone = len(constraints) == 1 and constraints[0].operator in {Operator.EQUAL, Operator.IN, Operator.ANY}
+    return alone or join_shapes(constraints).possible
 
 
 def _same(first: Shape, second: Shape) -> bool:

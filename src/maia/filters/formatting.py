@@ -6,8 +6,9 @@ import re
 from datetime import date, datetime
 from decimal import Decimal
 
+from maia.events import AttributeType
 from maia.filters.tree import Filter, Literal, TypedConstraint, TypedFilter
-from maia.filters.values import AttributeType, Value, format_timestamp, plain_decimal
+from maia.filters.values import Value, format_timestamp, plain_decimal
 
 _BARE_NAME = re.compile(r"[^\W\d][\w.-]*")
 _PLAIN_DIGITS = 40

@@ -22,6 +22,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from maia.errors import FilterTypeError, NotFoundError, UsageError
+from maia.events import AttributeType
+from maia.filters import sets
 from maia.filters.batches import constraint_mask
 from maia.filters.checking import attribute_type
 from maia.filters.columns import column_of, keys_of
@@ -30,9 +32,10 @@ from maia.filters.index_access import HashAccess, RangeAccess, Runs
 from maia.filters.index_arrays import BatchColumn, Growable, Integers, Truths, ragged
 from maia.filters.index_residual import Residuals
 from maia.filters.index_scan import ScanForest
-from maia.filters.shapes import join_shapes, shape_of
+from maia.filters.sets import Cuts
+from maia.filters.shapes import join_shapes
 from maia.filters.tree import ORDER_OPERATORS, Operator, TypedConstraint, TypedFilter
-from maia.filters.values import AttributeType, sort_key
+from maia.filters.values import sort_key
 
 MAX_PAIRS = 50_000_000
 _STEP = 2_000_000
@@ -193,16 +196,14 @@ class SubscriptionIndex:
             self._ways.append((chosen.attribute, chosen))
             self._residuals.add(constraint for constraint in filter_.constraints if constraint is not chosen)
             return
-        attribute = _ranged(filter_)
-        if attribute is None:
+        ranged = _ranged(filter_)
+        if ranged is None:
             self._scan.add(group, filter_)
             self._ways.append("scan")
             self._residuals.add(())
             return
-        constraints = filter_.by_attribute()[attribute]
-        ordered = [constraint for constraint in constraints if _is_interval(constraint)]
-        cuts = join_shapes(ordered).cuts
-        ranges = self._ranges.setdefault(attribute, RangeAccess(constraints[0].type))
+        ordered, cuts = ranged
+        ranges = self._ranges.setdefault(ordered[0].attribute, RangeAccess(ordered[0].type))
         ranges.add(cuts[0], cuts[-1], group)
         self._ways.append(None)
         self._residuals.add(constraint for constraint in filter_.constraints if constraint not in ordered)
@@ -330,21 +331,19 @@ def _canonical(filter_: TypedFilter) -> tuple[TypedConstraint, ...]:
     return tuple(sorted(set(filter_.constraints), key=lambda c: (c.attribute, c.operator, str(c.values))))
 
 
-def _ranged(filter_: TypedFilter) -> str | None:
-    """The attribute whose interval is the way in: one bounded on both sides if there is one, else the first."""
-    best: tuple[int, str] | None = None
-    for attribute, constraints in filter_.by_attribute().items():
+def _ranged(filter_: TypedFilter) -> tuple[list[TypedConstraint], Cuts] | None:
+    """The constraints whose interval is the way in: bounded on both sides if there are such, else the first."""
+    best: tuple[int, list[TypedConstraint], Cuts] | None = None
+    for constraints in filter_.by_attribute().values():
         ordered = [constraint for constraint in constraints if _is_interval(constraint)]
         if not ordered:
             continue
         cuts = join_shapes(ordered).cuts
-        everything = shape_of(
-            TypedConstraint(attribute="", type=ordered[0].type, operator=Operator.ANY, values=())
-        ).cuts
+        everything = sets.everything(ordered[0].type)
         open_sides = (cuts[0] == everything[0]) + (cuts[-1] == everything[-1])
         if best is None or open_sides < best[0]:
-            best = (open_sides, attribute)
-    return None if best is None else best[1]
+            best = (open_sides, ordered, cuts)
+    return None if best is None else best[1:]
 
 
 def _is_interval(constraint: TypedConstraint) -> bool:

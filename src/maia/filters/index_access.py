@@ -18,9 +18,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from maia.events import AttributeType
 from maia.filters.index_arrays import TEXT_TYPES, BatchColumn, Integers
 from maia.filters.sets import Cut, at_value
-from maia.filters.values import AttributeType, Key
+from maia.filters.values import Key
 
 _BUFFER = 512
 _GROWTH = 4
@@ -76,22 +77,26 @@ class HashAccess:
     def runs(self, column: BatchColumn) -> list[Runs]:
         """The filters that wait for each row's value."""
         flat: list[int] = []
-        starts = np.zeros(len(column.distinct) + 1, dtype=np.int64)
-        counts = np.zeros(len(column.distinct) + 1, dtype=np.int64)
-        table = self._table
-        for code, key in enumerate(column.distinct):
-            found = table.get(key)
+        codes: list[int] = []
+        sizes: list[int] = []
+        for code, found in enumerate(map(self._table.get, column.distinct)):
             if found is None:
                 continue
-            starts[code] = len(flat)
+            codes.append(code)
             if isinstance(found, int):
-                counts[code] = 1
+                sizes.append(1)
                 flat.append(found)
             else:
-                counts[code] = len(found)
+                sizes.append(len(found))
                 flat.extend(found)
+        if not flat:
+            return []
         # Rows without a value have code -1, which is the last place and stays empty.
-        return [Runs(np.array(flat, dtype=np.int64), starts[column.codes], counts[column.codes])] if flat else []
+        starts = np.zeros(len(column.distinct) + 1, dtype=np.int64)
+        counts = np.zeros(len(column.distinct) + 1, dtype=np.int64)
+        counts[codes] = sizes
+        starts[codes] = np.cumsum(sizes) - sizes
+        return [Runs(np.array(flat, dtype=np.int64), starts[column.codes], counts[column.codes])]
 
 
 class RangeAccess:

@@ -10,8 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from maia.events import AttributeType
 from maia.filters.columns import validity
-from maia.filters.values import AttributeType, Key
+from maia.filters.values import Key
 
 Integers: TypeAlias = npt.NDArray[np.int64]
 Truths: TypeAlias = npt.NDArray[np.bool_]

@@ -11,10 +11,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from maia.events import AttributeType
 from maia.filters import sets
 from maia.filters.index_arrays import TEXT_TYPES, BatchColumn, Growable, Integers, Truths, ragged
 from maia.filters.tree import Operator, TypedConstraint
-from maia.filters.values import AttributeType, Key, sort_key
+from maia.filters.values import Key, sort_key
 
 _COMPARE: dict[Operator, Callable[[Any, Any], Any]] = {
     Operator.EQUAL: np.equal,

@@ -6,37 +6,14 @@ can reach another language: names and literals become values of the tree and not
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import cache
-from importlib import resources
-
-from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
-from lark.exceptions import VisitError
+from importlib import import_module, resources
 
 from maia.errors import FilterSyntaxError
-from maia.filters.tree import Constraint, Filter, Literal, LiteralKind, Operator
+from maia.filters.tree import Filter
 from maia.filters.values import is_scalar_text
-
-_EXPECTATIONS = {
-    "NAME": "an attribute name",
-    "QUOTED_NAME": "an attribute name",
-    "COMPARISON": "an operator",
-    "ANY": "an operator",
-    "PATTERN": "an operator",
-    "_IN": "an operator",
-    "_AND": "`and`",
-    "INTEGER": "a number",
-    "POINT": "a number",
-    "TEXT": "a text in single quotes",
-    "TRUTH": "`true` or `false`",
-    "LPAR": "`(`",
-    "RPAR": "`)`",
-    "COMMA": "`,`",
-    "$END": "the end",
-}
-_SHOWN = 32
-_EXPONENT = 999
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,116 +66,11 @@ def parse_filter(text: str, *, limits: FilterLimits = DEFAULT_LIMITS) -> Filter:
         raise FilterSyntaxError(message, code="FILTER_LIMIT")
     if not is_scalar_text(text):
         raise FilterSyntaxError("the text holds lone surrogates", code="FILTER_SURROGATE")
-    try:
-        tree = _parser().parse(text)
-    except UnexpectedInput as error:
-        raise _syntax_error(text, error) from error
-    try:
-        return _Builder(limits).transform(tree)
-    except VisitError as error:
-        raise error.orig_exc from None
+    return _reader()(text, limits)
 
 
 @cache
-def _parser() -> Lark:
-    return Lark(grammar(), start="conjunction", parser="lalr", lexer="contextual", maybe_placeholders=False)
-
-
-class _Builder(Transformer[Token, Filter]):
-    """Turns lark's tree into Maia's, counting as it goes."""
-
-    def __init__(self, limits: FilterLimits) -> None:
-        super().__init__()
-        self._limits = limits
-        self._constraints = 0
-        self._values = 0
-
-    def conjunction(self, children: list[Constraint]) -> Filter:
-        return Filter(constraints=tuple(children))
-
-    def name(self, children: list[Token]) -> Token:
-        token = children[0]
-        text = token[1:-1].replace('""', '"') if token.type == "QUOTED_NAME" else str(token)
-        if len(text) > self._limits.name_characters:
-            raise _limit(token, f"a name has at most {self._limits.name_characters} characters")
-        return token.update(value=text)
-
-    def literal(self, children: list[Token]) -> Literal:
-        token = children[0]
-        self._values += 1
-        if self._values > self._limits.values:
-            raise _limit(token, f"a filter has at most {self._limits.values} values")
-        if token.type == "TEXT":
-            return Literal(kind=LiteralKind.TEXT, value=self._text(token))
-        if token.type == "TRUTH":
-            return Literal(kind=LiteralKind.TRUTH, value=token.lower() == "true")
-        return self._number(token)
-
-    def comparison(self, children: list[object]) -> Constraint:
-        name, operator, literal = children
-        return self._constraint(name, Operator(str(operator)), (literal,))
-
-    def presence(self, children: list[object]) -> Constraint:
-        return self._constraint(children[0], Operator.ANY, ())
-
-    def pattern(self, children: list[object]) -> Constraint:
-        name, operator, text = children
-        return self._constraint(name, Operator(str(operator).lower()), (self.literal([_token(text)]),))
-
-    def membership(self, children: list[object]) -> Constraint:
-        return self._constraint(children[0], Operator.IN, tuple(children[1:]))
-
-    def _constraint(self, name: object, operator: Operator, literals: tuple[object, ...]) -> Constraint:
-        self._constraints += 1
-        if self._constraints > self._limits.constraints:
-            raise _limit(_token(name), f"a filter has at most {self._limits.constraints} constraints")
-        found = tuple(literal for literal in literals if isinstance(literal, Literal))
-        return Constraint(attribute=str(name), operator=operator, literals=found)
-
-    def _number(self, token: Token) -> Literal:
-        rule = f"a number has at most {self._limits.digits} digits and an exponent of at most {_EXPONENT}"
-        if len(token) > 2 * self._limits.digits:
-            raise _limit(token, rule)
-        if token.type == "INTEGER":
-            return Literal(kind=LiteralKind.INTEGER, value=int(token))
-        value = Decimal(str(token))
-        digits = "".join(map(str, value.as_tuple().digits)).strip("0")
-        if digits and (len(digits) > self._limits.digits or abs(value.adjusted()) > _EXPONENT):
-            raise _limit(token, rule)
-        return Literal(kind=LiteralKind.POINT, value=value)
-
-    def _text(self, token: Token) -> str:
-        text = token[1:-1].replace("''", "'")
-        if len(text) > self._limits.literal_characters:
-            raise _limit(token, f"a text has at most {self._limits.literal_characters} characters")
-        return text
-
-
-def _token(item: object) -> Token:
-    return item if isinstance(item, Token) else Token("TEXT", "")
-
-
-def _limit(token: Token, rule: str) -> FilterSyntaxError:
-    line, column = token.line or 1, token.column or 1
-    message = f"line {line}, column {column}: {rule}"
-    return FilterSyntaxError(message, code="FILTER_LIMIT", line=line, column=column)
-
-
-def _syntax_error(text: str, error: UnexpectedInput) -> FilterSyntaxError:
-    """Say where the text stops making sense and what could have stood there."""
-    if isinstance(error, UnexpectedCharacters):
-        expected = set(error.allowed or ())
-        position = error.pos_in_stream
-    elif isinstance(error, UnexpectedToken):
-        expected = set(error.accepts or error.expected)
-        position = len(text) if error.token.type == "$END" else error.token.start_pos
-    else:
-        expected, position = set(), len(text)
-    offset = len(text) if position is None else position
-    line = text.count("\n", 0, offset) + 1
-    column = offset - (text.rfind("\n", 0, offset) + 1) + 1
-    wanted = sorted({_EXPECTATIONS.get(terminal, terminal) for terminal in expected})
-    wish = f"expected {' or '.join(wanted)}" if wanted else "unexpected text"
-    rest = text[offset : offset + _SHOWN].split("\n", 1)[0]
-    found = "the text ends" if offset >= len(text) else f"found `{rest}`"
-    return FilterSyntaxError(f"line {line}, column {column}: {wish} but {found}", line=line, column=column)
+def _reader() -> Callable[[str, FilterLimits], Filter]:
+    """The parser, loaded when the first filter is read: many programs only hold filters that others have read."""
+    read: Callable[[str, FilterLimits], Filter] = import_module("maia.filters.reading").read
+    return read

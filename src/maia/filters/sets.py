@@ -19,6 +19,7 @@ import math
 from collections.abc import Iterable
 from typing import TypeAlias
 
+from maia.events import AttributeType
 from maia.filters.values import (
     DATE_MAX,
     DATE_MIN,
@@ -27,7 +28,6 @@ from maia.filters.values import (
     INTEGER_MIN,
     TIMESTAMP_MAX,
     TIMESTAMP_MIN,
-    AttributeType,
     Key,
 )
 

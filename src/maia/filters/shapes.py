@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from maia.events import AttributeType
 from maia.filters import sets
 from maia.filters.patterns import Wanted, inhabited
 from maia.filters.sets import Cut, Cuts
 from maia.filters.tree import Operator, TypedConstraint
-from maia.filters.values import AttributeType, Key, from_key, sort_key
+from maia.filters.values import Key, from_key, sort_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,8 @@
 constraint            tag
 ====================  =======================================================================================
 `x any`               ``(*)``
-`n = 5`               ``(* range numeric ge "5" le "5")``; dates and timestamps likewise with ``date``
+`n = 5`               ``(* range numeric ge "5" le "5")``; floats and decimals likewise with ``decimal``, dates and
+                      timestamps with ``date``
 `n < 5`               ``(* range numeric l "5")``; `>` is ``g``, `<=` is ``le``, `>=` is ``ge``
 `n != 5`              ``(* set (* range numeric l "5") (* range numeric g "5"))``
 `s = 'a'`             the octets of the text; booleans are ``true`` and ``false``
@@ -34,11 +35,11 @@ from decimal import Decimal
 
 from maia.encoding import Hinted, Sexp
 from maia.errors import FilterTypeError, TagError, UsageError
+from maia.events import AttributeType
 from maia.filters import sets
 from maia.filters.shapes import Shape, constraints_of, join_shapes
 from maia.filters.tree import Operator, TypedConstraint
 from maia.filters.values import (
-    AttributeType,
     Value,
     format_timestamp,
     parse_date,
@@ -53,8 +54,8 @@ MAX_TAG_DEPTH = 8
 _STAR = b"*"
 _ORDERINGS = {
     AttributeType.INTEGER: b"numeric",
-    AttributeType.FLOAT: b"numeric",
-    AttributeType.DECIMAL: b"numeric",
+    AttributeType.FLOAT: b"decimal",
+    AttributeType.DECIMAL: b"decimal",
     AttributeType.STRING: b"alpha",
     AttributeType.DATE: b"date",
     AttributeType.TIMESTAMP: b"date",

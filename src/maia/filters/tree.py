@@ -15,7 +15,8 @@ from decimal import Decimal
 from enum import StrEnum
 
 from maia.errors import FilterTypeError, UsageError
-from maia.filters.values import AttributeType, Value, in_domain, normal, sort_key
+from maia.events import AttributeType
+from maia.filters.values import Value, in_domain, normal, sort_key
 
 
 class Operator(StrEnum):

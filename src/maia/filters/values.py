@@ -21,10 +21,10 @@ import math
 import re
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from enum import StrEnum
 from typing import TypeAlias
 
 from maia.errors import FilterTypeError
+from maia.events import AttributeType
 
 Value: TypeAlias = int | float | Decimal | str | bool | date | datetime
 Key: TypeAlias = int | float | Decimal | str
@@ -46,19 +46,6 @@ _TIMESTAMP = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?"
     r"(?:Z|([+-])([0-9]{2}):([0-9]{2}))"
 )
-
-
-class AttributeType(StrEnum):
-    """The attribute types of Maia's event types."""
-
-    INTEGER = "integer"
-    FLOAT = "float"
-    DECIMAL = "decimal"
-    STRING = "string"
-    BOOLEAN = "boolean"
-    DATE = "date"
-    TIMESTAMP = "timestamp"
-    BINARY = "binary"
 
 
 def in_domain(value: object, kind: AttributeType) -> bool:
