@@ -56,9 +56,7 @@ class StatementFile:
         except NotFoundError:
             return book
         lists, nonces = _parse(data)
-        # Latest first: a list for the far future may hold a lower number than the ones before it, and was accepted
-        # when it came first. In this order each finds only later ones, and overlaps are refused in any order.
-        for raw in reversed(lists):
+        for raw in lists:  # in the order in which the book says that they can be accepted again
             book.accept(verify_statement(parse_statement(raw)))
         book.use(nonces)
         return book
@@ -108,8 +106,8 @@ def _heads(raws: Iterable[bytes]) -> dict[_Track, tuple[datetime | int, int]]:
     heads: dict[_Track, tuple[datetime | int, int]] = {}
     for raw in raws:
         body = parse_statement(raw).body
-        if isinstance(body, ListStatement):
-            track = (body.signer.key_id, body.kind, body.timed)
-            head = (body.starts or 0, body.sequence)
-            heads[track] = max(heads.get(track, head), head)
+        assert isinstance(body, ListStatement)  # noqa: S101 - a book lists nothing else
+        track = (body.signer.key_id, body.kind, body.timed)
+        head = (body.starts or 0, body.sequence)
+        heads[track] = max(heads.get(track, head), head)
     return heads
