@@ -1,4 +1,4 @@
-"""Event types across principals: who may define, evolve, extend and deploy, and what subscribers of each version see."""
+"""Event types across principals: who may define, evolve, extend and deploy, and what each version's subscribers see."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ from maia.authority import Action, Verifier, network_right, type_right
 from maia.authority.types import VerifiedEventType, verify_event_type
 from maia.cli.conformance import answer_line
 from maia.encoding import encode, parse_canonical
-from maia.errors import ChainError, ExpiredError, MaiaError, SignatureError, UncheckedError, UsageError, VerificationError
+from maia.errors import (
+    ChainError,
+    ExpiredError,
+    MaiaError,
+    SignatureError,
+    UncheckedError,
+    UsageError,
+    VerificationError,
+)
 from maia.events import (
     FIRST,
     Add,
@@ -125,7 +133,7 @@ INSTALL = (Action.INSTALL,)
 @pytest.mark.requirement("2.03")
 @pytest.mark.threat("T35")
 def test_same_body_under_another_owner_inherits_no_right() -> None:
-    """[P_Evil, uk.gov.pito.Numberplate, 8516] is its own type: PITO's rights do not reach it, nor the other way round."""
+    """[P_Evil, uk.gov.pito.Numberplate, 8516] is its own type, which PITO's rights do not reach."""
     theirs = _verify(sign_event_type(replace(NP, name=replace(NP.name, owner=EVIL.public_key)), EVIL))
     ours = _verify(sign_event_type(NP, PITO))
     assert theirs.definition.name != ours.definition.name
@@ -161,7 +169,7 @@ def test_deploying_needs_an_install_chain_from_the_coordinating_principal() -> N
 @pytest.mark.requirement("2.09")
 @pytest.mark.threat("T38")
 def test_definition_expires_with_its_credentials() -> None:
-    """An install certificate that ends at 100 carries the definition to 100, not to 101; a fresh version is accepted."""
+    """An install certificate that ends at 100 carries the definition to 100; a fresh version is accepted at 101."""
     hundred = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=100)
     own = replace(NP, name=TypeName(CCS.public_key, "uk.ccs.Plate", Version("1")))
     old = _sign(own, CCS, _grant(PITO, CCS, INSTALL, network=UKPN, until=hundred))
@@ -239,9 +247,7 @@ def test_six_item_healthcare_definition_loads_and_verifies() -> None:
     # The chapter's own scope: the signature covers items 1 to 4 and the certificates stand outside.
     mark = authority.sign(Kind.EVENT_TYPE, encode(report.to_sexp()))
     credentials = (b"credentials", parse_canonical(chain.raw))
-    raw = encode(
-        (b"signed", b"1", report.to_sexp(), credentials, (b"signature", authority.public_key.to_sexp(), mark))
-    )
+    raw = encode((b"signed", b"1", report.to_sexp(), credentials, (b"signature", authority.public_key.to_sexp(), mark)))
     imported = parse_compatible_event_type(raw)
     with pytest.raises(VerificationError, match="TYPE_SCOPE"):
         verify_event_type(imported, verifier=Verifier(), at=NOW)
@@ -277,9 +283,7 @@ def test_child_needs_the_extend_right_and_parent_subscribers_see_parent_attribut
         _verify(_sign(child, CCS, extend), parent=_verify(sign_event_type(_version(parent, "5"), PITO)))
 
     # A later parent version renames `a` and happens to use the child's number for something else.
-    later = replace(
-        _version(parent, "1"), attributes=(attribute("alpha", 0, "string"), attribute("z", 1, "integer"))
-    )
+    later = replace(_version(parent, "1"), attributes=(attribute("alpha", 0, "string"), attribute("z", 1, "integer")))
     whole = inherit(child, parent)
     event = to_transit(Publication(whole, {"a": "x", "b": 7}))
     as_parent = transit_as_parent(event, child)
@@ -345,7 +349,7 @@ LATER = replace(
 @pytest.mark.requirement("24.06")
 @pytest.mark.threat("T36")
 def test_rename_survives_and_reused_name_is_not_confused() -> None:
-    """license-plate(9525) arrives as numberplate; a later license-plate(3879) sees null, and an old right does not open it."""
+    """license-plate(9525) arrives as numberplate; license-plate(3879) sees null, and an old right does not open it."""
     published = Publication(V4799, {"license-plate": "AE05 XYZ"})
     assert dict(translate(published, V8516).values) == {"numberplate": "AE05 XYZ"}
     assert dict(translate(published, LATER).values) == {"license-plate": None, "numberplate": "AE05 XYZ"}
@@ -599,7 +603,7 @@ def _ask(verb: str, **fields: object) -> dict[str, object]:
     return answer_line(json.dumps({"id": 1, "verb": verb, **fields}).encode())
 
 
-def _plate(signer: str = "pito", **fields: object) -> dict[str, object]:
+def _plate(signer: object = "pito", **fields: object) -> dict[str, object]:
     return {
         "owner": "pito",
         "name": "uk.gov.pito.Plate",
@@ -617,7 +621,9 @@ def _may(*actions: str, issuer: str = "pito", subject: str = "p2", **fields: obj
 
 
 FIRST_PLATE = _plate(version=1, attributes=[{"name": "a", "uid": 1, "type": "string"}])
-INSTALLS = {"issuer": "net", "subject": "pito", "delegate": False, "right": {"network": ["net", "N"], "actions": ["install"]}}
+INSTALL_RIGHT = {"network": ["net", "N"], "actions": ["install"]}
+INSTALLS = {"issuer": "net", "subject": "pito", "delegate": False, "right": INSTALL_RIGHT}
+NOBODY = {"key": "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"}
 ADAPTER = {
     "the owner signs": (_plate(), {}, True),
     "the owner by its hash": (_plate(owner={"hash": "pito"}), {}, True),
@@ -627,7 +633,9 @@ ADAPTER = {
     "every action": (_plate("p2", credentials=[_may("*")]), {}, True),
     "another's right": (_plate("p3", credentials=[_may("manage")]), {}, False),
     "a right from another": (_plate("p2", credentials=[_may("manage", issuer="p9")]), {}, False),
-    "a certificate that was altered": (_plate("p2", credentials=[_may("manage", tamper={"signature": "flip"})]), {}, False),
+    "a certificate that was altered": (
+        _plate("p2", credentials=[_may("manage", tamper={"signature": "flip"})]), {}, False,
+    ),
     "a certificate not valid yet": (_plate("p2", credentials=[_may("manage", not_before=51)]), {}, False),
     "an expired certificate": (_plate("p2", credentials=[_may("manage", not_after=49)]), {}, False),
     "a certificate that needs a statement": (
@@ -642,7 +650,7 @@ ADAPTER = {
     "credentials taken away": (_plate("p2", credentials=[_may("manage")], tamper={"credentials": []}), {}, False),
     "credentials added": (_plate("p2", tamper={"credentials": [_may("manage")]}), {}, False),
     "no key at all": (_plate(owner={"name": ["pito", "types"]}), {}, False),
-    "a key without a private half": (_plate({"key": "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"}), {}, False),
+    "a key without a private half": (_plate(NOBODY), {}, False),
     "a small-order owner": (_plate(owner={"key": "00" * 32}), {}, False),
     "a name for a version": (_plate(version="v1"), {}, False),
     "part of manage, within": (_plate("p2", credentials=[_may("addAttribute")], previous=FIRST_PLATE), {}, True),
