@@ -64,6 +64,7 @@ from maia.authority.tuples import (
     reduce_chain,
     reduce_pair,
 )
+from maia.authority.types import VerifiedEventType, VerifiedTopic, verify_event_type, verify_topic
 from maia.authority.verifier import SignatureCache, Verifier
 
 __all__ = [
@@ -105,6 +106,8 @@ __all__ = [
     "Tag",
     "ThresholdNode",
     "UnverifiedStatement",
+    "VerifiedEventType",
+    "VerifiedTopic",
     "Verifier",
     "VerifierLimits",
     "ask",
@@ -143,6 +146,8 @@ __all__ = [
     "uids_tag",
     "unsafe_sign_statement",
     "value_tag",
+    "verify_event_type",
     "verify_statement",
+    "verify_topic",
     "walk",
 ]

@@ -54,6 +54,11 @@ class StatementBook:
         """Changes whenever an answer of this book may change other than by time."""
         return self._revision
 
+    def phase(self, at: datetime) -> int:
+        """Number the stretches of time in which the same timed lists are in force."""
+        lists = [statement for track in self._timed.values() for statement in track]
+        return sum((_starts(statement) <= at) + (_ends(statement) <= at) for statement in lists)
+
     def accept(self, statement: Statement) -> None:
         """Take a verified statement into the book.
 
@@ -127,10 +132,12 @@ class StatementBook:
         return frozenset(self._used_nonces)
 
     def forget_before(self, instant: datetime) -> None:
-        """Drop timed lists that ended before an instant, but never the newest of a track."""
+        """Drop timed lists that ended before an instant, but never the newest of a track nor its highest sequence."""
         for key, track in self._timed.items():
-            kept = [statement for statement in track[:-1] if _ends(statement) > instant]
-            self._timed[key] = [*kept, track[-1]]
+            over = [statement for statement in track[:-1] if _ends(statement) <= instant]
+            # A later list must still outnumber what was accepted before it, or an old one could come back.
+            highest = max(over, key=_sequence, default=None)
+            self._timed[key] = [item for item in track if _ends(item) > instant or item is highest or item is track[-1]]
 
     def _accept_timed(self, key: _Track, statement: Statement, body: ListStatement) -> None:
         track = self._timed.setdefault(key, [])

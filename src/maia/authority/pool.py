@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 
 from maia.authority.limits import DEFAULT_VERIFIER_LIMITS, VerifierLimits
 from maia.authority.names import LocalName
@@ -50,6 +52,7 @@ class CertificatePool:
         self._spellings: dict[CertificateId, dict[bytes, UnverifiedCertificate]] = {}
         self._read = 0
         self.token = object()  # replaced at every change; remembers decisions by the evidence they saw
+        self._turns: tuple[object, list[datetime], list[datetime]] | None = None
         for item in evidence:
             self.add(item)
 
@@ -78,7 +81,10 @@ class CertificatePool:
             certificate = self._parse(item)
             if certificate.certificate_id in self._spellings:
                 # A second signature over one body is no second certificate, but perhaps the one that verifies.
-                self._spellings[certificate.certificate_id].setdefault(certificate.raw, certificate)
+                spellings = self._spellings[certificate.certificate_id]
+                if certificate.raw not in spellings:
+                    spellings[certificate.raw] = certificate
+                    self.token = object()
                 return
             self._index(certificate)
         except MalformedError as error:
@@ -86,6 +92,19 @@ class CertificatePool:
             return
         self._spellings[certificate.certificate_id] = {certificate.raw: certificate}
         self.token = object()
+
+    def phase(self, at: datetime) -> tuple[int, int]:
+        """Number the stretches of time in which the same certificates are inside their periods.
+
+        Two instants with the same phase see the same certificates valid, so an answer for one serves the other.
+        """
+        if self._turns is None or self._turns[0] is not self.token:
+            periods = [certificate.body.period for certificate in self]
+            starts = sorted(period.not_before for period in periods if period.not_before is not None)
+            ends = sorted(period.not_after for period in periods if period.not_after is not None)
+            self._turns = (self.token, starts, ends)
+        _, starts, ends = self._turns
+        return bisect_right(starts, at), bisect_left(ends, at)
 
     def spellings(self, identity: CertificateId) -> tuple[UnverifiedCertificate, ...]:
         """Return the signed forms in which a certificate came."""

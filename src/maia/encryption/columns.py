@@ -154,7 +154,9 @@ def _array(body: pa.Buffer, kind: AttributeType, count: int) -> pa.Array:
         expected = count * _WIDTHS[kind]
     else:
         expected = (count + 1) * _OFFSET
-    if body.size < bits + expected or (body.size > bits + expected and (kind in _WIDTHS or kind is AttributeType.BOOLEAN)):
+    if body.size < bits + expected or (
+        body.size > bits + expected and (kind in _WIDTHS or kind is AttributeType.BOOLEAN)
+    ):
         raise _damaged()
     validity = body.slice(0, bits)
     if kind in _WIDTHS or kind is AttributeType.BOOLEAN:

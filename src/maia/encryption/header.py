@@ -61,7 +61,9 @@ class ParcelHeader:
         """Refuse what no parcel can be."""
         if {len(self.parcel_id), len(self.event_base)} != {PARCEL_ID} or not 1 <= self.count <= MAX_COUNT:
             raise EncodingError("a parcel with a malformed id or count", code="PARCEL_HEADER")
-        if any(len(value) != _HASH for value in (self.type_id, self.origin, self.evidence, self.network or bytes(_HASH))):
+        if any(
+            len(value) != _HASH for value in (self.type_id, self.origin, self.evidence, self.network or bytes(_HASH))
+        ):
             raise EncodingError("a parcel with a malformed identity", code="PARCEL_HEADER")
         if min(self.stamp, self.epoch) < 0 or max(self.stamp, self.epoch) >= 10**_MAX_DIGITS:
             raise EncodingError("a parcel with a time out of range", code="PARCEL_HEADER")

@@ -135,9 +135,7 @@ class Keyring:
         groups: list[Sexp] = []
         for group in self.groups():
             keys = self._keys[group]
-            entries = tuple(
-                (b"%d" % epoch, keys[epoch], b"%d" % self.uses(group, epoch)) for epoch in sorted(keys)
-            )
+            entries = tuple((b"%d" % epoch, keys[epoch], b"%d" % self.uses(group, epoch)) for epoch in sorted(keys))
             groups.append((b"group", group.type_id, group.label, *entries))
         return encode((b"keyring", (b"version", b"1"), *groups))
 

@@ -26,6 +26,9 @@ FAMILIES = {
     "filter": "filters",
     "bound": "filters",
     "type": "types",
+    "key": "keys",
+    "parcel": "parcels",
+    "broker": "scenarios",
 }
 _log = logging.getLogger(__name__)
 

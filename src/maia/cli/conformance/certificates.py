@@ -12,11 +12,13 @@ import hashlib
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import Any
 
 from maia.authority import Action, Constraint, Tag, network_right, parse_tag, type_right
 from maia.cli.conformance.fields import Json, field, objects, optional_instant, wrong
 from maia.encoding import Sexp, encode, format_advanced, parse_advanced
 from maia.errors import EncodingError, MalformedError
+from maia.events import AttributeType, attribute, value_from_json
 from maia.principals import (
     Authorisation,
     Body,
@@ -101,8 +103,12 @@ def tag_of(value: object) -> Tag:
     return parse_tag(parse_advanced(value))
 
 
-def right_of(value: object) -> Tag:
-    """Read a right on a network or an event type."""
+Kinds = Mapping[str, AttributeType]
+_NO_KINDS: Kinds = {}
+
+
+def right_of(value: object, kinds: Kinds = _NO_KINDS) -> Tag:
+    """Read a right on a network or an event type; known attribute types tell times from texts."""
     if not isinstance(value, dict):
         raise wrong("right", "an object")
     actions = _actions_of(value.get("actions"))
@@ -110,7 +116,7 @@ def right_of(value: object) -> Tag:
         owner, name = _pair(value["network"], "network")
         return network_right(principal_of(owner), name, actions)
     owner, name, version = _triple(value.get("type"))
-    attributes, constraints = _attributes_of(value.get("attributes", "*"))
+    attributes, constraints = _attributes_of(value.get("attributes", "*"), kinds)
     return type_right(
         None if owner == "*" else principal_of(owner),
         name,
@@ -128,7 +134,7 @@ def _actions_of(value: object) -> list[Action] | None:
     return None if "*" in words else [Action.parse(word) for word in words]
 
 
-def _attributes_of(value: object) -> tuple[list[str] | None, list[Constraint]]:
+def _attributes_of(value: object, kinds: Kinds) -> tuple[list[str] | None, list[Constraint]]:
     if value == "*" or value is None:
         return None, []
     if not isinstance(value, list):
@@ -143,12 +149,22 @@ def _attributes_of(value: object) -> tuple[list[str] | None, list[Constraint]]:
             wanted = tuple(item[2]) if isinstance(item[2], list) else item[2]
             if not isinstance(item[1], str) or wanted is None or isinstance(wanted, dict):
                 raise wrong("attributes", "a list of uids and constraints")
-            constraints.append(Constraint(uid, item[1], wanted))
+            constraints.append(Constraint(uid, item[1], _typed(uid, wanted, kinds)))
         elif item == "*":
             everything = True
         else:
             uids.append(uid_of(item))
     return None if everything else uids, constraints
+
+
+def _typed(uid: str, value: object, kinds: Kinds) -> Any:  # noqa: ANN401 - JSON values
+    """Read a constraint's value by the type of its attribute, where that is known and JSON has no form of its own."""
+    kind = kinds.get(uid)
+    if kind not in (AttributeType.TIMESTAMP, AttributeType.DATE, AttributeType.DECIMAL):
+        return value
+    if isinstance(value, tuple):
+        return tuple(_typed(uid, item, kinds) for item in value)
+    return value_from_json(attribute("constraint", uid, kind.value), value)
 
 
 def uid_of(value: object) -> str:
@@ -177,7 +193,7 @@ def _triple(value: object) -> tuple[object, str, str]:
     return value[0], value[1], version_of(value[2])
 
 
-def certificate_bytes(value: Json) -> bytes:
+def certificate_bytes(value: Json, kinds: Kinds = _NO_KINDS) -> bytes:
     """Make the signed bytes of a certificate object, right or wrong as the case wants it.
 
     Raises:
@@ -189,14 +205,14 @@ def certificate_bytes(value: Json) -> bytes:
         except (ValueError, binascii.Error) as error:
             raise wrong("raw", "base64") from error
     signer = _signer(value)
-    expression = _body_expression(value)
+    expression = _body_expression(value, kinds)
     if "signature" in value:
         key = key_of(value["issuer"]) if "issuer" in value else signer.public_key
         return unsafe_seal_certificate(expression, key, _hex(value["signature"]))
     signature = signer.sign(Kind.CERTIFICATE, encode(expression))
     tamper = value.get("tamper")
     if tamper is not None:
-        expression, signature = _tampered(value, tamper, expression, signature)
+        expression, signature = _tampered(value, tamper, expression, signature, kinds)
     return unsafe_seal_certificate(expression, signer.public_key, signature)
 
 
@@ -205,13 +221,13 @@ def certificate_id(value: Json) -> CertificateId:
     return parse_certificate(certificate_bytes(value)).certificate_id
 
 
-def _body_expression(value: Json) -> Sexp:
+def _body_expression(value: Json, kinds: Kinds = _NO_KINDS) -> Sexp:
     if "sexp" in value:
         return parse_advanced(_with_keys(field(value, "sexp", str)))
-    return body_of(value).to_sexp()
+    return body_of(value, kinds).to_sexp()
 
 
-def body_of(value: Json) -> Body:
+def body_of(value: Json, kinds: Kinds = _NO_KINDS) -> Body:
     """Read the body of a certificate object."""
     issuer = principal_of(value.get("issuer"))
     if not isinstance(issuer, (PublicKey, KeyHash)):
@@ -226,7 +242,7 @@ def body_of(value: Json) -> Body:
         return Naming(issuer=issuer, name=field(value, "name", str), subject=subject, period=period, tests=tests)
     if "right" not in value and "tag" not in value:
         raise EncodingError("an authorisation without a tag", code="CERT_NO_TAG")
-    tag = right_of(value["right"]).to_sexp() if "right" in value else parse_advanced(field(value, "tag", str))
+    tag = right_of(value["right"], kinds).to_sexp() if "right" in value else parse_advanced(field(value, "tag", str))
     return Authorisation(
         issuer=issuer,
         subject=subject,
@@ -254,7 +270,7 @@ def _signer(value: Json) -> KeySigner:
     return signer_of(named if isinstance(named, str) and named else "?")
 
 
-def _tampered(value: Json, tamper: object, expression: Sexp, signature: bytes) -> tuple[Sexp, bytes]:
+def _tampered(value: Json, tamper: object, expression: Sexp, signature: bytes, kinds: Kinds) -> tuple[Sexp, bytes]:
     if not isinstance(tamper, dict):
         raise wrong("tamper", "an object")
     changed = {name: new for name, new in tamper.items() if name != "signature"}
@@ -262,7 +278,7 @@ def _tampered(value: Json, tamper: object, expression: Sexp, signature: bytes) -
         merged = {key: old for key, old in value.items() if key != "tamper"}
         if "tag" in changed:
             merged.pop("right", None)
-        expression = _body_expression({**merged, **changed})
+        expression = _body_expression({**merged, **changed}, kinds)
     return expression, tampered_signature(signature, tamper.get("signature"))
 
 
@@ -299,14 +315,16 @@ def _with_keys(text: str) -> str:
     return _SYMBOL.sub(replace, text)
 
 
-def evidence_of(values: list[Json]) -> tuple[list[bytes], list[CertificateId | None], list[MalformedError]]:
+def evidence_of(
+    values: list[Json], kinds: Kinds = _NO_KINDS
+) -> tuple[list[bytes], list[CertificateId | None], list[MalformedError]]:
     """Make all certificates of a case: their bytes, their identities, and what could not be made."""
     evidence: list[bytes] = []
     identities: list[CertificateId | None] = []
     refused: list[MalformedError] = []
     for value in values:
         try:
-            raw = certificate_bytes(value)
+            raw = certificate_bytes(value, kinds)
             identity: CertificateId | None = None
             try:
                 identity = parse_certificate(raw).certificate_id

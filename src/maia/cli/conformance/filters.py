@@ -42,7 +42,7 @@ def read_types(request: Mapping[str, object]) -> dict[str, str]:
         raise UsageError("`types` must be an object", code="REQUEST_FIELD")
     known = {kind.value for kind in AttributeType}
     for name, kind in given.items():
-        if kind not in known:
+        if not isinstance(kind, str) or kind not in known:
             raise UsageError(f"the type of `{name}` is no attribute type", code="REQUEST_FIELD")
     return {str(name): str(kind) for name, kind in given.items()}
 

@@ -150,7 +150,9 @@ def challenge_of(value: object) -> Challenge | None:
     if not isinstance(value, dict):
         raise wrong("challenge", "an object")
     return Challenge(
-        nonce=_text(value, "nonce").encode(), verifier=_text(value, "verifier"), until=instant(value.get("until"), "until")
+        nonce=_text(value, "nonce").encode(),
+        verifier=_text(value, "verifier"),
+        until=instant(value.get("until"), "until"),
     )
 
 
@@ -225,4 +227,3 @@ VERBS: dict[str, Callable[[Mapping[str, object]], object]] = {
     "name.resolve": resolve_name,
     "authority.decide": decide,
 }
-

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from maia.authority import Verifier
-from maia.authority.types import verify_event_type
+from maia.authority import Verifier, verify_event_type
 from maia.cli.conformance.certificates import (
     certificate_bytes,
     key_of,
@@ -66,10 +65,10 @@ def translate_event(request: Json) -> dict[str, object]:
     check_uids(item.attributes for item in types)
     source, target = (_pick(types, request.get(end), end) for end in ("from", "to"))
     event = field(request, "event", dict)
-    given = {name: _read(source.by_name(name), value) for name, value in event.items()}
+    given = {name: read_value(source.by_name(name), value) for name, value in event.items()}
     seen = translate(Publication(source, given), target)
     forms = {item.uid: event.get(item.name) for item in source.attributes}
-    return {item.name: _write(item, seen.values[item.name], forms.get(item.uid)) for item in target.attributes}
+    return {item.name: write_value(item, seen.values[item.name], forms.get(item.uid)) for item in target.attributes}
 
 
 def version_type(value: Json, *, depth: int = _MAX_PREVIOUS) -> UnverifiedEventType:
@@ -136,7 +135,7 @@ def _pick(types: list[EventType], version: object, end: str) -> EventType:
     raise wrong(end, "one of the versions")
 
 
-def _read(item: Attribute, value: object) -> Value:
+def read_value(item: Attribute, value: object) -> Value:
     """Read a value; in cases, binary is plain text."""
     if item.type is AttributeType.BINARY and isinstance(value, str):
         try:
@@ -146,7 +145,7 @@ def _read(item: Attribute, value: object) -> Value:
     return value_from_json(item, value)
 
 
-def _write(item: Attribute, value: Value, form: object) -> object:
+def write_value(item: Attribute, value: Value, form: object = None) -> object:
     """Write a value in the form in which it was given: numbers for times and decimals stay numbers."""
     if isinstance(value, bytes):
         return value.decode()

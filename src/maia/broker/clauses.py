@@ -1,0 +1,58 @@
+"""From chains to clauses: what a principal may see or set, in the form that meets data.
+
+A clause is one chain reduced: a set of attribute uids, a constraint on the row, and conditions. Clauses add up and are
+never mixed: a cell is open when *some* clause holds its attribute **and** that clause's constraint is true for the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from maia.authority import CellRight, Derived, cell_rights
+from maia.authority import Tag as ValueTag
+from maia.authority import permits as tag_permits
+from maia.errors import UncheckedError
+from maia.principals import CertificateId
+
+MAX_CLAUSES = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One chain's worth of authority over the cells of a type.
+
+    Attributes:
+        cells: The attributes it opens and the constraint on the row, as the chain's tag says it.
+        conditions: Conditions that must all hold before the clause counts.
+        chain: The certificates it comes from, root first; empty for the owner itself.
+    """
+
+    cells: CellRight
+    conditions: tuple[str, ...]
+    chain: tuple[CertificateId, ...]
+
+    def opens(self, uid: str) -> bool:
+        """Tell whether the clause holds an attribute, whatever the row."""
+        return tag_permits(self.cells.uids, uid.encode())
+
+    @property
+    def constraints(self) -> tuple[tuple[str, ValueTag], ...]:
+        """The demands on the row, by uid."""
+        return self.cells.constraints
+
+
+def clauses_from(rights: Iterable[Derived]) -> tuple[Clause, ...]:
+    """Turn the rights that a verifier derived into clauses, equal ones once.
+
+    Raises:
+        UncheckedError: There are more clauses than a plan holds.
+    """
+    found: dict[tuple[object, ...], Clause] = {}
+    for right in rights:
+        chain = right.proof.certificate_ids()
+        for cells in cell_rights(right.tag):
+            found.setdefault((cells, right.conditions), Clause(cells, right.conditions, chain))
+            if len(found) > MAX_CLAUSES:
+                raise UncheckedError("more clauses than a plan holds", code="LIMIT_EXCEEDED")
+    return tuple(found.values())

@@ -1,0 +1,187 @@
+"""Between batches and parcels: sealing what may leave, and opening what may be opened.
+
+Opening follows one order, and every refusal has a code that tells nothing about the values: the parcel's signature; its
+origin's right to publish the type; the epoch chosen by the stamp; then the blocks whose keys this broker holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from maia.broker.rows import kind_of
+from maia.encryption import (
+    WHOLE_EVENT,
+    Compression,
+    EpochId,
+    KeyGroupId,
+    KeyProvider,
+    Keyring,
+    Parcel,
+    ParcelHeader,
+    Tolerance,
+    open_parcel,
+    parse_parcel,
+    seal,
+    select_epoch,
+    verify_parcel,
+)
+from maia.errors import DeniedError, SealError, UsageError
+from maia.events import ARROW_TYPES, TYPE_ID_KEY, AttributeType, EncryptionMode, TypeId
+from maia.principals import Signer
+
+OriginCheck = Callable[[ParcelHeader], None]
+"""Raises a `MaiaError` unless the origin of a parcel may publish its type."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sealing:
+    """How events of one type leave this broker."""
+
+    type_id: TypeId
+    mode: EncryptionMode
+    evidence: bytes
+    padding: int = 0
+    compression: Compression = Compression.NONE
+    network: bytes | None = None
+
+
+def seal_batch(
+    batch: pa.RecordBatch,
+    sealing: Sealing,
+    signer: Signer,
+    keys: Keyring | KeyProvider,
+    *,
+    stamp: int,
+    parcel_id: bytes,
+    event_base: bytes,
+) -> Parcel:
+    """Seal admitted events into one parcel.
+
+    Args:
+        batch: In transit form, at least one row.
+        sealing: Type, mode and evidence.
+        signer: This broker.
+        keys: Keys of the attributes; a missing one refuses the whole batch.
+        stamp: Reserved for this parcel; its epoch is the one current then.
+        parcel_id: Fresh random octets, never used before.
+        event_base: Names the events.
+
+    Raises:
+        SealError: A key is missing or exhausted, or the attributes' epochs differ.
+    """
+    if not batch.num_rows:
+        raise UsageError("a parcel holds at least one event")
+    uids = tuple(name.encode() for name in batch.schema.names)
+    labels = (WHOLE_EVENT,) if sealing.mode is EncryptionMode.EVENT else uids
+    epochs = _sealing_epochs(keys, sealing, labels, stamp)
+    header = ParcelHeader(
+        type_id=sealing.type_id,
+        origin=signer.public_key.key_id,
+        parcel_id=parcel_id,
+        event_base=event_base,
+        stamp=stamp,
+        count=batch.num_rows,
+        epoch=max(epochs.values(), default=EpochId(0)),
+        mode=sealing.mode,
+        evidence=sealing.evidence,
+        labels=labels,
+        network=sealing.network,
+    )
+    columns = {uid: (kind_of(column), column) for uid, column in zip(uids, batch.columns, strict=True)}
+
+    def key_of(label: bytes) -> bytes | None:
+        return keys.key(KeyGroupId(sealing.type_id, label), epochs[label])
+
+    return seal(columns, header, signer, key_of, compression=sealing.compression, padding=sealing.padding)
+
+
+def _sealing_epochs(
+    keys: Keyring | KeyProvider, sealing: Sealing, labels: tuple[bytes, ...], stamp: int
+) -> dict[bytes, EpochId]:
+    """Choose each group's epoch by the stamp; the header names the latest, which all readers can find again."""
+    if sealing.mode is EncryptionMode.PLAIN:
+        return {}
+    out: dict[bytes, EpochId] = {}
+    for label in labels:
+        group = KeyGroupId(sealing.type_id, label)
+        if isinstance(keys, Keyring):
+            out[label] = keys.sealing_epoch(group, stamp)
+        else:
+            known = [epoch for epoch in keys.epochs(group) if epoch <= stamp]
+            if not known:
+                raise SealError("no key for this stamp", code="NO_KEY")
+            out[label] = known[-1]
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A parcel that passed every check: its header and its events in transit form."""
+
+    header: ParcelHeader
+    batch: pa.RecordBatch
+
+    def event_id(self, row: int) -> str:
+        """Name one event; the same name after every retry."""
+        return f"{self.header.event_base.hex()}-{row}"
+
+
+def open_batch(
+    data: bytes,
+    kinds: Mapping[str, AttributeType],
+    keys: KeyProvider,
+    *,
+    arrives: int,
+    tolerance: Tolerance,
+    check_origin: OriginCheck,
+) -> Opened:
+    """Check a parcel and open what this broker may open.
+
+    Args:
+        data: The parcel as it came.
+        kinds: The attribute types by uid that this broker knows; a block of another type is refused.
+        keys: This broker's keys.
+        arrives: Now, in milliseconds.
+        tolerance: Grace of old keys and skew of clocks.
+        check_origin: Refuses parcels whose origin may not publish the type.
+
+    Raises:
+        MalformedError: It is no parcel.
+        VerificationError: Its signature or its origin's right is not proven.
+        SealError: Its stamp is out of bounds, or a block does not open.
+    """
+    verified = verify_parcel(parse_parcel(data))
+    header = verified.header
+    check_origin(header)
+    if header.stamp > arrives + tolerance.skew:
+        raise SealError("a stamp from the future", code="STAMP_AHEAD")
+
+    def key_of(label: bytes) -> bytes | None:
+        group = KeyGroupId(header.type_id, label)
+        epochs = keys.epochs(group)
+        if not epochs or epochs[0] > header.stamp:
+            return None
+        return keys.key(group, select_epoch(epochs, stamp=header.stamp, arrives=arrives, tolerance=tolerance))
+
+    columns = open_parcel(verified, key_of)
+    return Opened(header, _transit(header, columns, kinds))
+
+
+def _transit(
+    header: ParcelHeader, columns: Mapping[bytes, pa.Array], kinds: Mapping[str, AttributeType]
+) -> pa.RecordBatch:
+    """Put opened columns beside nulls for the closed ones of known type."""
+    fields: list[pa.Field] = []
+    arrays: list[pa.Array] = []
+    for uid, kind in kinds.items():
+        wanted = ARROW_TYPES[kind]
+        column = columns.get(uid.encode())
+        if column is not None and not column.type.equals(wanted):
+            raise DeniedError("an attribute that travels with another type", code="UID_REUSED")
+        fields.append(pa.field(uid, wanted))
+        arrays.append(pa.nulls(header.count, wanted) if column is None else column)
+    schema = pa.schema(fields, metadata={TYPE_ID_KEY: header.type_id.hex().encode()})
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
