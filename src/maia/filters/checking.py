@@ -117,7 +117,7 @@ def _check_constraint(constraint: Constraint, types: Mapping[str, str]) -> Typed
 
 def _value(literal: Literal, attribute: str, kind: AttributeType) -> Value:
     if literal.kind is not _KINDS[kind]:
-        message = f"attribute `{attribute}` is of type {kind.value}, but the literal is a {literal.kind.value}"
+        message = f"attribute `{attribute}` is of type {kind.value}, but the literal reads as {literal.kind.value}"
         raise FilterTypeError(message, code="FILTER_LITERAL_TYPE")
     value: Value | None = literal.value
     if kind is AttributeType.FLOAT and isinstance(literal.value, Decimal):

@@ -1,0 +1,253 @@
+"""Filters meet attribute types: no casts, no rounding, no surprises."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+from maia.errors import FilterTypeError, UsageError
+from maia.filters import (
+    AttributeType,
+    Constraint,
+    Operator,
+    TypedConstraint,
+    TypedFilter,
+    check_event,
+    compile_filter,
+    format_filter,
+    matches,
+    satisfiable,
+    select,
+)
+
+REFUSED = {
+    "unknown attribute": ("y = 1", {"x": "integer"}, "FILTER_UNKNOWN_ATTRIBUTE"),
+    "names are case-sensitive": ("X = 1", {"x": "integer"}, "FILTER_UNKNOWN_ATTRIBUTE"),
+    "unknown type": ("x = 1", {"x": "int"}, "FILTER_UNKNOWN_TYPE"),
+    "integer for float": ("x = 1", {"x": "float"}, "FILTER_LITERAL_TYPE"),
+    "float for integer": ("x = 1.0", {"x": "integer"}, "FILTER_LITERAL_TYPE"),
+    "integer for decimal": ("x = 1", {"x": "decimal"}, "FILTER_LITERAL_TYPE"),
+    "text for integer": ("x = '1'", {"x": "integer"}, "FILTER_LITERAL_TYPE"),
+    "integer for text": ("x = 1", {"x": "string"}, "FILTER_LITERAL_TYPE"),
+    "integer for boolean": ("x = 1", {"x": "boolean"}, "FILTER_LITERAL_TYPE"),
+    "boolean for integer": ("x = true", {"x": "integer"}, "FILTER_LITERAL_TYPE"),
+    "one wrong member of a set": ("x in (1, 2.0)", {"x": "integer"}, "FILTER_LITERAL_TYPE"),
+    "integer beyond 64 bits": ("x < 9223372036854775808", {"x": "integer"}, "FILTER_LITERAL_RANGE"),
+    "integer below 64 bits": ("x > -9223372036854775809", {"x": "integer"}, "FILTER_LITERAL_RANGE"),
+    "float beyond the doubles": ("x < 1e309", {"x": "float"}, "FILTER_LITERAL_RANGE"),
+    "float too small for a double": ("x > 1e-400", {"x": "float"}, "FILTER_LITERAL_RANGE"),
+    "decimal of too many digits": (f"x = {'9' * 77}.0", {"x": "decimal"}, "FILTER_LITERAL_RANGE"),
+    "day that does not exist": ("d = '2026-02-30'", {"d": "date"}, "FILTER_LITERAL_RANGE"),
+    "timestamp for date": ("d = '2026-02-01T00:00:00Z'", {"d": "date"}, "FILTER_LITERAL_RANGE"),
+    "date for timestamp": ("t = '2026-02-01'", {"t": "timestamp"}, "FILTER_LITERAL_RANGE"),
+    "time without zone": ("t = '2026-02-01T00:00:00'", {"t": "timestamp"}, "FILTER_LITERAL_RANGE"),
+    "time finer than a microsecond": ("t = '2026-02-01T00:00:00.0000001Z'", {"t": "timestamp"}, "FILTER_LITERAL_RANGE"),
+    "hour 24": ("t = '2026-02-01T24:00:00Z'", {"t": "timestamp"}, "FILTER_LITERAL_RANGE"),
+    "offset of 24 hours": ("t = '2026-02-01T00:00:00+24:00'", {"t": "timestamp"}, "FILTER_LITERAL_RANGE"),
+    "time before the year 1": ("t = '0001-01-01T00:00:00+01:00'", {"t": "timestamp"}, "FILTER_LITERAL_RANGE"),
+    "order of booleans": ("b < true", {"b": "boolean"}, "FILTER_LITERAL_TYPE FILTER_OPERATOR_TYPE"),
+    "pattern of integers": ("x contains '1'", {"x": "integer"}, "FILTER_OPERATOR_TYPE"),
+    "pattern of dates": ("d prefix '2026'", {"d": "date"}, "FILTER_OPERATOR_TYPE"),
+    "binary": ("b = 'x'", {"b": "binary"}, "FILTER_BINARY_ATTRIBUTE"),
+    "binary, any": ("b any", {"b": "binary"}, "FILTER_BINARY_ATTRIBUTE"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED.keys())
+def test_ill_typed_filters_are_refused(case):
+    """An ill-typed filter never gets a meaning."""
+    text, types, codes = case
+    with pytest.raises(FilterTypeError) as caught:
+        compile_filter(text, types)
+    assert caught.value.code in codes.split()
+
+
+MATCHING = {
+    "null matches nothing": ("price > 24 and name = 'Nokia'", {"name": "Nokia", "price": None}, False),
+    "missing matches nothing": ("price > 24", {"name": "Nokia"}, False),
+    "null is not different": ("price != 24", {"price": None}, False),
+    "null is not any": ("price any", {"price": None}, False),
+    "different": ("price != 24", {"price": 25}, True),
+    "exact beyond the doubles": ("price > 9007199254740992", {"price": 9007199254740993}, True),
+    "largest": ("price = 9223372036854775807", {"price": 9223372036854775807}, True),
+    "true is no integer": ("price = 1", {"price": True}, False),
+    "one is not true": ("flag = true", {"flag": 1}, False),
+    "float is no integer": ("price = 1", {"price": 1.0}, False),
+    "integer is no float": ("real = 1.0", {"real": 1}, False),
+    "NaN matches nothing": ("real != 1.0", {"real": float("nan")}, False),
+    "infinity matches nothing": ("real > 1.0", {"real": float("inf")}, False),
+    "negative zero is zero": ("real = 0.0", {"real": -0.0}, True),
+    "case matters": ("name = 'nokia'", {"name": "Nokia"}, False),
+    "z before umlaut": ("name > 'z'", {"name": "ä"}, True),
+    "code points, not UTF-16": ("name > '\uffff'", {"name": "\U00010000"}, True),
+    "half a character matches nothing": ("name any", {"name": "\ud800"}, False),
+    "a penny above": ("money > 24.00", {"money": Decimal("24.01")}, True),
+    "exactly": ("money > 24.00", {"money": Decimal(24)}, False),
+    "not a number of money": ("money any", {"money": Decimal("NaN")}, False),
+    "a day": ("day >= '2010-02-01'", {"day": date(2010, 2, 1)}, True),
+    "a moment is no day": ("day any", {"day": datetime(2010, 2, 1, tzinfo=UTC)}, False),
+    "a moment": ("moment < '2026-06-01T00:00:00.000001Z'", {"moment": datetime(2026, 6, 1, tzinfo=UTC)}, True),
+    "the same moment elsewhere": (
+        "moment = '2026-06-01T00:00:00Z'",
+        {"moment": datetime(2026, 6, 1, 2, tzinfo=timezone(timedelta(hours=2)))},
+        True,
+    ),
+    "a moment without zone matches nothing": ("moment any", {"moment": datetime(2026, 6, 1)}, False),  # noqa: DTZ001
+    "in": ("price in (1, 2, 3)", {"price": 2}, True),
+    "not in": ("price in (1, 3)", {"price": 2}, False),
+    "suffix": ("name suffix 'ia'", {"name": "Nokia"}, True),
+    "contains nothing": ("name contains ''", {"name": ""}, True),
+    "two constraints on one attribute": ("price = 1 and price = 2", {"price": 1}, False),
+    "no constraints": ("", {}, True),
+}
+TYPES = {
+    "price": "integer",
+    "real": "float",
+    "money": "decimal",
+    "name": "string",
+    "flag": "boolean",
+    "day": "date",
+    "moment": "timestamp",
+}
+
+
+@pytest.mark.requirement("7.08")
+@pytest.mark.parametrize("case", MATCHING.values(), ids=MATCHING.keys())
+def test_matching_has_two_answers_and_no_casts(case):
+    """Null, missing and ill-typed values match no constraint, not even `!=`; everything else is compared exactly."""
+    text, event, expected = case
+    assert matches(compile_filter(text, TYPES), event) is expected
+
+
+@pytest.mark.requirement("24.11")
+def test_a_penny_above_matches_and_exactly_does_not():
+    """The quote filter of the thesis: `name = Nokia AND price > 24.00`."""
+    quote = compile_filter("name = 'Nokia' AND price > 24.00", {"name": "string", "price": "decimal"})
+    assert matches(quote, {"name": "Nokia", "price": Decimal("24.01")})
+    assert not matches(quote, {"name": "Nokia", "price": Decimal("24.00")})
+    assert not matches(quote, {"name": "Ericsson", "price": Decimal("24.01")})
+
+
+@pytest.mark.threat("T65")
+def test_names_that_differ_in_case_are_different_attributes():
+    """`Price` and `price` are kept apart, in events and in batches."""
+    types = {"Price": "integer", "price": "integer"}
+    filter_ = compile_filter("Price = 1 and price = 2", types)
+    assert matches(filter_, {"Price": 1, "price": 2})
+    assert not matches(filter_, {"Price": 2, "price": 1})
+    batch = pa.RecordBatch.from_pydict({"Price": [1, 2], "price": [2, 1]})
+    assert select(filter_, batch).to_pylist() == [True, False]
+    assert select(compile_filter("PRICE any", {"PRICE": "integer"}), batch).to_pylist() == [False, False]
+
+
+@pytest.mark.parametrize(
+    "name, column",
+    [
+        ("price", pa.array([1.0])),
+        ("price", pa.array([1], type=pa.uint64())),
+        ("price", pa.array(["1"])),
+        ("real", pa.array([1])),
+        ("money", pa.array([1.0])),
+        ("name", pa.array([b"x"])),
+        ("flag", pa.array([1])),
+        ("day", pa.array([datetime(2026, 6, 1, tzinfo=UTC)])),
+        ("moment", pa.array([datetime(2026, 6, 1)], type=pa.timestamp("us"))),  # noqa: DTZ001
+        ("moment", pa.array([date(2026, 6, 1)])),
+    ],
+    ids=str,
+)
+def test_columns_of_another_type_are_refused(name, column):
+    """A batch whose column cannot hold the attribute's values exactly is refused, not cast."""
+    batch = pa.RecordBatch.from_arrays([column], names=[name])
+    with pytest.raises(FilterTypeError) as caught:
+        select(compile_filter(f"{name} any", TYPES), batch)
+    assert caught.value.code == "BATCH_COLUMN_TYPE"
+
+
+def test_two_columns_of_one_name_are_refused():
+    """Where a name could mean two columns, neither is read."""
+    batch = pa.RecordBatch.from_arrays([pa.array([1]), pa.array([2])], names=["price", "price"])
+    with pytest.raises(FilterTypeError) as caught:
+        select(compile_filter("price = 1", TYPES), batch)
+    assert caught.value.code == "BATCH_TWO_COLUMNS"
+
+
+def test_decimals_of_negative_scale_are_refused():
+    """Arrow cannot compare them; guessing would round."""
+    batch = pa.RecordBatch.from_arrays([pa.array([Decimal(100)], type=pa.decimal128(5, -2))], names=["money"])
+    with pytest.raises(FilterTypeError):
+        select(compile_filter("money any", TYPES), batch)
+
+
+def test_events_are_checked_attribute_by_attribute():
+    """Unknown attributes and values of another type are refused; null is always fine."""
+    check_event({"price": 1, "name": None, "moment": datetime(2026, 6, 1, tzinfo=UTC)}, TYPES)
+    for event in ({"other": 1}, {"price": 1.0}, {"name": 1}, {"real": float("inf")}, {"name": "\udfff"}):
+        with pytest.raises(FilterTypeError):
+            check_event(event, TYPES)
+
+
+def test_trees_cannot_be_made_wrong():
+    """Constraints check themselves, however they are made, and keep their values in one form."""
+    with pytest.raises(FilterTypeError):
+        TypedConstraint(attribute="x", type=AttributeType.INTEGER, operator=Operator.EQUAL, values=(1.0,))
+    with pytest.raises(FilterTypeError):
+        TypedConstraint(attribute="x", type=AttributeType.BOOLEAN, operator=Operator.LESS, values=(True,))
+    for values in ((), (1, 2)):
+        with pytest.raises(UsageError):
+            TypedConstraint(attribute="x", type=AttributeType.INTEGER, operator=Operator.EQUAL, values=values)
+    with pytest.raises(UsageError):
+        Constraint(attribute="x", operator=Operator.IN, literals=())
+    several = TypedConstraint(attribute="x", type=AttributeType.INTEGER, operator=Operator.IN, values=(3, 1, 3))
+    assert several.values == (1, 3)
+    with pytest.raises(UsageError):
+        assert several.value
+    money = TypedConstraint(
+        attribute="m", type=AttributeType.DECIMAL, operator=Operator.EQUAL, values=(Decimal("1E+2"),)
+    )
+    assert format_filter(TypedFilter(constraints=(money,))) == "m = 100.0"
+    with pytest.raises(FilterTypeError):
+        TypedFilter(
+            constraints=(
+                several,
+                TypedConstraint(attribute="x", type=AttributeType.FLOAT, operator=Operator.ANY, values=()),
+            )
+        )
+
+
+SATISFIABLE = {
+    "between neighbours": ("x > 3 and x < 4", "integer", False),
+    "one left": ("x > 3 and x < 5", "integer", True),
+    "that one excluded": ("x > 3 and x < 5 and x != 4", "integer", False),
+    "above the largest": ("x > 9223372036854775807", "integer", False),
+    "below the smallest": ("x < -9223372036854775808", "integer", False),
+    "between neighbouring doubles": ("x > 5.0 and x < 5.000000000000001", "float", False),
+    "above the largest double": ("x > 1.7976931348623157e308", "float", False),
+    "between two decimals": ("x > 1.0 and x < 1.00000000000000000001", "decimal", True),
+    "between 'a' and 'aa'": ("x > 'a' and x < 'aa'", "string", True),
+    "between 'a' and its successor": ("x > 'a' and x < 'a\0'", "string", False),
+    "below the empty text": ("x < ''", "string", False),
+    "two endings": ("x suffix 'ab' and x suffix 'b'", "string", True),
+    "two other endings": ("x suffix 'ab' and x suffix 'c'", "string", False),
+    "one text that lacks a part": ("x = 'abc' and x contains 'd'", "string", False),
+    "a prefix above its range": ("x prefix 'b' and x < 'b'", "string", False),
+    "a prefix of the last characters": ("x prefix '\U0010ffff' and x suffix 'a'", "string", True),
+    "neither true nor false": ("x != true and x != false", "boolean", False),
+    "between days": ("x > '2026-01-31' and x < '2026-02-01'", "date", False),
+    "between microseconds": (
+        "x > '2026-01-01T00:00:00Z' and x < '2026-01-01T00:00:00.000001Z'",
+        "timestamp",
+        False,
+    ),
+    "after the last instant": ("x > '9999-12-31T23:59:59.999999Z'", "timestamp", False),
+}
+
+
+@pytest.mark.parametrize("case", SATISFIABLE.values(), ids=SATISFIABLE.keys())
+def test_satisfiability_knows_the_domains(case):
+    """Integers, days and microseconds are discrete, doubles have neighbours, decimals are dense."""
+    text, kind, expected = case
+    assert satisfiable(compile_filter(text, {"x": kind})) is expected
