@@ -63,12 +63,17 @@ class NameClosure:
         """Return name certificates that show that ``name`` stands for ``key``, without doubles."""
         found: dict[bytes, FourTuple] = {}
         stack: list[tuple[LocalName, KeyId]] = [(self._ask(name), key)]
+        # SECURITY: by fact, not by certificate. One certificate may give two facts, each resting on others; leaving the
+        # second out would leave out certificates whose signatures are then never checked.
+        seen: set[tuple[LocalName, KeyId]] = set()
         while stack:
-            place, value = stack.pop()
+            fact = stack.pop()
+            if fact in seen:
+                continue
+            seen.add(fact)
+            place, value = fact
             support = self._values[place][value]
             if support.naming is not None:
-                if support.naming.source in found:
-                    continue
                 found[support.naming.source] = support.naming
             stack.extend(support.trail)
         return tuple(found.values())

@@ -388,6 +388,12 @@ def covers(wide: Tag, narrow: Tag) -> bool:
         return all(covers(wide, member) for member in narrow.members)
     if isinstance(wide, OneOf):
         return any(covers(member, narrow) for member in wide.members)
+    if isinstance(wide, ListTag) and isinstance(narrow, ListTag):
+        fits = len(wide.items) <= len(narrow.items)
+        return fits and all(covers(x, y) for x, y in zip(wide.items, narrow.items, strict=False))
+    if isinstance(wide, Rows) and isinstance(narrow, Rows):
+        found = ((tag, narrow.get(uid)) for uid, tag in wide.constraints)
+        return all(inner is not None and covers(tag, inner) for tag, inner in found)
     return intersect(wide, narrow) == narrow
 
 
