@@ -10,6 +10,7 @@ from maia.authority.names import NameClosure, group_namings
 from maia.authority.pool import CertificatePool
 from maia.authority.presentation import Presentation, decide_presentation
 from maia.authority.proof import Held, Joined, Proof, ProofTree, walk
+from maia.authority.renewal import renew
 from maia.authority.request import Request, ask, ask_cell, ask_network, ask_type
 from maia.authority.rights import (
     MANAGE_PARTS,
@@ -139,6 +140,7 @@ __all__ = [
     "reach",
     "reduce_chain",
     "reduce_pair",
+    "renew",
     "row_request",
     "rows_tag",
     "type_blanket",
