@@ -20,8 +20,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
-from maia.authority import Verifier
-from maia.authority.types import Network, VerifiedEventType, verify_event_type, verify_topic
+from maia.authority import VerifiedEventType, Verifier, verify_event_type, verify_topic
 from maia.errors import ExpiredError, MalformedError, NotFoundError, UnavailableError, VerificationError
 from maia.events import (
     EVENT_TYPE_LIMITS,
@@ -40,6 +39,7 @@ from maia.events import (
     parse_topic,
     type_id,
 )
+from maia.principals import Principal
 from maia.stores.files import (
     PUBLIC_FILE,
     PUBLIC_FOLDER,
@@ -51,6 +51,7 @@ from maia.stores.files import (
 )
 
 _log = logging.getLogger(__name__)
+Network: TypeAlias = "tuple[Principal, str]"
 _Keep: TypeAlias = "Callable[[str, TypeId, bytes, bytes], None]"
 _T = TypeVar("_T")
 _MAX_PARENTS = 16
