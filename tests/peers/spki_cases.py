@@ -108,6 +108,7 @@ def number(octets: bytes) -> int:
 
 
 def instant(text: bytes) -> datetime:
+    """Read an instant with an optional fraction; what is left out is the earliest."""
     whole, _, fraction = text.decode().partition(".")
     digits = [int(part) for part in whole.replace("_", "-").replace(":", "-").split("-")]
     digits += [1, 1, 1, 0, 0, 0][len(digits) :]
@@ -115,6 +116,7 @@ def instant(text: bytes) -> datetime:
 
 
 def period(fields: Iterable[Sexp]) -> Period:
+    """Read the fields of a validity."""
     start = end = None
     for field in fields:
         match field:
@@ -130,16 +132,19 @@ def period(fields: Iterable[Sexp]) -> Period:
 
 
 def fields(expression: Iterable[Sexp]) -> dict[bytes, tuple[Sexp, ...]]:
+    """Index the lists of an expression by their first word."""
     return {item[0]: item[1:] for item in expression if isinstance(item, tuple)}
 
 
 def validity(found: dict[bytes, tuple[Sexp, ...]]) -> Period:
+    """Read the validity of a certificate or an entry, in either spelling."""
     inner = list(found.get(b"valid", ()))
     inner += [(name, *found[name]) for name in (b"not-before", b"not-after") if name in found]
     return period(inner)
 
 
 def read_case(data: bytes) -> Case:
+    """Read one input."""
     expression = parse_canonical(data.strip(b"\n\r "))
     reader = Reader(expression)
     top = fields(expression[1:])
@@ -176,6 +181,7 @@ def read_case(data: bytes) -> Case:
 
 
 def read_acl(data: bytes) -> set[Entry]:
+    """Read one expected output."""
     expression = parse_canonical(data.strip(b"\n\r "))
     reader = Reader(expression)
     out = set()
@@ -187,6 +193,7 @@ def read_acl(data: bytes) -> set[Entry]:
 
 
 def entry_of(key: KeyId, delegate: bool, tag: Tag, valid: Period) -> Entry:
+    """Bring an entry into a form that compares."""
     return (key, delegate, encode(tag.to_sexp()), str(valid.not_before), str(valid.not_after))
 
 
@@ -210,6 +217,7 @@ def prove(case: Case) -> set[Entry]:
 
 
 def shuffled(case: Case, order) -> Case:
+    """Put certificates and entries into another order."""
     links, namings, roots = list(case.links), list(case.namings), list(case.roots)
     for items in (links, namings, roots):
         order.shuffle(items)
