@@ -117,8 +117,10 @@ def _check_constraint(constraint: Constraint, types: Mapping[str, str]) -> Typed
 
 def _value(literal: Literal, attribute: str, kind: AttributeType) -> Value:
     if literal.kind is not _KINDS[kind]:
-        message = f"attribute `{attribute}` is of type {kind.value}, but the literal reads as {literal.kind.value}"
-        raise FilterTypeError(message, code="FILTER_LITERAL_TYPE")
+        raise FilterTypeError(
+            f"attribute `{attribute}` is of type {kind.value}, but the literal reads as {literal.kind.value}",
+            code="FILTER_LITERAL_TYPE",
+        )
     value: Value | None = literal.value
     if kind is AttributeType.FLOAT and isinstance(literal.value, Decimal):
         value = _double(literal.value)
@@ -127,8 +129,10 @@ def _value(literal: Literal, attribute: str, kind: AttributeType) -> Value:
     elif kind is AttributeType.TIMESTAMP and isinstance(literal.value, str):
         value = parse_timestamp(literal.value)
     if value is None or not in_domain(value, kind):
-        message = f"the literal for attribute `{attribute}` is no {kind.value}, or out of range"
-        raise FilterTypeError(message, code="FILTER_LITERAL_RANGE")
+        raise FilterTypeError(
+            f"the literal for attribute `{attribute}` is no {kind.value}, or out of range",
+            code="FILTER_LITERAL_RANGE",
+        )
     return value
 
 

@@ -63,8 +63,10 @@ def keys_of(column: pa.Array, attribute: str, kind: AttributeType) -> pa.Array:
         case AttributeType.TIMESTAMP if pa.types.is_timestamp(given) and given.tz is not None:
             return _microseconds(column.cast(pa.int64()), _TICKS[given.unit])
         case _:
-            message = f"a column of Arrow type `{given}` cannot be attribute `{attribute}` of type {kind.value}"
-            raise FilterTypeError(message, code="BATCH_COLUMN_TYPE")
+            raise FilterTypeError(
+                f"a column of Arrow type `{given}` cannot be attribute `{attribute}` of type {kind.value}",
+                code="BATCH_COLUMN_TYPE",
+            )
 
 
 def key_type(kind: AttributeType) -> pa.DataType:

@@ -90,8 +90,10 @@ class SubscriptionIndex:
             raise UsageError("the subscription is already in the index", code="INDEX_DUPLICATE")
         for constraint in filter_.constraints:
             if self._types.get(constraint.attribute) is not constraint.type:
-                message = f"attribute `{constraint.attribute}` has another type in this index, or none"
-                raise FilterTypeError(message, code="INDEX_TYPE")
+                raise FilterTypeError(
+                    f"attribute `{constraint.attribute}` has another type in this index, or none",
+                    code="INDEX_TYPE",
+                )
         number = len(self._ids)
         self._ids.append(subscription)
         self._subscriptions[subscription] = (number, self._join(number, filter_))

@@ -62,8 +62,10 @@ def parse_filter(text: str, *, limits: FilterLimits = DEFAULT_LIMITS) -> Filter:
         FilterSyntaxError: The text is no filter or passes a limit; ``line`` and ``column`` say where.
     """
     if len(text) > limits.characters:
-        message = f"a filter has at most {limits.characters} characters, this one has {len(text)}"
-        raise FilterSyntaxError(message, code="FILTER_LIMIT")
+        raise FilterSyntaxError(
+            f"a filter has at most {limits.characters} characters, this one has {len(text)}",
+            code="FILTER_LIMIT",
+        )
     if not is_scalar_text(text):
         raise FilterSyntaxError("the text holds lone surrogates", code="FILTER_SURROGATE")
     return _reader()(text, limits)

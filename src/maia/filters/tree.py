@@ -99,8 +99,10 @@ class TypedConstraint:
         _check_count(self.operator, len(self.values))
         for value in self.values:
             if not in_domain(value, self.type):
-                message = f"a value for `{self.attribute}` is outside the domain of {self.type.value}"
-                raise FilterTypeError(message, code="FILTER_VALUE_DOMAIN")
+                raise FilterTypeError(
+                    f"a value for `{self.attribute}` is outside the domain of {self.type.value}",
+                    code="FILTER_VALUE_DOMAIN",
+                )
         values = tuple(normal(value, self.type) for value in self.values)
         if self.operator is Operator.IN:
             unique = {sort_key(value, self.type): value for value in values}
