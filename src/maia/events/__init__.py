@@ -5,8 +5,8 @@ What works on Arrow batches is loaded on first use, so that verifying a definiti
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+import typing as _typing
+from importlib import import_module as _import_module
 
 from maia.events.attributes import (
     Attribute,
@@ -70,7 +70,7 @@ from maia.events.values import (
 )
 from maia.events.versions import FIRST, Version, hash_version, parse_version, uuid_version
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from maia.events.arrow import (
         ARROW_TYPES,
         TYPE_ID_KEY,
@@ -205,6 +205,6 @@ def __getattr__(name: str) -> object:
     """Load what needs Arrow when it is asked for."""
     if name not in _ON_FIRST_USE:
         raise AttributeError(f"module `maia.events` has no attribute `{name}`")
-    value: object = getattr(import_module(f"maia.events.{_ON_FIRST_USE[name]}"), name)
+    value: object = getattr(_import_module(f"maia.events.{_ON_FIRST_USE[name]}"), name)
     globals()[name] = value
     return value

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from maia.authority import VerifiedEventType, Verifier, verify_event_type, verify_topic
-from maia.errors import ExpiredError, MalformedError, NotFoundError, UnavailableError, VerificationError
+from maia.errors import ExpiredError, MalformedError, NotFoundError, UnavailableError, UncheckedError, VerificationError
 from maia.events import (
     EVENT_TYPE_LIMITS,
     MAX_FOUND,
@@ -94,7 +94,7 @@ def _fetch(
     refusal: VerificationError | None = None
     for candidate in registry.find(name):
         if candidate.definition.name != name:
-            refusal = refusal or VerificationError("the registry gave another type", code="OTHER_TYPE")
+            refusal = refusal or VerificationError("the registry gave another type", code="REGISTRY_MISMATCH")
             continue
         try:
             return _verify(registry, candidate, verifier, at, network, parents)
@@ -115,7 +115,7 @@ def _verify(
     extends = unverified.definition.extends
     if extends is not None:
         if parents <= 0:
-            raise VerificationError(f"more than {_MAX_PARENTS} types extend each other", code="LIMIT_EXCEEDED")
+            raise UncheckedError(f"more than {_MAX_PARENTS} types extend each other", code="LIMIT_EXCEEDED")
         try:
             parent = _fetch(registry, extends, verifier, at, None, parents - 1)
         except NotFoundError:

@@ -264,7 +264,7 @@ def test_client_refuses_another_type_than_it_asked_for(open_registry: Open) -> N
         def find(self, name: TypeName) -> tuple[UnverifiedEventType, ...]:
             return registry.find(NP.name)
 
-    with pytest.raises(VerificationError, match="OTHER_TYPE"):
+    with pytest.raises(VerificationError, match="REGISTRY_MISMATCH"):
         fetch_type(Lying(), _numbered(NP, "5").name, verifier=Verifier(), at=NOW)  # type: ignore[arg-type]
     assert verify_with_registry(registry, V0, verifier=Verifier(), at=NOW).definition == NP
 
