@@ -107,10 +107,8 @@ def _load(text: bytes, passphrase: str | None, *, openssh: bool) -> KeySigner:
     secret = passphrase.encode("utf-8", "surrogatepass") if passphrase else None
     try:
         key = load_ssh_private_key(text, None) if openssh else load_pem_private_key(text, secret)
-    except UnsupportedAlgorithm as error:
-        raise KeyFormatError(
-            "a private key that is protected or made in an unknown way", code="KEY_PROTECTION"
-        ) from error
+    except UnsupportedAlgorithm:
+        raise _other_algorithm() from None
     except (ValueError, TypeError, IndexError):
         raise cannot_open() if secret else _no_key() from None
     if not isinstance(key, Ed25519PrivateKey):

@@ -5,7 +5,7 @@ Rules kept here:
 - the certificate was issued directly by one of the given trust anchors, which is an authority and may sign
   certificates; longer paths are refused rather than half understood;
 - both are valid at ``at``, and the name certificate is valid no longer than both;
-- the signature uses no broken hash;
+- a signature over MD5 or SHA-1 counts as none;
 - an extension that is critical and not understood here refuses the certificate, as RFC 5280 demands;
 - the key is Ed25519 and passes the full test of its point;
 - the result is a name certificate of the issuer's own namespace. It grants nothing: rights come from certificates of
@@ -32,7 +32,6 @@ if TYPE_CHECKING:  # the library is slow to import, and only this border needs i
 MAX_X509 = 65_536
 MAX_ANCHORS = 256
 _BEGIN = b"-----BEGIN CERTIFICATE-----"
-_BROKEN_HASHES = frozenset(("md5", "sha1"))
 # Understood and honoured (basic constraints, key usage), or without bearing on a name (the purposes, other names).
 _UNDERSTOOD = frozenset(("2.5.29.19", "2.5.29.15", "2.5.29.37", "2.5.29.17"))
 
@@ -77,7 +76,7 @@ def _load_one(data: bytes) -> x509.Certificate:
         raise EncodingError("import one X.509 certificate at a time", code="X509_SHAPE")
     try:
         return x509.load_pem_x509_certificate(data) if pem else x509.load_der_x509_certificate(data)
-    except ValueError as error:
+    except (ValueError, x509.InvalidVersion) as error:
         raise EncodingError("not an X.509 certificate", code="X509_SHAPE") from error
 
 
@@ -88,7 +87,7 @@ def _load_anchors(data: bytes) -> list[x509.Certificate]:
         raise EncodingError(f"trust anchors are 1 to {MAX_ANCHORS} certificates in PEM", code="X509_ANCHORS")
     try:
         return x509.load_pem_x509_certificates(data)
-    except ValueError as error:
+    except (ValueError, x509.InvalidVersion) as error:
         raise EncodingError("a trust anchor is no X.509 certificate", code="X509_ANCHORS") from error
 
 
@@ -97,25 +96,12 @@ def _issuing_anchor(subject: x509.Certificate, anchors: list[x509.Certificate]) 
 
     for anchor in anchors:
         try:
-            subject.verify_directly_issued_by(anchor)
+            subject.verify_directly_issued_by(anchor)  # which refuses MD5 and SHA-1 by itself
         except (InvalidSignature, UnsupportedAlgorithm, ValueError, TypeError):
             continue
-        digest = _hash_name(subject)
-        if digest in _BROKEN_HASHES:
-            raise SignatureError(f"the X.509 certificate is signed over `{digest}`, which is broken", code="X509_HASH")
         _check_authority(anchor)
         return anchor
     raise SignatureError("no given trust anchor issued the X.509 certificate", code="X509_NOT_ISSUED")
-
-
-def _hash_name(certificate: x509.Certificate) -> str:
-    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415 - as above
-
-    try:
-        digest = certificate.signature_hash_algorithm
-    except UnsupportedAlgorithm:
-        return "unknown"
-    return digest.name if digest is not None else "none"  # Ed25519 brings its own
 
 
 def _check_authority(anchor: x509.Certificate) -> None:
@@ -138,9 +124,11 @@ def _check_authority(anchor: x509.Certificate) -> None:
 
 
 def _check_extensions(certificate: x509.Certificate, which: str) -> x509.Extensions:
+    from cryptography import x509  # noqa: PLC0415 - as above
+
     try:
         extensions = certificate.extensions
-    except ValueError as error:
+    except (ValueError, x509.DuplicateExtension, x509.UnsupportedGeneralNameType) as error:
         raise EncodingError(f"{which} has extensions that cannot be read", code="X509_EXTENSION") from error
     for extension in extensions:
         # SECURITY: a critical extension may narrow what the certificate says; ignoring it would widen.
@@ -158,8 +146,7 @@ def _valid_period(subject: x509.Certificate, anchor: x509.Certificate, at: datet
         if not period.contains(at):
             raise ExpiredError(f"{which} is not valid at {at.isoformat()}", code="X509_EXPIRED")
     common = periods[0].intersect(periods[1])
-    if common is None:  # both hold ``at``, so they meet; said for the reader and the type checker
-        raise ExpiredError("the X.509 certificate and its trust anchor are never valid together", code="X509_EXPIRED")
+    assert common is not None  # noqa: S101 - both contain `at`
     return common
 
 
@@ -183,7 +170,10 @@ def _subject_key(certificate: x509.Certificate) -> PublicKey:
 def _common_name(certificate: x509.Certificate) -> str:
     from cryptography.x509.oid import NameOID  # noqa: PLC0415 - as above
 
-    names = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    try:
+        names = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    except ValueError as error:
+        raise EncodingError("the X.509 certificate has a subject that cannot be read", code="X509_NAME") from error
     if len(names) != 1 or not isinstance(names[0].value, str):
         raise EncodingError("the X.509 certificate has no single common name; give one", code="X509_NAME")
     return names[0].value
