@@ -1,1 +1,84 @@
-"""The command `maia`."""
+"""The command `maia`: one file per verb, imported when it is asked for."""
+
+from __future__ import annotations
+
+from types import MappingProxyType as _MappingProxy
+from typing import Annotated as _Annotated
+
+import typer as _typer
+
+from maia.cli.lazy import LazyGroup as _LazyGroup
+from maia.cli.lazy import Verb as _Verb
+from maia.cli.output import State as _State
+from maia.cli.output import set_level as _set_level
+from maia.version import __version__ as _version
+
+__all__ = ["app", "main"]
+
+_VERBS = _MappingProxy(
+    {
+        "key": _Verb("maia.cli.key", "Make, show and import keys."),
+        "cert": _Verb("maia.cli.cert", "Show certificates."),
+        "name": _Verb("maia.cli.name", "Give principals local names."),
+        "grant": _Verb("maia.cli.grant", "Issue a capability."),
+        "prove": _Verb("maia.cli.prove", "Find a proof of a right in a folder of certificates."),
+        "verify": _Verb("maia.cli.verify", "Check a proof, a certificate or a folder."),
+        "explain": _Verb("maia.cli.explain", "Show why a right is held, or what is missing."),
+        "revoke": _Verb("maia.cli.revoke", "Withdraw a certificate."),
+        "statement": _Verb("maia.cli.statement", "Make and keep validity statements."),
+        "type": _Verb("maia.cli.type", "Define, evolve and check event types."),
+        "filter": _Verb("maia.cli.filter", "Check, format and compare filters."),
+        "demo": _Verb("maia.cli.demo", "Play the numberplate scenario with real keys."),
+        "doctor": _Verb("maia.cli.doctor", "Look at the installation and at a home."),
+        "conformance": _Verb("maia.cli.conformance_command", "Answer conformance questions, one JSON object a line."),
+    }
+)
+
+
+class _Maia(_LazyGroup):
+    verbs = _VERBS
+
+
+app = _typer.Typer(
+    cls=_Maia,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        print(f"maia {_version}")
+        raise _typer.Exit
+
+
+@app.callback(
+    invoke_without_command=True,
+    epilog="\b\nExample:\n  maia demo\n  maia key new smith\n\n"
+    "Exit codes: 0 done, 1 failed, 2 usage, 3 access denied, 4 verification failed, 5 not found, 130 interrupted.",
+)
+def _maia(
+    context: _typer.Context,
+    verbose: _Annotated[int, _typer.Option("--verbose", "-v", count=True, help="Say more on standard error.")] = 0,
+    quiet: _Annotated[bool, _typer.Option("--quiet", "-q", help="Say nothing but errors on standard error.")] = False,
+    _version: _Annotated[
+        bool, _typer.Option("--version", help="Show the version and leave.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Share one stream of events between organisations that do not fully trust one another.
+
+    Principals are keys, rights are certificates that their holders carry, and any verifier can trace a right back to
+    the owner of what it is about.
+    """
+    state = context.obj
+    if isinstance(state, _State):
+        state.verbosity = -1 if quiet else verbose
+        _set_level(state)
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+def main() -> None:
+    """Run the command line of this process and leave with its exit code."""
+    app()

@@ -1,0 +1,167 @@
+"""`maia doctor`: what this installation has, and whether a home is in order."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from maia.cli import options
+from maia.cli.exits import ExitCode
+from maia.cli.options import examples, new_app
+
+app = new_app()
+_PACKAGES = ("cryptography", "lark", "numpy", "platformdirs", "pyarrow", "pynacl", "rich", "typer")
+_OLDEST = (3, 11)
+_MAX_FILES = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that was looked at."""
+
+    name: str
+    status: Literal["ok", "warning", "problem"]
+    detail: str
+    hint: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        """Give it for machines."""
+        data = {"name": self.name, "status": self.status, "detail": self.detail}
+        return data | ({"hint": self.hint} if self.hint else {})
+
+
+@app.command(epilog=examples("maia doctor", "maia doctor --home met --json"))
+def doctor(home: options.Home = Path(), json: options.Json = False) -> int:
+    """Look at Python, the packages, Java, the peer of the S-expression codec, and the files of a home.
+
+    Exits with 1 when something is wrong; what is merely missing is a warning.
+    """
+    from maia.cli.output import draw, write_json
+
+    findings = [_python(), *_packages(), _java(), _peer(), *_home(home)]
+    code = ExitCode.FAILED if any(item.status == "problem" for item in findings) else ExitCode.DONE
+    if json:
+        write_json({"findings": [item.to_json() for item in findings]}, code=code)
+        return code
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, show_header=False, pad_edge=False)
+    styles = {"ok": "green", "warning": "yellow", "problem": "bold red"}
+    for item in findings:
+        detail = Text(item.detail)
+        if item.hint:
+            detail.append(f"\n{item.hint}", style="dim")
+        table.add_row(Text(item.status, style=styles[item.status]), item.name, detail)
+    draw(table)
+    return code
+
+
+def _python() -> Finding:
+    version = ".".join(str(part) for part in sys.version_info[:3])
+    if sys.version_info < _OLDEST:
+        return Finding(name="Python", status="problem", detail=version, hint="Maia needs Python 3.11 or newer")
+    return Finding(name="Python", status="ok", detail=version)
+
+
+def _packages() -> list[Finding]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = []
+    for name in _PACKAGES:
+        try:
+            found.append(Finding(name=name, status="ok", detail=version(name)))
+        except PackageNotFoundError:
+            found.append(Finding(name=name, status="problem", detail="missing", hint=f"install the package `{name}`"))
+    return found
+
+
+def _java() -> Finding:
+    """Look for Java, which the Spark pipeline will need; nothing else does."""
+    home = os.environ.get("JAVA_HOME")
+    if home:
+        found: str | None = str(Path(home) / "bin" / "java")
+        if not Path(str(found)).is_file():
+            return Finding(
+                name="Java", status="warning", detail=f"JAVA_HOME holds no java: {home}", hint="mend or unset JAVA_HOME"
+            )
+    else:
+        found = shutil.which("java")
+    if found is None:
+        return Finding(
+            name="Java", status="warning", detail="not found; only Spark jobs need it",
+            hint="install Java 17 or newer from your system (package openjdk-17-jre-headless), or set JAVA_HOME",
+        )  # fmt: skip
+    return Finding(name="Java", status="ok", detail=found)
+
+
+def _peer() -> Finding:
+    found = shutil.which("sexp-conv")
+    if found is None:
+        return Finding(
+            name="sexp-conv", status="warning", detail="not found; only tests compare with it",
+            hint="install the package nettle-bin",
+        )  # fmt: skip
+    return Finding(name="sexp-conv", status="ok", detail=found)
+
+
+def _home(home: Path) -> list[Finding]:
+    folder = home / "keys"
+    if not folder.is_dir():
+        hint = "`maia key new NAME` makes one"
+        return [Finding(name="home", status="warning", detail=f"no keys in {home}", hint=hint)]
+    found = []
+    for path in sorted(folder.glob("*.key"))[:_MAX_FILES]:
+        found += _key_file(path)
+    found += _evidence(home)
+    if not any(item.status == "problem" for item in found):
+        count = sum(1 for _ in folder.glob("*.key"))
+        found.append(Finding(name="home", status="ok", detail=f"{count} private keys, closed to others"))
+    return found
+
+
+def _key_file(path: Path) -> list[Finding]:
+    from maia.principals import is_sealed
+
+    status = path.stat()
+    found = []
+    if status.st_mode & 0o077 or status.st_uid != os.geteuid():
+        mode = stat.filemode(status.st_mode)
+        found.append(
+            Finding(name=path.name, status="problem", detail=f"others may touch it: {mode}", hint=f"chmod 600 {path}")
+        )
+    elif not is_sealed(path.read_bytes()):
+        found.append(Finding(name=path.name, status="warning", detail="not sealed by a passphrase"))
+    if not path.with_suffix(".pub").is_file():
+        found.append(Finding(name=path.name, status="warning", detail="its public key is missing"))
+    return found
+
+
+def _evidence(home: Path) -> list[Finding]:
+    from maia.cli.home import Home
+    from maia.errors import MaiaError
+
+    place = Home(home)
+    found = []
+    refused = place.pool().refused
+    if refused:
+        found.append(
+            Finding(
+                name="certificates",
+                status="warning",
+                detail=f"{len(refused)} files are no certificates",
+                hint="`maia verify` names them",
+            )
+        )
+    try:
+        place.book()
+    except MaiaError as error:
+        found.append(
+            Finding(name="statements", status="problem", detail=str(error), hint="bring back a whole copy of the file")
+        )
+    return found
