@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import NoReturn
 
@@ -79,6 +81,37 @@ def test_nothing_secret_is_left_on_disk_or_in_messages(tmp_path: Path) -> None:
     for secret in (SEED, SEED.hex().encode(), PASSPHRASE.encode()):
         assert secret not in written
         assert secret not in said
+
+
+WATCHED = """
+import os, sys
+from pathlib import Path
+from maia.principals import KeySigner
+from maia.stores import read_key, write_key
+path, passphrase, seen = Path(sys.argv[1]), sys.stdin.readline().strip(), []
+def watch(event, arguments):
+    if event in {"subprocess.Popen", "os.exec", "os.fork", "os.posix_spawn", "os.putenv", "os.system"}:
+        seen.append(event)
+sys.addaudithook(watch)
+write_key(path, KeySigner.generate(), passphrase=passphrase)
+read_key(path, passphrase=lambda: passphrase)
+world = Path("/proc/self/cmdline").read_bytes() + Path("/proc/self/environ").read_bytes()
+print(seen, passphrase.encode() in world)
+"""
+
+
+@pytest.mark.threat("T75")
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="this system shows no argument lists")
+def test_a_passphrase_reaches_no_argument_list_and_no_environment(tmp_path: Path) -> None:
+    """Sealing and opening start no other program, change no environment, and the process's own show nothing."""
+    run = subprocess.run(
+        [sys.executable, "-c", WATCHED, str(tmp_path / "met.key")],
+        input=f"{PASSPHRASE}\n",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout.strip() == "[] False"
 
 
 OPEN_MODES = {"group may read": 0o640, "others may read": 0o604, "others may write": 0o602, "all": 0o666, "run": 0o610}
