@@ -149,7 +149,7 @@ def verify(
     from maia.cli.output import note, write_json, write_line
     from maia.cli.type_store import find_type, registry_of, split_network
     from maia.cli.type_view import notes_about, show_name, verified_to_json
-    from maia.stores.types import verify_with_registry
+    from maia.stores import verify_with_registry
 
     place = Home(home)
     found = find_type(type_, place)

@@ -32,7 +32,7 @@ from maia.events import (
     sign_event_type,
 )
 from maia.principals import Principal, PublicKey, UnverifiedCertificate, parse_certificate
-from maia.stores.types import DirectoryRegistry, verify_with_registry
+from maia.stores import DirectoryRegistry, verify_with_registry
 
 _ATTRIBUTE = re.compile(r"(?P<name>.+?):(?P<type>[a-z]+)(?::(?P<uid>[0-9a-fx-]+))?")
 _UID_POLICIES: dict[str, UidPolicy] = {"sequence": SequenceUids(), "folded": FoldedUids(), "uuid": WholeUuids()}
