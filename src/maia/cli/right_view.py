@@ -5,8 +5,9 @@ Works on expressions, so what it shows is what is signed. Anything it does not k
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from maia.cli.home import Home
 from maia.cli.output import printable
@@ -42,16 +43,27 @@ class RightView:
             parts.append(self.cells())
         return ": ".join(parts)
 
-    def cells(self) -> str:
-        """Say which attributes, under which demands."""
+    def cells(self, names: Mapping[str, str] = MappingProxyType({})) -> str:
+        """Say which attributes, under which demands; ``names`` are shown in the place of uids."""
         demands = dict(self.rows)
         if self.attributes is None:
             shown = ["all attributes"]
         else:
-            shown = [f"{uid} {demands.pop(uid)}" if uid in demands else uid for uid in self.attributes]
-            shown[0] = f"attributes {shown[0]}" if len(shown) > 1 else f"attribute {shown[0]}"
+            shown = [
+                f"{names.get(uid, uid)} {demands.pop(uid)}" if uid in demands else names.get(uid, uid)
+                for uid in self.attributes
+            ]
+            if not names:
+                shown[0] = f"attributes {shown[0]}" if len(shown) > 1 else f"attribute {shown[0]}"
         text = ", ".join(shown)
-        return text + "".join(f", where {uid} {demand}" for uid, demand in demands.items())
+        return text + "".join(f", where {names.get(uid, uid)} {demand}" for uid, demand in demands.items())
+
+    def brief(self, names: Mapping[str, str] = MappingProxyType({})) -> str:
+        """Say it in few words, where the reader knows which network and type are meant."""
+        actions = "everything" if self.actions is None else ", ".join(self.actions)
+        where = " on every type" if self.kind == "type" and self.name is None else ""
+        on_cells = self.kind == "type" and (self.actions is None or bool({"publish", "subscribe"} & set(self.actions)))
+        return f"{actions}{where}" + (f": {self.cells(names)}" if on_cells else "")
 
     def to_json(self) -> dict[str, object]:
         """Give the parts for machines."""
