@@ -204,7 +204,7 @@ def test_limits_are_kept_exactly(expression: Sexp, size: int, depth: int, atom: 
     if fits:
         assert parse_canonical(data, limits=limits) == expression
     else:
-        with pytest.raises(EncodingError, match="SEXP_TOO_LARGE|SEXP_TOO_DEEP"):
+        with pytest.raises(EncodingError, match=r"SEXP_TOO_LARGE|SEXP_TOO_DEEP"):
             parse_canonical(data, limits=limits)
 
 
