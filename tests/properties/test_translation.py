@@ -37,7 +37,7 @@ NAMES = ["a", "b", "license-plate", "numberplate", "é", "x y", "timestamp", "0"
 VALUES: dict[AttributeType, st.SearchStrategy[Value]] = {
     AttributeType.INTEGER: st.integers(-(2**63), 2**63 - 1),
     AttributeType.FLOAT: st.floats(allow_nan=False, allow_infinity=False),
-    AttributeType.DECIMAL: st.integers(-(10**38) + 1, 10**38 - 1).map(lambda n: Decimal(n).scaleb(-18)),
+    AttributeType.DECIMAL: st.integers(-(10**38) + 1, 10**38 - 1).map(lambda n: Decimal(f"{n}E-18")),
     AttributeType.STRING: st.text(max_size=8),
     AttributeType.BOOLEAN: st.booleans(),
     AttributeType.DATE: st.dates(date(1900, 1, 1), date(2200, 1, 1)),

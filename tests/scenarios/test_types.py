@@ -17,6 +17,7 @@ from maia.errors import (
     ChainError,
     ExpiredError,
     MaiaError,
+    NotFoundError,
     SignatureError,
     UncheckedError,
     UsageError,
@@ -399,6 +400,12 @@ def test_manager_embeds_the_chain_from_the_owner() -> None:
 
 
 V0 = sign_event_type(_version(NP, "0"), PITO)
+
+
+def _nothing(_: object) -> UnverifiedEventType:
+    raise NotFoundError("there is nothing")
+
+
 PARTS = {
     "add, and may add": ("addAttribute", [Add("speed", AttributeType.INTEGER)], True),
     "add and remove, and may add": ("addAttribute", [Add("speed", AttributeType.INTEGER), Remove("location")], False),
@@ -437,6 +444,8 @@ def test_partial_manager_stays_within_its_part(right: str, operations: list[obje
                 _verify(version, find_previous=known.__getitem__)
     with pytest.raises(UncheckedError, match="PREVIOUS_MISSING"):
         _verify(named)
+    with pytest.raises(UncheckedError, match="PREVIOUS_MISSING"):
+        _verify(named, find_previous=_nothing)
     without = replace(named.definition, previous=None)
     with pytest.raises(UncheckedError, match="PREVIOUS_MISSING"):
         _verify(sign_event_type(without, TM))
@@ -471,6 +480,18 @@ def test_lineage_of_partial_managers_is_followed_to_a_whole_right() -> None:
         _verify(greedy)
     with pytest.raises(ChainError, match="PREVIOUS_UNPROVEN"):
         _verify(_sign(evolve(greedy, [Add("z", AttributeType.STRING)], embed=True), TM, part))
+
+
+def test_endless_lineage_is_not_followed() -> None:
+    """Versions that are looked up one after the other end at a stated number."""
+    part = _grant(PITO, TM, (Action.ADD_ATTRIBUTE,))
+    known = {V0.definition_id: V0}
+    current = V0
+    for number in range(18):
+        current = _sign(evolve(current, [Add(f"x{number}", AttributeType.STRING)]), TM, part)
+        known[current.definition_id] = current
+    with pytest.raises(ChainError, match="more than 16 versions"):
+        _verify(current, find_previous=known.__getitem__)
 
 
 def test_two_parts_from_two_chains_add_up_and_unneeded_ones_do_not_expire_the_type() -> None:
@@ -567,6 +588,13 @@ def test_concurrent_managers_never_collide() -> None:
     released = [evolve(V0, [Add("speed", AttributeType.INTEGER)], version=drawn) for _ in range(100)]
     assert len({item.name.version for item in released}) == 100
     assert len({item.by_name("speed").uid for item in released}) == 100
+
+
+def test_event_of_another_type_is_not_translated() -> None:
+    """Owner and name decide whether an event belongs to a type."""
+    other = replace(NP, name=TypeName(EVIL.public_key, NP.name.name, NP.name.version))
+    with pytest.raises(MaiaError, match="OTHER_TYPE"):
+        translate(Publication(NP, {}), other)
 
 
 def test_conditions_in_credentials_prove_nothing() -> None:
@@ -667,6 +695,7 @@ ADAPTER = {
     "installed without the right": (_plate(), {"network": ["net", "N"]}, False),
     "installed with the right": (_plate(credentials=[INSTALLS]), {"network": ["net", "N"]}, True),
     "installed on another network": (_plate(credentials=[INSTALLS]), {"network": ["net", "M"]}, False),
+    "installed nowhere": (_plate(), {"network": "N"}, False),
     "installed by the coordinating principal": (_plate(), {"network": ["pito", "N"]}, True),
     "a threshold owner without its members": (_plate(owner={"threshold": {"k": 1, "of": ["pito", "p2"]}}), {}, True),
     "a threshold owner with too few": (_plate(owner={"threshold": {"k": 2, "of": ["pito", "p2"]}}), {}, False),
@@ -693,6 +722,7 @@ TRANSLATED = {
     "nothing said": ([ONE, ONE], {}, {"n": None}),
     "an explicit null": ([ONE, ONE], {"n": None}, {"n": None}),
     "an unknown attribute": ([ONE, ONE], {"m": 1}, None),
+    "binary that is no text": ([[{**ONE[0], "type": "binary"}]] * 2, {"n": "\ud800"}, None),
     "a value of another type": ([ONE, ONE], {"n": True}, None),
     "an integer that is none": ([[{**ONE[0], "type": "integer"}]] * 2, {"n": 2**63}, None),
     "an integer for a float": ([[{**ONE[0], "type": "float"}]] * 2, {"n": 4}, None),
@@ -721,6 +751,10 @@ def test_adapter_refuses_versions_that_do_not_belong_together() -> None:
         [one, {**two, "tamper": {"signature": "flip"}}],
         [one],
         [],
+        [one, {**two, "attributes": None}],
+        [one, {**two, "tamper": 1}],
+        [one, {**two, "previous": 1}],
+        [one] * 257,
     )
     for versions in cases:
         answer = _ask("type.translate", versions=versions, **{"from": 1, "to": 2}, event={})

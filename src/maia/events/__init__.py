@@ -36,7 +36,7 @@ from maia.events.inheritance import inherit
 from maia.events.lint import Finding, LiveClient, lint
 from maia.events.lookalikes import lookalikes, skeleton
 from maia.events.names import Owner, TypeId, TypeName, check_owner, type_id
-from maia.events.options import ClosedAttributes, EncryptionMode, Lifetime, Options, Release
+from maia.events.options import MAX_PADDING, ClosedAttributes, EncryptionMode, Lifetime, Options, Release
 from maia.events.publication import (
     Publication,
     TransitEvent,
@@ -92,6 +92,7 @@ __all__ = [
     "MAX_CREDENTIALS",
     "MAX_FOUND",
     "MAX_LINEAGE",
+    "MAX_PADDING",
     "MAX_TOPIC_PARTS",
     "TYPE_ID_KEY",
     "Add",

@@ -232,6 +232,8 @@ def test_unchecked_batch_does_not_travel() -> None:
         batch_from_transit(_one("string"), transit.replace_schema_metadata(None))
     with pytest.raises(MalformedError, match="UID_REUSED"):
         batch_from_transit(_one("integer"), transit)
+    nothing = pa.RecordBatch.from_arrays([pa.nulls(1)], names=["1"], metadata=transit.schema.metadata)
+    assert batch_from_transit(_one("integer"), nothing).to_pylist() == [{"a": None}]
     doubled = pa.RecordBatch.from_arrays([transit.column(0)] * 2, names=["1", "1"], metadata=transit.schema.metadata)
     with pytest.raises(MalformedError, match="ATTRIBUTE_UID_TWICE"):
         batch_from_transit(_one("string"), doubled)

@@ -60,6 +60,7 @@ def test_lineage_of_a_topic_is_what_a_publisher_needs() -> None:
     assert [item.name for item in lineage] == ["Market", "Market.Stocks", "Market.Stocks.Nokia"]
     assert lineage[0] == TopicName(KeyHash(OWNER.key_id), "Market")
     assert lineage[0].topic_id != lineage[1].topic_id
+    assert len({*lineage, TopicName(KeyHash(OWNER.key_id), "Market")}) == 3
     assert str(lineage[0]).startswith("Market [")
 
 

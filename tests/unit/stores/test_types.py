@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -34,7 +34,7 @@ from maia.events import (
     sign_event_type,
     sign_topic,
 )
-from maia.principals import Authorisation, KeySigner, UnverifiedCertificate, issue, parse_certificate
+from maia.principals import Authorisation, KeySigner, Period, UnverifiedCertificate, issue, parse_certificate
 from maia.stores.types import DirectoryRegistry, SqliteRegistry, fetch_type, verify_with_registry
 
 PITO, TM, EVIL = (KeySigner(bytes([n]) * 32) for n in (1, 2, 9))
@@ -289,6 +289,20 @@ def test_contradicting_writers_take_turns(open_registry: Open) -> None:
         writer.join()
     assert sorted(outcomes) == ["VERSION_TAKEN"] * 5 + ["kept"]
     assert len(open_registry().find(_numbered(NP, "7").name)) == 1
+
+
+def test_expired_version_still_binds_later_ones(open_registry: Open) -> None:
+    """A uid keeps its meaning after the version that introduced it has run out."""
+    registry = open_registry()
+    tag = type_right(PITO.public_key, NP.name.name, actions=[Action.MANAGE])
+    body = Authorisation(
+        issuer=PITO.public_key, subject=TM.public_key, delegate=False, tag=tag.to_sexp(), period=Period(None, NOW)
+    )
+    right = parse_certificate(issue(body, PITO).raw)
+    registry.put(sign_event_type(replace(NP, credentials=(right,)), TM).raw, at=NOW)
+    retyped = replace(_numbered(NP, "1"), attributes=(attribute("plate", 9525, "integer"),))
+    with pytest.raises(MalformedError, match="UID_REUSED"):
+        registry.put(sign_event_type(retyped, PITO).raw, at=NOW + timedelta(days=1))
 
 
 def test_full_registry_says_so(open_registry: Open, monkeypatch: pytest.MonkeyPatch) -> None:
