@@ -1,5 +1,6 @@
 """Parcels, keyrings and epochs: how values travel so that only key holders read them."""
 
+from maia.encryption.cache import CachedParcel, from_wire, open_cached, strip, to_wire
 from maia.encryption.columns import Compression, decode_column, encode_column
 from maia.encryption.epochs import EpochId, Tolerance, epoch_of, select_epoch
 from maia.encryption.header import MAX_COUNT, WHOLE_EVENT, ParcelHeader, parse_header
@@ -23,11 +24,14 @@ from maia.encryption.parcel import (
     sign_parcel,
     verify_parcel,
 )
+from maia.encryption.values import MAX_VALUE, foreign_values
 
 __all__ = [
     "DEFAULT_CAP",
     "MAX_COUNT",
+    "MAX_VALUE",
     "WHOLE_EVENT",
+    "CachedParcel",
     "Compression",
     "EpochId",
     "KeyGroupId",
@@ -41,8 +45,11 @@ __all__ = [
     "decode_column",
     "encode_column",
     "epoch_of",
+    "foreign_values",
+    "from_wire",
     "groups_of",
     "keyring_secret",
+    "open_cached",
     "open_keyring",
     "open_parcel",
     "parse_header",
@@ -51,5 +58,7 @@ __all__ = [
     "seal_keyring",
     "select_epoch",
     "sign_parcel",
+    "strip",
+    "to_wire",
     "verify_parcel",
 ]

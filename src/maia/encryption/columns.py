@@ -10,7 +10,8 @@
 
 Nulls are values: the layout of a column without values differs from one with values in nothing but its length, and the
 padding hides that up to its multiple. Reading trusts no length: each is compared with what is there and with the number
-of values that the parcel's header announced, and the offsets must be a walk inside the data.
+of values that the parcel's header announced, the offsets must be a walk inside the data, no value may lie outside its
+type, and what is compressed may not be so dense that a small parcel fills the memory of its reader.
 """
 
 from __future__ import annotations
@@ -20,11 +21,14 @@ from enum import IntEnum
 import numpy as np
 import pyarrow as pa
 
+from maia.encryption.values import foreign_values
 from maia.errors import SealError, UsageError
 from maia.events import ARROW_TYPES, AttributeType
 
 _HEAD = 14
 MAX_PLAINTEXT = 1 << 30
+MAX_FILL = 1 << 16  # a type's padding is at most this
+_DENSE_FREE, _DENSE_RATIO = 16 << 20, 256
 _CODES = {kind: code for code, kind in enumerate(AttributeType, start=1)}
 _KINDS = {code: kind for kind, code in _CODES.items()}
 _WIDTHS = {
@@ -60,7 +64,7 @@ def encode_column(
         padding: Round the length up to a multiple of this; 0 for no padding.
 
     Raises:
-        UsageError: The column has another Arrow type, or is too large for one block.
+        UsageError: The column has another Arrow type or a value outside it, or is too large for one block.
 
     >>> import pyarrow as pa
     >>> octets = encode_column(pa.array(["a", None]), AttributeType.STRING)
@@ -69,6 +73,10 @@ def encode_column(
     """
     if not column.type.equals(ARROW_TYPES[kind]):
         raise UsageError(f"a column of {kind.value} values has another Arrow type")
+    if not 0 <= padding <= MAX_FILL:
+        raise UsageError(f"padding is a number from 0 to {MAX_FILL}")
+    if foreign_values(column, kind) is not None:
+        raise UsageError(f"a column holds a value that is no {kind.value}", code="BLOCK_VALUE")
     parts = [_validity(column), *_data(column, kind)]
     size = sum(len(part) for part in parts)
     if size > MAX_PLAINTEXT:
@@ -76,6 +84,9 @@ def encode_column(
     body: bytes | None = None
     if compression is not Compression.NONE:
         body = pa.compress(b"".join(parts), codec=_CODECS[compression], asbytes=True)
+        if _too_dense(size, len(body)):
+            body, compression = None, Compression.NONE
+    if body is not None:
         parts = [body]
     stored = size if body is None else len(body)
     head = bytes((_CODES[kind], compression)) + b"".join(n.to_bytes(4, "big") for n in (len(column), size, stored))
@@ -88,15 +99,22 @@ def decode_column(octets: bytes | memoryview, *, count: int) -> pa.Array:
 
     Raises:
         SealError: The octets are not what `encode_column` writes for ``count`` values.
+
+    >>> octets = encode_column(pa.array([7]), AttributeType.INTEGER, padding=64)
+    >>> len(octets), decode_column(octets, count=1).to_pylist()
+    (64, [7])
     """
     view = memoryview(octets)
     if len(view) < _HEAD:
         raise _damaged()
     kind = _KINDS.get(view[0])
     values, size, stored = (int.from_bytes(view[at : at + 4], "big") for at in (2, 6, 10))
-    if kind is None or values != count or size > MAX_PLAINTEXT or _HEAD + stored > len(view):
+    end = _HEAD + stored
+    if kind is None or values != count or size > MAX_PLAINTEXT or not 0 <= len(view) - end < MAX_FILL:
         raise _damaged()
-    body = view[_HEAD : _HEAD + stored]
+    body = view[_HEAD:end]
+    if bytes(view[end:]).strip(b"\0") or _too_dense(size, stored):
+        raise _damaged()
     if view[1] != Compression.NONE:
         body = _inflate(body, view[1], size)
     if len(body) != size:
@@ -126,8 +144,9 @@ def _data(column: pa.Array, kind: AttributeType) -> list[bytes | memoryview]:
         cells = np.frombuffer(data, dtype=np.uint8)[start * width : stop * width].reshape(-1, width).copy()
         cells[~np.asarray(column.is_valid())] = 0
         return [cells.tobytes()]
-    if column.null_count:
-        column = pa.array(column.to_numpy(zero_copy_only=False), type=column.type) if _hides_values(column) else column
+    if column.null_count and _hides_values(column):
+        # SECURITY: as above. Taking a null leaves no octets behind.
+        column = column.take(pa.array(np.arange(len(column)), mask=~np.asarray(column.is_valid())))
         start, stop = column.offset, column.offset + len(column)
     _, offsets_buffer, data = column.buffers()
     if offsets_buffer is None or not len(column):
@@ -163,7 +182,7 @@ def _array(body: pa.Buffer, kind: AttributeType, count: int) -> pa.Array:
         buffers = [validity, body.slice(bits, expected)]
     else:
         offsets = np.frombuffer(body.slice(bits, expected), dtype=np.int32)
-        if offsets[0] != 0 or offsets[-1] != body.size - bits - expected or np.any(np.diff(offsets) < 0):
+        if offsets[0] != 0 or offsets[-1] != body.size - bits - expected or np.any(offsets[1:] < offsets[:-1]):
             raise _damaged()
         buffers = [validity, body.slice(bits, expected), body.slice(bits + expected)]
     try:
@@ -172,7 +191,14 @@ def _array(body: pa.Buffer, kind: AttributeType, count: int) -> pa.Array:
             column.validate(full=True)
     except pa.ArrowInvalid as error:
         raise _damaged() from error
+    if foreign_values(column, kind) is not None:
+        raise _damaged()
     return column
+
+
+def _too_dense(size: int, stored: int) -> bool:
+    """Tell whether compression shrank a column more than a reader is prepared to see it grow again."""
+    return size > _DENSE_FREE + _DENSE_RATIO * stored
 
 
 def _inflate(body: memoryview, code: int, size: int) -> memoryview:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NewType
 
 from maia.errors import SealError, UsageError
@@ -70,7 +71,7 @@ def select_epoch(epochs: Sequence[EpochId], *, stamp: int, arrives: int, toleran
     ...
     maia.errors.SealError: [KEY_RETIRED] the key of this stamp is no longer kept
     """
-    if any(later <= earlier for earlier, later in zip(epochs, epochs[1:], strict=False)):
+    if any(later <= earlier for earlier, later in pairwise(epochs)):
         raise UsageError("epochs start one after the other")
     if stamp > arrives + tolerance.skew:
         raise SealError("a stamp from the future", code="STAMP_AHEAD")

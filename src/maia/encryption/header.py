@@ -35,7 +35,8 @@ class ParcelHeader:
         type_id: Which type; may be a keyed form of it.
         origin: The identity of the broker that sealed and signed the parcel.
         parcel_id: Fresh at every sealing, so that no two sealings share a block key.
-        event_base: Names the events: event ``i`` is ``(event_base, i)``. Assigned before sealing, so it survives a retry.
+        event_base: Names the events: event ``i`` is ``(event_base, i)``. Assigned before sealing, so that it survives a
+            retry.
         stamp: Milliseconds since 1970 UTC, strictly increasing from parcel to parcel of one broker.
         count: Number of events.
         epoch: Start of the key epoch; the stamp lies in it.
@@ -61,16 +62,19 @@ class ParcelHeader:
         """Refuse what no parcel can be."""
         if {len(self.parcel_id), len(self.event_base)} != {PARCEL_ID} or not 1 <= self.count <= MAX_COUNT:
             raise EncodingError("a parcel with a malformed id or count", code="PARCEL_HEADER")
-        if any(
-            len(value) != _HASH for value in (self.type_id, self.origin, self.evidence, self.network or bytes(_HASH))
-        ):
+        identities = (self.type_id, self.origin, self.evidence, *(() if self.network is None else (self.network,)))
+        if any(len(value) != _HASH for value in identities):
             raise EncodingError("a parcel with a malformed identity", code="PARCEL_HEADER")
         if min(self.stamp, self.epoch) < 0 or max(self.stamp, self.epoch) >= 10**_MAX_DIGITS:
             raise EncodingError("a parcel with a time out of range", code="PARCEL_HEADER")
+        if self.epoch > self.stamp:
+            raise EncodingError("a parcel whose stamp lies before its epoch", code="PARCEL_HEADER")
         if len(self.labels) > MAX_BLOCKS or len(set(self.labels)) != len(self.labels) or not all(self.labels):
             raise EncodingError("a parcel with malformed block labels", code="PARCEL_HEADER")
-        if self.mode is EncryptionMode.EVENT and self.labels != (WHOLE_EVENT,):
-            raise EncodingError("event mode has one block", code="PARCEL_HEADER")
+        if (self.labels == (WHOLE_EVENT,)) is not (self.mode is EncryptionMode.EVENT) or (
+            self.mode is not EncryptionMode.EVENT and WHOLE_EVENT in self.labels
+        ):
+            raise EncodingError("event mode, and no other, has one block for all", code="PARCEL_HEADER")
 
     def to_sexp(self) -> Sexp:
         """Write the header."""
@@ -101,6 +105,12 @@ def parse_header(data: bytes) -> ParcelHeader:
 
     Raises:
         EncodingError: It is no header of this version.
+
+    >>> header = ParcelHeader(
+    ...     type_id=TypeId(bytes(32)), origin=KeyId(bytes(32)), parcel_id=bytes(16), event_base=bytes(16), stamp=150,
+    ...     count=3, epoch=100, mode=EncryptionMode.ATTRIBUTE, evidence=bytes(32), labels=(b"3265", b"9058"))
+    >>> parse_header(header.encoded()) == header
+    True
     """
     match parse_canonical(data, limits=HEADER_LIMITS):
         case (b"parcel", version, (b"network", bytes() as network), *rest) if version == _VERSION:

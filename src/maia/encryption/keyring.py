@@ -4,7 +4,8 @@ A key group is one attribute of one type, or a whole type in event mode. A keyri
 of their epoch. It is written down only sealed; `Keyring.to_bytes` is for that sealing and for nothing else.
 
 Rules kept here: one key per group and epoch, never replaced by another; epochs are added in order; a key that was used
-more often than its cap seals no more; retired keys are forgotten.
+more often than its cap seals no more; a retired key is erased, but the start of its epoch stays known, so that an event
+of that time is refused instead of passing for one that was always closed.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import hmac
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol
 
 from cryptography.exceptions import InvalidTag
@@ -28,6 +30,7 @@ from maia.events import EncryptionMode, TypeId
 KEY_LENGTH = 32
 DEFAULT_CAP = 1 << 30
 _NONCE_LENGTH = 12
+_ERASED = b""
 KEYRING_LIMITS = SexpLimits(max_bytes=64 << 20, max_depth=6, max_atom=1024)
 
 
@@ -40,7 +43,13 @@ class KeyGroupId:
 
 
 def groups_of(type_id: TypeId, uids: Iterable[bytes], mode: EncryptionMode) -> tuple[KeyGroupId, ...]:
-    """List the key groups that sealing in a mode needs."""
+    """List the key groups that sealing in a mode needs.
+
+    >>> [group.label for group in groups_of(TypeId(bytes(32)), [b"1", b"2"], EncryptionMode.ATTRIBUTE)]
+    [b'1', b'2']
+    >>> [group.label for group in groups_of(TypeId(bytes(32)), [b"1", b"2"], EncryptionMode.EVENT)]
+    [b'*']
+    """
     if mode is EncryptionMode.PLAIN:
         return ()
     labels = (WHOLE_EVENT,) if mode is EncryptionMode.EVENT else tuple(uids)
@@ -87,8 +96,8 @@ class Keyring:
         return tuple(sorted(self._keys.get(group, ())))
 
     def key(self, group: KeyGroupId, epoch: EpochId) -> bytes | None:
-        """Return the key of an epoch, or ``None``."""
-        return self._keys.get(group, {}).get(epoch)
+        """Return the key of an epoch, or ``None`` when it was never here or is retired."""
+        return self._keys.get(group, {}).get(epoch) or None
 
     def add(self, group: KeyGroupId, epoch: EpochId, key: bytes) -> None:
         """Take a key.
@@ -98,8 +107,11 @@ class Keyring:
         """
         if len(key) != KEY_LENGTH:
             raise UsageError(f"a group key has {KEY_LENGTH} octets")
+        if epoch < 0:
+            raise UsageError("an epoch starts in 1970 or later")
         held = self._keys.setdefault(group, {}).setdefault(epoch, bytes(key))
         if not hmac.compare_digest(held, key):
+            # INVARIANT: also true of a retired epoch, whose key does not come back.
             raise UsageError("an epoch has one key", code="EPOCH_REUSED")
 
     def sealing_epoch(self, group: KeyGroupId, stamp: int) -> EpochId:
@@ -120,13 +132,14 @@ class Keyring:
         return self._uses.get((group, epoch), 0)
 
     def retire(self, *, now: int, tolerance: Tolerance) -> int:
-        """Forget the keys whose grace is over; return how many."""
+        """Erase the keys whose grace is over; return how many. Their epochs stay known."""
         gone = 0
-        for keys in self._keys.values():
+        for group, keys in self._keys.items():
             starts = sorted(keys)
-            for start, following in zip(starts, starts[1:], strict=False):
-                if now > following + tolerance.grace:
-                    del keys[start]
+            for start, following in pairwise(starts):
+                if keys[start] and now > following + tolerance.grace:
+                    keys[start] = _ERASED
+                    self._uses.pop((group, start), None)
                     gone += 1
         return gone
 
@@ -163,20 +176,36 @@ class Keyring:
                 raise EncodingError("not a key group", code="KEYRING_SHAPE")
         for entry in entries:
             match entry:
-                case (bytes() as epoch, bytes() as key, bytes() as uses) if epoch.isdigit() and uses.isdigit():
-                    self.add(group, EpochId(int(epoch)), key)
-                    self._uses[group, EpochId(int(epoch))] = int(uses)
+                case (bytes() as epoch, bytes() as key, bytes() as uses) if (
+                    epoch.isdigit() and uses.isdigit() and len(key) in {KEY_LENGTH, len(_ERASED)}
+                ):
+                    self._keys.setdefault(group, {})[EpochId(int(epoch))] = key
+                    if int(uses):
+                        self._uses[group, EpochId(int(epoch))] = int(uses)
                 case _:
                     raise EncodingError("not a key of a group", code="KEYRING_SHAPE")
 
 
 def keyring_secret(seed: bytes) -> bytes:
-    """Derive the key that seals a broker's keyring from the broker's own private key."""
+    """Derive the key that seals a broker's keyring from the broker's own private key.
+
+    >>> keyring_secret(bytes(32)) == keyring_secret(bytes(32)) != bytes(32)
+    True
+    """
     return hmac.digest(seed, b"maia/1 keyring\x01", hashlib.sha256)
 
 
 def seal_keyring(ring: Keyring, secret: bytes, *, nonce: bytes) -> bytes:
-    """Seal a keyring for storage; the nonce must be fresh."""
+    """Seal a keyring for storage; the nonce must be fresh.
+
+    >>> ring, group = Keyring(), KeyGroupId(TypeId(bytes(32)), b"3265")
+    >>> ring.add(group, EpochId(100), bytes([7]) * 32)
+    >>> stored = seal_keyring(ring, keyring_secret(bytes(32)), nonce=bytes(12))
+    >>> bytes([7]) * 32 in stored
+    False
+    >>> open_keyring(stored, keyring_secret(bytes(32))).epochs(group)
+    (100,)
+    """
     if len(nonce) != _NONCE_LENGTH:
         raise UsageError(f"a nonce has {_NONCE_LENGTH} octets")
     return nonce + AESGCM(secret).encrypt(nonce, ring.to_bytes(), b"maia/1 keyring")
@@ -187,6 +216,11 @@ def open_keyring(data: bytes, secret: bytes, *, cap: int = DEFAULT_CAP) -> Keyri
 
     Raises:
         SealError: The secret is wrong or the data is damaged.
+
+    >>> open_keyring(b"damaged", keyring_secret(bytes(32)))
+    Traceback (most recent call last):
+    ...
+    maia.errors.SealError: [SEAL] the keyring cannot be opened
     """
     try:
         plain = AESGCM(secret).decrypt(data[:_NONCE_LENGTH], data[_NONCE_LENGTH:], b"maia/1 keyring")
@@ -196,7 +230,13 @@ def open_keyring(data: bytes, secret: bytes, *, cap: int = DEFAULT_CAP) -> Keyri
 
 
 def current_epoch(provider: KeyProvider, group: KeyGroupId, stamp: int) -> EpochId | None:
-    """Return the epoch current at a stamp, or ``None`` when no key is known."""
+    """Return the epoch current at a stamp, or ``None`` when no key is known.
+
+    >>> ring, group = Keyring(), KeyGroupId(TypeId(bytes(32)), b"3265")
+    >>> ring.add(group, EpochId(100), bytes([7]) * 32)
+    >>> current_epoch(ring, group, 150), current_epoch(ring, group, 99)
+    (100, None)
+    """
     epochs = provider.epochs(group)
     index = bisect_right(epochs, stamp)
     return epochs[index - 1] if index else None

@@ -11,8 +11,8 @@ column itself. The signature covers the header and the digest of every block.
 
 Rules kept here:
 
-- each block has a key of its own: HKDF-Expand of the epoch key over the parcel id, the type and the label. The parcel id
-  is fresh at every sealing, so no key meets two plaintexts and the nonce can be constant;
+- each block has a key of its own: HKDF-Expand of the epoch key over the parcel id, the type and the label. The parcel
+  id is fresh at every sealing, so no key meets two plaintexts and the nonce can be constant;
 - the associated data of a block is the whole header and its label: moved to another attribute, parcel, type, epoch or
   origin, a block does not open;
 - the commitment is compared before anything is decrypted, so one ciphertext does not open under two keys;
@@ -33,7 +33,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from maia.encoding import encode
 from maia.encryption.columns import Compression, decode_column, encode_column
-from maia.encryption.header import WHOLE_EVENT, ParcelHeader, parse_header
+from maia.encryption.header import HEADER_LIMITS, MAX_BLOCKS, WHOLE_EVENT, ParcelHeader, parse_header
 from maia.errors import EncodingError, MaiaError, SealError, SignatureError, UsageError
 from maia.events import AttributeType, EncryptionMode
 from maia.principals import SIGNATURE_LENGTH, Kind, PublicKey, Signer, public_key, verify_signature
@@ -43,7 +43,10 @@ MAX_PARCEL = 1 << 30
 COMMITMENT = 32
 _KEY = 32
 _NONCE = bytes(12)  # every block has its own key, used once
+_TAG = 16
+_BLOCK_OVERHEAD = 4 + COMMITMENT + _TAG
 _TAIL = _KEY + SIGNATURE_LENGTH
+_ROOM = 8 + HEADER_LIMITS.max_bytes + _TAIL
 
 KeyOf = Callable[[bytes], bytes | None]
 """Gives the epoch key for a block label, or ``None`` when this process may not have it."""
@@ -113,8 +116,22 @@ def seal(
         padding: Sealed lengths are a multiple of this.
 
     Raises:
-        UsageError: Header, columns and signer do not fit together.
+        UsageError: Header, columns and signer do not fit together, or the parcel would be too large to be read.
         SealError: A key is missing.
+
+    >>> from maia.events import TypeId
+    >>> from maia.principals import KeySigner
+    >>> broker, key = KeySigner(bytes(32)), bytes(32)
+    >>> header = ParcelHeader(
+    ...     type_id=TypeId(bytes(32)), origin=broker.public_key.key_id, parcel_id=bytes(16), event_base=bytes(16),
+    ...     stamp=150, count=2, epoch=100, mode=EncryptionMode.ATTRIBUTE, evidence=bytes(32), labels=(b"3265",))
+    >>> columns = {b"3265": (AttributeType.STRING, pa.array(["AE05 XYZ", None]))}
+    >>> parcel = seal(columns, header, broker, lambda label: key)
+    >>> b"AE05" in parcel.to_bytes()
+    False
+    >>> verified = verify_parcel(parse_parcel(parcel.to_bytes()))
+    >>> open_parcel(verified, lambda label: key)[b"3265"].to_pylist()
+    ['AE05 XYZ', None]
     """
     if signer.public_key.key_id != header.origin:
         raise UsageError("a parcel is signed by its origin")
@@ -126,6 +143,8 @@ def seal(
         plain = {WHOLE_EVENT: _join(plain)}
     if tuple(plain) != header.labels:
         raise UsageError("the header's labels are the uids of the columns, in order")
+    if sum(len(octets) + _BLOCK_OVERHEAD for octets in plain.values()) > MAX_PARCEL - _ROOM:
+        raise UsageError("more octets than one parcel holds", code="PARCEL_TOO_LARGE")
     encoded = header.encoded()
     blocks = tuple(
         octets if header.mode is EncryptionMode.PLAIN else _seal_block(octets, header, encoded, label, key_of)
@@ -135,7 +154,17 @@ def seal(
 
 
 def sign_parcel(header: ParcelHeader, blocks: tuple[bytes, ...], signer: Signer) -> Parcel:
-    """Sign a header and blocks as they are."""
+    """Sign a header and blocks as they are.
+
+    >>> from maia.events import TypeId
+    >>> from maia.principals import KeySigner
+    >>> broker = KeySigner(bytes(32))
+    >>> header = ParcelHeader(
+    ...     type_id=TypeId(bytes(32)), origin=broker.public_key.key_id, parcel_id=bytes(16), event_base=bytes(16),
+    ...     stamp=150, count=2, epoch=0, mode=EncryptionMode.PLAIN, evidence=bytes(32), labels=())
+    >>> verify_parcel(sign_parcel(header, (), broker)).header.count
+    2
+    """
     signature = signer.sign(Kind.PARCEL, _signed_body(header, blocks))
     return Parcel(header, blocks, signer.public_key, signature)
 
@@ -146,6 +175,11 @@ def parse_parcel(data: bytes) -> Parcel:
     Raises:
         EncodingError: The bytes are no parcel.
         KeyFormatError: Its key is refused.
+
+    >>> parse_parcel(b"MPC1 and then something else")
+    Traceback (most recent call last):
+    ...
+    maia.errors.EncodingError: [PARCEL_SHAPE] not a parcel
     """
     if len(data) > MAX_PARCEL:
         raise EncodingError("a parcel that is too large", code="PARCEL_TOO_LARGE")
@@ -174,6 +208,17 @@ def verify_parcel(parcel: Parcel) -> VerifiedParcel:
 
     Raises:
         SignatureError: Another key signed, or something was altered.
+
+    >>> from maia.events import TypeId
+    >>> from maia.principals import KeySigner
+    >>> broker, eve = KeySigner(bytes(32)), KeySigner(bytes([1]) * 32)
+    >>> header = ParcelHeader(
+    ...     type_id=TypeId(bytes(32)), origin=broker.public_key.key_id, parcel_id=bytes(16), event_base=bytes(16),
+    ...     stamp=150, count=2, epoch=0, mode=EncryptionMode.PLAIN, evidence=bytes(32), labels=())
+    >>> verify_parcel(sign_parcel(header, (), eve))
+    Traceback (most recent call last):
+    ...
+    maia.errors.SignatureError: [WRONG_SIGNER] a parcel signed by another broker than its origin
     """
     if parcel.signer.key_id != parcel.header.origin:
         raise SignatureError("a parcel signed by another broker than its origin", code="WRONG_SIGNER")
@@ -189,6 +234,17 @@ def open_parcel(verified: VerifiedParcel, key_of: KeyOf) -> dict[bytes, pa.Array
 
     Raises:
         SealError: A block does not open under its key. The message does not say why.
+
+    >>> from maia.events import TypeId
+    >>> from maia.principals import KeySigner
+    >>> broker, keys = KeySigner(bytes(32)), {b"1": bytes(32), b"2": bytes([2]) * 32}
+    >>> header = ParcelHeader(
+    ...     type_id=TypeId(bytes(32)), origin=broker.public_key.key_id, parcel_id=bytes(16), event_base=bytes(16),
+    ...     stamp=150, count=1, epoch=100, mode=EncryptionMode.ATTRIBUTE, evidence=bytes(32), labels=(b"1", b"2"))
+    >>> columns = {uid: (AttributeType.INTEGER, pa.array([7])) for uid in keys}
+    >>> verified = verify_parcel(seal(columns, header, broker, keys.get))
+    >>> list(open_parcel(verified, {b"2": keys[b"2"]}.get))
+    [b'2']
     """
     parcel = verified.parcel
     header = parcel.header
@@ -255,13 +311,14 @@ def _join(plain: Mapping[bytes, bytes]) -> bytes:
 
 
 def _split(plain: bytes) -> list[tuple[bytes, memoryview]]:
-    view, position, out = memoryview(plain), 0, []
+    view, position = memoryview(plain), 0
+    out: dict[bytes, memoryview] = {}
     while position < len(view):
         stop = position + 2 + int.from_bytes(view[position : position + 2], "big")
         uid = bytes(view[position + 2 : stop])
         size = int.from_bytes(view[stop : stop + 4], "big")
         position = stop + 4 + size
-        if position > len(view) or not uid:
+        if position > len(view) or not uid or uid in out or len(out) >= MAX_BLOCKS:
             raise SealError("the parcel cannot be opened")
-        out.append((uid, view[stop + 4 : position]))
-    return out
+        out[uid] = view[stop + 4 : position]
+    return list(out.items())
