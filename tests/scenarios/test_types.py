@@ -487,10 +487,10 @@ def test_endless_lineage_is_not_followed() -> None:
     part = _grant(PITO, TM, (Action.ADD_ATTRIBUTE,))
     known = {V0.definition_id: V0}
     current = V0
-    for number in range(18):
+    for number in range(34):
         current = _sign(evolve(current, [Add(f"x{number}", AttributeType.STRING)]), TM, part)
         known[current.definition_id] = current
-    with pytest.raises(ChainError, match="more than 16 versions"):
+    with pytest.raises(ChainError, match="more than 32 versions"):
         _verify(current, find_previous=known.__getitem__)
 
 
@@ -518,6 +518,21 @@ def test_uid_reused_with_another_type_is_refused_even_for_the_owner() -> None:
     same_number = replace(V0.definition, attributes=NP.attributes[:1], previous=V0)
     with pytest.raises(VerificationError, match="VERSION_TAKEN"):
         _verify(sign_event_type(same_number, PITO))
+
+
+@pytest.mark.threat("T37")
+def test_removed_uid_does_not_come_back_as_something_else() -> None:
+    """Over the whole lineage at hand: another type or another name is refused, the same attribute is welcome back."""
+    without = sign_event_type(evolve(V0, [Remove("location")], version=Version("1"), embed=True), PITO)
+    known = {item.definition_id: item for item in (V0, without)}
+    for name, kind in (("place", "string"), ("location", "integer")):
+        for previous in (without, without.definition_id):
+            attributes = (*without.definition.attributes, attribute(name, 3467, kind))
+            bad = replace(_version(NP, "2"), attributes=attributes, previous=previous)
+            with pytest.raises(VerificationError, match="UID_REUSED"):
+                _verify(sign_event_type(bad, PITO), find_previous=known.__getitem__)
+    back = replace(_version(NP, "2"), attributes=NP.attributes, previous=without)
+    assert _verify(sign_event_type(back, PITO))
 
 
 @pytest.mark.requirement("3.11")

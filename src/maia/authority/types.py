@@ -5,7 +5,8 @@ trusted and no clock but ``at``. Rules kept here, in this order:
 
 1. the signature covers everything, credentials included; a definition in the narrower scope of the healthcare chapter
    is refused unless the caller accepts it by name;
-2. a previous version, where there is one, belongs to the same type and is signed; no uid has changed its type since;
+2. a previous version, where there is one, belongs to the same type and is signed; no uid has changed its type, or come
+   back as another attribute, since any version that is at hand;
 3. the signer is the owner, or the credentials prove the owner's `manage` right for it. If they prove parts of `manage`
    only, the definition is compared with its previous version, which must be at hand and be proven itself. What goes
    beyond those parts refuses the definition, and so does a previous version that is missing;
@@ -49,6 +50,7 @@ from maia.events import (
     TopicPattern,
     UnverifiedEventType,
     UnverifiedTopic,
+    check_meanings,
     diff,
     inherit,
     verify_topic_signature,
@@ -352,26 +354,39 @@ class _Case:
 
     def _previous(self, definition: EventType) -> SignedEventType | None:
         """Find the previous version, and check what can be checked of it without its credentials."""
-        reference = definition.previous
-        if reference is None:
+        found = self._find(definition)
+        if found is None:
             return None
-        if isinstance(reference, UnverifiedEventType):
-            found = reference
-        elif self.find_previous is None:
-            return None
-        else:
-            try:
-                found = self.find_previous(reference)
-            except NotFoundError:
-                return None
-            if found.definition_id != reference or found.compatible:
-                raise VerificationError("the previous version is not the one that was meant", code="PREVIOUS_MISMATCH")
         previous = verify_type_signature(found)
         try:
             diff(previous.definition, definition)
+            check_meanings(definition, previous.definition, self._ancestors(previous.definition))
         except MalformedError as error:
             raise VerificationError(error.message, code=error.code) from error
         return previous
+
+    def _find(self, definition: EventType) -> UnverifiedEventType | None:
+        reference = definition.previous
+        if reference is None or isinstance(reference, UnverifiedEventType):
+            return reference
+        if self.find_previous is None:
+            return None
+        try:
+            found = self.find_previous(reference)
+        except NotFoundError:
+            return None
+        if found.definition_id != reference or found.compatible:
+            raise VerificationError("the previous version is not the one that was meant", code="PREVIOUS_MISMATCH")
+        return found
+
+    def _ancestors(self, definition: EventType) -> list[EventType]:
+        """Collect the versions before a version, as far as they are at hand and the limit reaches."""
+        found: list[EventType] = []
+        current = self._find(definition)
+        while current is not None and len(found) < MAX_LINEAGE:
+            found.append(current.definition)
+            current = self._find(current.definition)
+        return found
 
     def _parts(self, signed: SignedEventType) -> dict[ManageAction, Grant]:
         """Find the parts of `manage` that the credentials prove."""

@@ -19,7 +19,7 @@ from maia.events.attributes import (
     parse_attribute_type,
     parse_uid,
 )
-from maia.events.changes import Change, Diff, ManageAction, diff, parse_manage_action
+from maia.events.changes import Change, Diff, ManageAction, check_meanings, diff, parse_manage_action
 from maia.events.definition import (
     EVENT_TYPE_LIMITS,
     MAX_CREDENTIALS,
@@ -141,6 +141,7 @@ __all__ = [
     "batch_to_transit",
     "check_attributes",
     "check_batch",
+    "check_meanings",
     "check_owner",
     "check_uid",
     "check_uids",

@@ -12,6 +12,7 @@ Attributes are matched by uid, never by name:
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -140,3 +141,28 @@ def diff(old: EventType, new: EventType) -> Diff:
     if changes and old.name.version == new.name.version:
         raise MalformedError(f"two different versions are numbered `{new.name.version}`", code="VERSION_TAKEN")
     return Diff(changes=changes, options=old.options != new.options, extends=old.extends != new.extends)
+
+
+def check_meanings(new: EventType, previous: EventType | None, earlier: Iterable[EventType]) -> None:
+    """Refuse a version in which an old uid has a new meaning.
+
+    Args:
+        new: The version to judge.
+        previous: The version it came from, if that is known.
+        earlier: Other versions of the type, in any order.
+
+    Raises:
+        MalformedError: A uid changes its type, or one that was removed comes back under a name it never had.
+    """
+    others = tuple(earlier)
+    known = (new, *others) if previous is None else (new, previous, *others)
+    check_uids(item.attributes for item in known)
+    if previous is None:
+        return
+    for item in new.attributes:
+        if item.uid in previous.uids:
+            continue
+        names = {old.name for version in others for old in version.attributes if old.uid == item.uid}
+        # SECURITY: rights name uids; a removed one that returns as something else would be open to old rights.
+        if names and item.name not in names:
+            raise MalformedError(f"uid `{item.uid}` was another attribute before", code="UID_REUSED")

@@ -39,9 +39,9 @@ EventTypeId = NewType("EventTypeId", bytes)
 """SHA-256 over the canonical bytes of an unsigned definition."""
 
 FORMAT = b"1"
-EVENT_TYPE_LIMITS = SexpLimits(max_bytes=1 << 20, max_depth=160, max_atom=1 << 15)
-MAX_CREDENTIALS = 64
-MAX_LINEAGE = 16
+EVENT_TYPE_LIMITS = SexpLimits(max_bytes=1 << 20, max_depth=192, max_atom=1 << 15)
+MAX_CREDENTIALS = 512
+MAX_LINEAGE = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,7 +34,7 @@ from maia.events import (
     TypeName,
     UnverifiedEventType,
     UnverifiedTopic,
-    check_uids,
+    check_meanings,
     parse_event_type,
     parse_topic,
     type_id,
@@ -223,29 +223,16 @@ def _check_consistent(new: EventType, kept: list[EventType]) -> None:
         MalformedError: A uid would change its type or, having been removed, come back under another name; or the
             version number is taken by other attributes.
     """
-    check_uids([item.attributes for item in kept] + [new.attributes])
     for item in kept:
         if item.name == new.name and set(item.attributes) != set(new.attributes):
             raise MalformedError(f"version `{new.name.version}` is taken", code="VERSION_TAKEN")
-    previous = _previous_uids(new, kept)
-    if previous is None:
-        return
-    for attribute in new.attributes:
-        if attribute.uid in previous:
-            continue
-        earlier = {item.name for version in kept for item in version.attributes if item.uid == attribute.uid}
-        # SECURITY: rights name uids; a removed one that returns as something else would be open to old rights.
-        if earlier and attribute.name not in earlier:
-            raise MalformedError(f"uid `{attribute.uid}` was another attribute before", code="UID_REUSED")
+    check_meanings(new, _previous(new, kept), kept)
 
 
-def _previous_uids(new: EventType, kept: list[EventType]) -> frozenset[str] | None:
+def _previous(new: EventType, kept: list[EventType]) -> EventType | None:
     if isinstance(new.previous, UnverifiedEventType):
-        return frozenset(new.previous.definition.uids)
-    for item in kept:
-        if new.previous is not None and item.definition_id == new.previous:
-            return frozenset(item.uids)
-    return None
+        return new.previous.definition
+    return next((item for item in kept if new.previous is not None and item.definition_id == new.previous), None)
 
 
 def _read(stored: Iterable[bytes], parse: Callable[[bytes], _T], limit: int) -> tuple[_T, ...]:

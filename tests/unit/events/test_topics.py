@@ -93,7 +93,7 @@ def test_topic_definition_survives_its_bytes() -> None:
         assert verify_topic_signature(parse_topic(signed.raw)).topic == topic
     assert STOCKS.definition_id != replace(STOCKS, credentials=(CREDENTIAL,)).definition_id
     with pytest.raises(MalformedError, match="TOO_MANY_CREDENTIALS"):
-        Topic(name=STOCKS.name, credentials=(CREDENTIAL,) * 65)
+        Topic(name=STOCKS.name, credentials=(CREDENTIAL,) * 513)
 
 
 def test_altered_topic_definition_is_refused() -> None:

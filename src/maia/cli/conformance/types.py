@@ -41,7 +41,7 @@ from maia.events import (
 from maia.principals import Principal, parse_certificate
 
 _MAX_VERSIONS = 256
-_MAX_PREVIOUS = 32
+_MAX_PREVIOUS = 64
 
 
 def verify(request: Json) -> str:
