@@ -372,10 +372,17 @@ def cell_rights(tag: Tag) -> tuple[CellRight, ...]:
         demands = option.items[_ROWS] if len(option.items) > _ROWS else EVERYTHING
         for demand in demands.members if isinstance(demands, OneOf) else (demands,):
             if isinstance(demand, Rows):
-                found = tuple((uid.decode(), wanted) for uid, wanted in demand.constraints)
+                found = tuple((_uid_text(uid), wanted) for uid, wanted in demand.constraints)
             elif isinstance(demand, Everything):
                 found = ()
             else:
                 raise TagError("not a constraint on rows", code="TAG_NOT_CELLS")
             out.append(CellRight(uids, found))
     return tuple(out)
+
+
+def _uid_text(uid: bytes) -> str:
+    """Read a uid out of a tag, where it may be any octets."""
+    if not all(33 <= octet < 127 for octet in uid):
+        raise TagError("a row constraint on a malformed uid", code="UID")
+    return uid.decode("ascii")

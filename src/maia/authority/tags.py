@@ -21,8 +21,6 @@ from typing import TypeAlias
 
 from maia.authority.orderings import Ordering
 from maia.authority.patterns import (
-    Conjunction,
-    Glob,
     Limit,
     Pattern,
     Prefix,
@@ -395,8 +393,3 @@ def covers(wide: Tag, narrow: Tag) -> bool:
         found = ((tag, narrow.get(uid)) for uid, tag in wide.constraints)
         return all(inner is not None and covers(tag, inner) for tag, inner in found)
     return intersect(wide, narrow) == narrow
-
-
-def pattern_parts(tag: Strings) -> tuple[Prefix | Glob | Range, ...]:
-    """List the simple patterns that a string tag joins."""
-    return tag.pattern.parts if isinstance(tag.pattern, Conjunction) else (tag.pattern,)

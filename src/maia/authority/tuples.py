@@ -10,7 +10,7 @@ both intersections are non-empty; each of the four conditions has its own error 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from maia.authority.tags import EVERYTHING, Tag, intersect, is_nothing, parse_tag
@@ -144,8 +144,7 @@ def four_tuple(certificate: Certificate | UnverifiedCertificate) -> FourTuple:
     if not isinstance(body, Naming):
         raise UsageError("an authorisation certificate defines no name")
     subject = principal_node(body.subject)
-    if isinstance(subject, ThresholdNode):
-        raise UsageError("a name stands for keys")
+    assert not isinstance(subject, ThresholdNode)  # noqa: S101 - a Naming refuses it
     return FourTuple(body.issuer_id, body.name, subject, body.period, certificate.certificate_id)
 
 
@@ -191,11 +190,6 @@ def reduce_chain(chain: Sequence[FiveTuple]) -> FiveTuple:
     for link in chain[1:]:
         result = reduce_pair(result, link)
     return result
-
-
-def resolve_subject(link: FiveTuple, key: KeyId) -> FiveTuple:
-    """Put one resolved key in the place of a name subject (4-tuple reduction)."""
-    return replace(link, subject=key)
 
 
 def describe_node(node: Node) -> str:
