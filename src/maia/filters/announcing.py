@@ -3,7 +3,7 @@
 Telling a wider filter makes a narrower one superfluous; taking the wider one back makes the narrower one needed again.
 A contradictory filter matches nothing and is never told.
 Every other filter that is not told is covered by one that is, so a neighbour that forwards what the told filters match
-forwards everything that any filter matches, and nothing else.
+forwards everything that any filter matches, and nothing else. Filters too large to be compared are told each by itself.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 from maia.errors import NotFoundError, UsageError
-from maia.filters.covering import covers, satisfiable
+from maia.filters.covering import satisfiable, surely_covers
 from maia.filters.tree import TypedFilter
 
 
@@ -67,17 +67,20 @@ class CoveringSet:
 
         Raises:
             UsageError: The name is in use.
+            UncheckedError: The filter is too large to say whether it can match; it is not added.
         """
         if name in self._filters:
             raise UsageError("the filter is already in the set", code="COVERING_DUPLICATE")
-        self._filters[name] = filter_
         if not satisfiable(filter_):
+            self._filters[name] = filter_
             return Announcement()
         cover = self._cover_of(filter_)
+        covered = [] if cover is not None else self._covered_by(filter_)
+        # Everything that can fail is behind us: nothing was changed yet.
+        self._filters[name] = filter_
         if cover is not None:
             self._hide(name, cover)
             return Announcement()
-        covered = self._covered_by(filter_)
         self._show(name)
         for other in covered:
             for hidden in (*self._unshow(other), other):
@@ -120,7 +123,7 @@ class CoveringSet:
         for known, names in self._by_attributes.items():
             if known <= attributes:
                 for name in names:
-                    if covers(self._filters[name], filter_):
+                    if surely_covers(self._filters[name], filter_):
                         return name
         return None
 
@@ -130,7 +133,7 @@ class CoveringSet:
             for known, names in self._by_attributes.items()
             if filter_.attributes <= known
             for name in names
-            if covers(filter_, self._filters[name])
+            if surely_covers(filter_, self._filters[name])
         ]
 
     def _show(self, name: Hashable) -> None:

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import assert_never
 
+from maia.errors import UncheckedError
 from maia.filters import sets
 from maia.filters.evaluate import Relation
 from maia.filters.shapes import Shape, constraints_of, join_shapes, shape_of
@@ -42,6 +43,9 @@ def covers(a: TypedFilter, b: TypedFilter, relation: Relation = Relation.SUBSCRI
 
     Returns:
         Whether the relation holds. It is reflexive and transitive for every relation.
+
+    Raises:
+        UncheckedError: Texts and patterns are too large to be compared; treat as not covered.
     """
     match relation:
         case Relation.SUBSCRIPTION:
@@ -52,6 +56,14 @@ def covers(a: TypedFilter, b: TypedFilter, relation: Relation = Relation.SUBSCRI
             return _covers_advertisement(a, b)
         case _:
             assert_never(relation)
+
+
+def surely_covers(a: TypedFilter, b: TypedFilter) -> bool:
+    """Relation (3), where filters too large to be compared do not cover each other."""
+    try:
+        return covers(a, b)
+    except UncheckedError:
+        return False
 
 
 def satisfiable(filter_: TypedFilter) -> bool:
@@ -68,6 +80,9 @@ def satisfiable(filter_: TypedFilter) -> bool:
 
     Returns:
         False exactly when the constraints contradict one another.
+
+    Raises:
+        UncheckedError: Texts and patterns are too large to be compared.
     """
     return all(_possible(constraints) for constraints in filter_.by_attribute().values())
 

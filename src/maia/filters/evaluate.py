@@ -13,6 +13,7 @@ Rules:
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import assert_never
@@ -100,7 +101,9 @@ def _compare(constraint: TypedConstraint, value: Value) -> bool:
     kind = constraint.type
     key = sort_key(value, kind)
     if constraint.operator is Operator.IN:
-        return any(key == sort_key(member, kind) for member in constraint.values)
+        # INVARIANT: the values of `in` are sorted by their keys.
+        place = bisect_left(constraint.values, key, key=lambda member: sort_key(member, kind))
+        return place < len(constraint.values) and sort_key(constraint.values[place], kind) == key
     operand = sort_key(constraint.values[0], kind)
     match constraint.operator:
         case Operator.EQUAL:

@@ -85,6 +85,7 @@ class SubscriptionIndex:
         Raises:
             UsageError: The name is in use.
             FilterTypeError: The filter has other attributes or types than the index.
+            UncheckedError: The filter is too large to say whether it can match.
         """
         if subscription in self._subscriptions:
             raise UsageError("the subscription is already in the index", code="INDEX_DUPLICATE")
@@ -95,8 +96,9 @@ class SubscriptionIndex:
                     code="INDEX_TYPE",
                 )
         number = len(self._ids)
+        group = self._join(number, filter_)
         self._ids.append(subscription)
-        self._subscriptions[subscription] = (number, self._join(number, filter_))
+        self._subscriptions[subscription] = (number, group)
 
     def remove(self, subscription: Hashable) -> None:
         """Remove a subscription.
@@ -168,12 +170,13 @@ class SubscriptionIndex:
         key = filter_.constraints if len(filter_.constraints) == 1 else _canonical(filter_)
         group = self._groups.get(key)
         if group is None:
+            possible = satisfiable(filter_)
             group = self._groups[key] = len(self._filters)
             self._filters.append(filter_)
             self._members.append(number)
             self._single.append(number)
             self._alive.append(True)
-            self._enter(group, TypedFilter(constraints=key))
+            self._enter(group, TypedFilter(constraints=key), possible=possible)
             return group
         members = self._members[group]
         if isinstance(members, dict):
@@ -183,9 +186,9 @@ class SubscriptionIndex:
             self._single[group] = -1
         return group
 
-    def _enter(self, group: int, filter_: TypedFilter) -> None:
+    def _enter(self, group: int, filter_: TypedFilter, *, possible: bool) -> None:
         """Choose the way in for a new filter and keep the rest for the residual check."""
-        if not satisfiable(filter_):
+        if not possible:
             self._alive[group] = False
             self._ways.append(None)
             self._residuals.add(())

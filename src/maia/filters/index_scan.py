@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from maia.filters.covering import covers
+from maia.filters.covering import surely_covers
 from maia.filters.index_arrays import Integers, Truths
 from maia.filters.tree import TypedConstraint, TypedFilter
 
@@ -38,7 +38,7 @@ class ScanForest:
                 if budget == 0:
                     break
                 budget -= 1
-                if covers(self._filters[child], filter_):
+                if surely_covers(self._filters[child], filter_):
                     lower = child
                     break
             if lower == ROOT:

@@ -13,7 +13,11 @@ a cone, a string that satisfies everything exists exactly when
 2. `p d` holds no unwanted text: then `p d # part # part … # ending`, with a fresh `#` between, is a witness.
 
 For 2 a fresh `d` is the best choice when the range has one; otherwise every character of the range occurs in some text,
-so there are few and each is tried.
+so there are few and each is tried. Stems are the beginnings of the two ends of the interval, so once one holds an
+unwanted text all longer ones do.
+
+The work grows with the length of the ends times the length of all texts; beyond `MAX_WORK` the question is not answered
+(`UncheckedError`), which callers treat as "not proven".
 """
 
 from __future__ import annotations
@@ -21,7 +25,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from maia.errors import UncheckedError
 from maia.filters.sets import LAST_CODE_POINT, Cut, Cuts, at_value, intervals, next_character
+
+MAX_WORK = 10_000_000
 
 _FIRST_SURROGATE = 0xD800
 _SURROGATES = 0x800
@@ -64,12 +71,16 @@ def inhabited(cuts: Cuts, wanted: Wanted) -> bool:
     """Say whether some string of the set is as wanted."""
     if wanted.free:
         return bool(cuts)
+    texts = "".join((*wanted.endings, *wanted.parts, *wanted.not_endings, *wanted.not_parts))
+    ends = sum(len(str(cut[1])) + 1 for cut in cuts if at_value(cut))
+    if ends * (len(texts) + 1) > MAX_WORK:
+        raise UncheckedError("the filters are too large to be compared", code="FILTER_TOO_LARGE")
     agreed = _agreed(wanted)
-    used = frozenset("".join((*wanted.endings, *wanted.parts, *wanted.not_endings, *wanted.not_parts)))
+    used = frozenset(texts)
     return any(
         wanted.admits(piece) if isinstance(piece, str) else agreed and _fits(piece, wanted.not_parts, used)
         for low, high in intervals(cuts)
-        for piece in _pieces(low, high)
+        for piece in _pieces(low, high, wanted.not_parts)
     )
 
 
@@ -101,38 +112,44 @@ def _count(low: str, high: str) -> int:
     return ord(high) - ord(low) + 1 - gap
 
 
-def _pieces(low: Cut, high: Cut) -> Iterator[str | _Cone]:
-    """The single strings and the cones that make up one interval of strings."""
+def _clean(text: str, unwanted: Sequence[str]) -> int:
+    """The length of the longest beginning of a text that holds nothing unwanted."""
+    found = [text.find(bad) + len(bad) - 1 for bad in unwanted if bad in text]
+    return min(found, default=len(text))
+
+
+def _pieces(low: Cut, high: Cut, unwanted: Sequence[str]) -> Iterator[str | _Cone]:
+    """The single strings and the cones that make up one interval, without those that begin with something unwanted."""
     start = str(low[1]) if at_value(low) else ""
     if not at_value(high):
         yield _Cone(start)
-        yield from _above(start, 0)
+        yield from _above(start, 0, _clean(start, unwanted))
         return
     end = str(high[1])
     shared = 0
     while shared < min(len(start), len(end)) and start[shared] == end[shared]:
         shared += 1
     if shared == len(start):
-        yield from _below(end, shared)
+        yield from _below(end, shared, _clean(end, unwanted))
         return
     yield _Cone(start)
-    yield from _above(start, shared + 1)
+    yield from _above(start, shared + 1, _clean(start, unwanted))
     first, last = next_character(start[shared]), _previous_character(end[shared])
     if first <= last:
         yield _Cone(start[:shared], first, last)
-    yield from _below(end, shared + 1)
+    yield from _below(end, shared + 1, _clean(end, unwanted))
 
 
-def _above(text: str, position: int) -> Iterator[_Cone]:
-    """Strings larger than the text that leave it at or after the position."""
-    for index in range(position, len(text)):
+def _above(text: str, position: int, clean: int) -> Iterator[_Cone]:
+    """Strings larger than the text that leave it at or after the position, after a clean beginning."""
+    for index in range(position, min(len(text), clean + 1)):
         if ord(text[index]) < LAST_CODE_POINT:
             yield _Cone(text[:index], next_character(text[index]), chr(LAST_CODE_POINT))
 
 
-def _below(text: str, position: int) -> Iterator[str | _Cone]:
-    """Strings smaller than the text that leave it, or stop, at or after the position."""
-    for index in range(position, len(text)):
+def _below(text: str, position: int, clean: int) -> Iterator[str | _Cone]:
+    """Strings smaller than the text that leave it, or stop, at or after the position, after a clean beginning."""
+    for index in range(position, min(len(text), clean + 1)):
         yield text[:index]
         if text[index] != "\0":
             yield _Cone(text[:index], "\0", _previous_character(text[index]))

@@ -16,7 +16,7 @@ Decimals are dense and unbounded. INVARIANT: a set is empty exactly when its tup
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 from maia.events import AttributeType
@@ -152,6 +152,16 @@ def union(first: Cuts, second: Cuts) -> Cuts:
     return _sweep(first, second, 1)
 
 
+def intersection_of(sets: Sequence[Cuts]) -> Cuts:
+    """The values in all of the sets; there is at least one."""
+    return _balanced(sets, intersection)
+
+
+def union_of(sets: Sequence[Cuts]) -> Cuts:
+    """The values in any of the sets; there is at least one."""
+    return _balanced(sets, union)
+
+
 def difference(first: Cuts, second: Cuts, kind: AttributeType) -> Cuts:
     """The values in the first set and not in the second."""
     return intersection(first, complement(second, kind))
@@ -167,6 +177,17 @@ def point_of(low: Cut, high: Cut, kind: AttributeType) -> Key | None:
     if not at_value(low) or low[2] != 0:
         return None
     return low[1] if after(low[1], kind) == high else None
+
+
+def _balanced(sets: Sequence[Cuts], join: Callable[[Cuts, Cuts], Cuts]) -> Cuts:
+    """Join neighbours, then the results, and so on: thousands of small sets cost no more than sorting them would."""
+    level = list(sets)
+    while len(level) > 1:
+        level = [
+            join(*level[place : place + 2]) if place + 1 < len(level) else level[place]
+            for place in range(0, len(level), 2)
+        ]
+    return level[0]
 
 
 def _sweep(first: Cuts, second: Cuts, needed: int) -> Cuts:

@@ -26,15 +26,6 @@ class Shape:
     endings: frozenset[str] = frozenset()
     parts: frozenset[str] = frozenset()
 
-    def meet(self, other: Shape) -> Shape:
-        """The values in both shapes."""
-        return Shape(
-            type=self.type,
-            cuts=sets.intersection(self.cuts, other.cuts),
-            endings=self.endings | other.endings,
-            parts=self.parts | other.parts,
-        )
-
     @property
     def wanted(self) -> Wanted:
         """The texts the shape asks for, in a fixed order."""
@@ -56,17 +47,12 @@ class Shape:
 
     def within_any(self, others: Sequence[Shape]) -> bool:
         """Whether every value of this shape has at least one of the other shapes, each that of one constraint."""
-        rest = self.cuts
-        endings: list[str] = []
-        parts: list[str] = []
-        for other in others:
-            if other.endings or other.parts:
-                # A shape of one constraint is an interval set, one ending, or one part; never a mixture.
-                endings += other.endings
-                parts += other.parts
-            else:
-                rest = sets.difference(rest, other.cuts, self.type)
-        return not inhabited(rest, replace(self.wanted, not_endings=tuple(endings), not_parts=tuple(parts)))
+        # A shape of one constraint is an interval set, one ending, or one part; never a mixture.
+        endings = tuple(sorted({ending for other in others for ending in other.endings}))
+        parts = tuple(sorted({part for other in others for part in other.parts}))
+        plain = [other.cuts for other in others if not other.endings and not other.parts]
+        rest = sets.difference(self.cuts, sets.union_of([sets.EMPTY, *plain]), self.type)
+        return not inhabited(rest, replace(self.wanted, not_endings=endings, not_parts=parts))
 
 
 def shape_of(constraint: TypedConstraint) -> Shape:
@@ -88,10 +74,14 @@ def shape_of(constraint: TypedConstraint) -> Shape:
 def join_shapes(constraints: Iterable[TypedConstraint]) -> Shape:
     """The values all the constraints of one attribute admit together; there is at least one constraint."""
     shapes = [shape_of(constraint) for constraint in constraints]
-    result = shapes[0]
-    for shape in shapes[1:]:
-        result = result.meet(shape)
-    return result
+    if len(shapes) == 1:
+        return shapes[0]
+    return Shape(
+        type=shapes[0].type,
+        cuts=sets.intersection_of([shape.cuts for shape in shapes]),
+        endings=frozenset[str]().union(*(shape.endings for shape in shapes)),
+        parts=frozenset[str]().union(*(shape.parts for shape in shapes)),
+    )
 
 
 def constraints_of(attribute: str, shape: Shape) -> tuple[TypedConstraint, ...] | None:

@@ -267,9 +267,7 @@ class _Reader:
         shapes = [join_shapes(member) for member in members]
         if any(shape.endings or shape.parts for shape in shapes):
             raise TagError("a set of patterns is no conjunction of constraints", code="TAG_NOT_A_CONJUNCTION")
-        cuts = shapes[0].cuts
-        for shape in shapes[1:]:
-            cuts = sets.union(cuts, shape.cuts)
+        cuts = sets.union_of([shape.cuts for shape in shapes])
         united = constraints_of(self._attribute, Shape(type=self._kind, cuts=cuts))
         if united is None:
             raise TagError("a set with gaps is no conjunction of constraints", code="TAG_NOT_A_CONJUNCTION")

@@ -8,15 +8,18 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from maia.errors import FilterTypeError, UsageError
+from maia.errors import FilterTypeError, UncheckedError, UsageError
 from maia.filters import (
     AttributeType,
     Constraint,
+    CoveringSet,
     Operator,
+    SubscriptionIndex,
     TypedConstraint,
     TypedFilter,
     check_event,
     compile_filter,
+    covers,
     format_filter,
     matches,
     satisfiable,
@@ -251,3 +254,68 @@ def test_satisfiability_knows_the_domains(case):
     """Integers, days and microseconds are discrete, doubles have neighbours, decimals are dense."""
     text, kind, expected = case
     assert satisfiable(compile_filter(text, {"x": kind})) is expected
+
+
+LARGE = f"x > '{'a' * 20_000}' and x contains '{'b' * 20_000}'"
+
+
+def test_filters_too_large_to_compare_are_not_proven_and_harm_nobody():
+    """Beyond the stated work there is no answer, and nothing half done stays behind."""
+    types = {"x": "string", "y": "integer"}
+    large = compile_filter(LARGE, types)
+    with pytest.raises(UncheckedError):
+        satisfiable(large)
+    with pytest.raises(UncheckedError):
+        covers(compile_filter("x contains 'c'", types), large)
+    index = SubscriptionIndex(types)
+    with pytest.raises(UncheckedError):
+        index.add("large", large)
+    index.add("large", compile_filter("y = 1", types))
+    rows, found = index.match(pa.RecordBatch.from_pydict({"y": [1, 2]}))
+    assert (rows.tolist(), found.tolist()) == ([0], ["large"])
+    link = CoveringSet()
+    with pytest.raises(UncheckedError):
+        link.add("large", large)
+    assert len(link) == 0
+
+
+def test_thousands_of_constraints_are_compared_in_one_go():
+    """Holes, members and alternatives by the thousand are sorted, not multiplied."""
+    types = {"x": "integer", "s": "string"}
+    holes = compile_filter(" and ".join(f"x != {number}" for number in range(4000)), types)
+    members = compile_filter(f"x in ({', '.join(map(str, range(10_000)))})", types)
+    assert satisfiable(holes)
+    assert not covers(holes, members)
+    assert covers(holes, compile_filter("x > 3999", types))
+    assert covers(members, compile_filter("x > 5 and x < 10000", types))
+    assert not covers(holes, compile_filter("x = 3999", types))
+    parts = compile_filter(" and ".join(f"s contains '{number}'" for number in range(1000)), types)
+    assert satisfiable(parts)
+    assert covers(compile_filter("s contains '99'", types), parts)
+    assert not covers(compile_filter("s contains 'x'", types), parts)
+
+
+EDGES = {
+    "whatever is at least the last character holds it": ("x contains '\U0010ffff'", "x >= '\U0010ffff'", True),
+    "the last but one can be followed by anything": ("x contains '\U0010ffff'", "x > '\U0010fffe'", False),
+    "no other character is left": ("x contains '\U0010ffff'", "x >= '\U0010fffe\U0010ffff'", True),
+    "a prefix steps over the surrogates": ("x prefix '\ud7ff'", "x >= '\ud7ff' and x < '\ue000'", True),
+    "and back": ("x >= '\ud7ff' and x < '\ue000'", "x prefix '\ud7ff'", True),
+    "one character wide, and it is unwanted": ("x contains 'b'", "x >= 'ab' and x < 'ac'", True),
+    "one character wide, and it is another": ("x contains 'c'", "x >= 'ab' and x < 'ac'", False),
+    "only zeros between": ("x in ('a', 'a\0', 'a\0\0')", "x >= 'a' and x < 'a\0\0\0'", True),
+    "more than zeros between": ("x in ('a', 'a\0', 'a\0\0')", "x >= 'a' and x < 'a\0\1'", False),
+    "the empty text has every ending": ("x suffix ''", "x any", True),
+    "an ending inside a longer one": ("x suffix 'b'", "x suffix 'ab'", True),
+    "a part inside an ending": ("x contains 'a'", "x suffix 'ab'", True),
+    "a part across a prefix and an ending": ("x contains 'ba'", "x prefix 'ab' and x suffix 'ab'", False),
+    "a finite range and its endings": ("x suffix '\0'", "x > 'a' and x <= 'a\0\0'", True),
+}
+
+
+@pytest.mark.parametrize("case", EDGES.values(), ids=EDGES.keys())
+def test_strings_are_compared_exactly_at_the_edges_of_their_alphabet(case):
+    """Where no fresh character is left, or only single strings, the answer is still the one of the definition."""
+    wide, narrow, expected = case
+    types = {"x": "string"}
+    assert covers(compile_filter(wide, types), compile_filter(narrow, types)) is expected
