@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from maia.authority.rights import NETWORK, TYPE, Action, check_uid, encode_name
-from maia.authority.tags import Exactly, Tag, check_ground, intersect, is_nothing, parse_tag, permits, sequence
+from maia.authority.tags import (
+    EVERYTHING,
+    Exactly,
+    Tag,
+    check_ground,
+    intersect,
+    is_nothing,
+    parse_tag,
+    permits,
+    sequence,
+)
 from maia.authority.tuples import Root
 from maia.encoding import Sexp, format_advanced
 from maia.errors import TagError
@@ -66,25 +76,26 @@ def ask_network(action: Action, owner: Principal, name: str) -> Request:
     return Request(wanted=parse_tag(expression), ground=expression, owner=owner, text=text)
 
 
-def ask_type(action: Action, owner: Principal, name: str, version: str) -> Request:
+def ask_type(action: Action, owner: Principal, name: str, version: str | None) -> Request:
     """Ask for an action on an event type; its owner is the root.
 
-    For publish and subscribe the question is whether any cell is open; which ones is what the clauses say.
+    For publish and subscribe the question is whether any cell is open; which ones is what the clauses say. They may
+    leave the version open, which asks for any of them: that is how an origin's right to publish a type is checked,
+    since parcels carry no version.
+
+    Raises:
+        TagError: The action is on a network, or one that needs a version came without.
     """
-    if action.on_network:
-        raise TagError(f"`{action.value}` is not an action on an event type", code="UNKNOWN_ACTION")
-    text = f"{action.value} {name} version {version}"
-    expression: tuple[Sexp, ...] = (
-        TYPE,
-        principal_id(owner),
-        encode_name(name),
-        encode_name(version),
-        action.to_sexp(),
-    )
-    if action.on_cells:
-        wanted = sequence([Exactly(part) for part in expression if isinstance(part, bytes)])
-        return Request(wanted=wanted, owner=owner, text=text)
-    return Request(wanted=parse_tag(expression), ground=expression, owner=owner, text=text)
+    if action.on_network or (version is None and not action.on_cells):
+        raise TagError(f"`{action.value}` cannot be asked for so", code="UNKNOWN_ACTION")
+    text = f"{action.value} {name} version {version or '*'}"
+    start = (TYPE, principal_id(owner), encode_name(name))
+    if not action.on_cells:
+        expression: Sexp = (*start, encode_name(version or ""), action.to_sexp())
+        return Request(wanted=parse_tag(expression), ground=expression, owner=owner, text=text)
+    wanted_version = EVERYTHING if version is None else Exactly(encode_name(version))
+    wanted = sequence([*(Exactly(part) for part in start), wanted_version, parse_tag(action.to_sexp())])
+    return Request(wanted=wanted, owner=owner, text=text)
 
 
 def ask_cell(action: Action, owner: Principal, name: str, version: str, uid: str, row: Sexp) -> Request:

@@ -1,4 +1,12 @@
-"""Files behind the ports: keys, certificates, validity statements, types, caches. What is on disk is never believed."""
+"""Files behind the ports: homes, keys, certificates, types, statements, caches. What is on disk is never believed.
+
+Homes and plans need Arrow and are loaded on first use, so that commands that only handle certificates start at once.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from maia.stores.cache import VerifiedCache
 from maia.stores.certificates import CertificateFolder
@@ -6,16 +14,46 @@ from maia.stores.keys import read_key, read_public_key, write_key, write_public_
 from maia.stores.statements import StatementFile
 from maia.stores.types import DirectoryRegistry, SqliteRegistry, fetch_type, verify_with_registry
 
+if TYPE_CHECKING:
+    from maia.stores.home import Home, HomeConfig, HomeKeys, HomeSigner
+    from maia.stores.plans import deliver_plan, proven_origins, publish_plan
+
 __all__ = [
     "CertificateFolder",
     "DirectoryRegistry",
+    "Home",
+    "HomeConfig",
+    "HomeKeys",
+    "HomeSigner",
     "SqliteRegistry",
     "StatementFile",
     "VerifiedCache",
+    "deliver_plan",
     "fetch_type",
+    "proven_origins",
+    "publish_plan",
     "read_key",
     "read_public_key",
     "verify_with_registry",
     "write_key",
     "write_public_key",
 ]
+
+_ON_FIRST_USE = {
+    "Home": "home",
+    "HomeConfig": "home",
+    "HomeKeys": "home",
+    "HomeSigner": "home",
+    "deliver_plan": "plans",
+    "proven_origins": "plans",
+    "publish_plan": "plans",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load what needs Arrow when it is asked for."""
+    if name not in _ON_FIRST_USE:
+        raise AttributeError(f"module `maia.stores` has no attribute `{name}`")
+    value: object = getattr(import_module(f"maia.stores.{_ON_FIRST_USE[name]}"), name)
+    globals()[name] = value
+    return value

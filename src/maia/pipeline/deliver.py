@@ -1,0 +1,108 @@
+"""Delivering on executors: parcels in, each subscriber's view out, every event accounted for.
+
+The plan is made on the driver for one micro-batch and travels to the workers; it holds no key. A right that ended since
+the last micro-batch is not in it any more.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from maia.broker import Delivery, DeliveryPlan, Opened, Subscription, open_batch
+from maia.encryption import KeyProvider, ParcelHeader, Tolerance
+from maia.errors import DeniedError, MaiaError
+from maia.events import AttributeType, TypeId
+
+MakeKeys = Callable[[], KeyProvider]
+Origin = tuple[bytes, bytes]
+"""A broker and the hash of the evidence for its right to publish."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliverPlan:
+    """All that a worker needs to open and screen, but the keys.
+
+    Attributes:
+        type_id: The type whose parcels are read.
+        kinds: Attribute types by uid over all known versions.
+        subscriptions: With the clauses they have now.
+        origins: Brokers whose right to publish was proven, with the evidence that proved it.
+        arrives: The time of the micro-batch, in milliseconds.
+        tolerance: Grace of old keys and skew of clocks. History is read with a grace that has no end.
+    """
+
+    type_id: TypeId
+    kinds: dict[str, AttributeType]
+    subscriptions: tuple[Subscription, ...]
+    origins: frozenset[Origin]
+    arrives: int
+    tolerance: Tolerance
+
+    def compiled(self) -> DeliveryPlan:
+        """Build the index over the subscriptions."""
+        plan = DeliveryPlan(self.kinds)
+        for subscription in self.subscriptions:
+            plan.add(subscription)
+        return plan
+
+    def check_origin(self, header: ParcelHeader) -> None:
+        """Refuse a parcel of another type, or of a broker without a proven right."""
+        if header.type_id != self.type_id:
+            raise DeniedError("a parcel of another type", code="OTHER_TYPE")
+        if (header.origin, header.evidence) not in self.origins:
+            raise DeniedError("the origin's right to publish is not proven", code="ORIGIN_NOT_PROVEN")
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of one parcel: its deliveries, or why it was refused."""
+
+    events: int
+    opened: Opened | None = None
+    deliveries: list[Delivery] = field(default_factory=list)
+    refused: str | None = None
+
+    @property
+    def delivered(self) -> int:
+        """Count the events that reached at least one subscription."""
+        rows: set[int] = set()
+        for delivery in self.deliveries:
+            rows.update(delivery.rows.tolist())
+        return len(rows)
+
+
+def deliver_parcels(plan: DeliverPlan, parcels: Iterator[pa.RecordBatch], keys: KeyProvider) -> Iterator[Outcome]:
+    """Open parcels and screen them for all subscriptions of the plan, parcel by parcel.
+
+    A parcel that is refused is an outcome with a code, never an exception: one bad parcel stops nobody's stream.
+    """
+    compiled = plan.compiled()
+    for batch in parcels:
+        for data, events in zip(batch.column("parcel"), batch.column("events").to_pylist(), strict=True):
+            outcome = Outcome(events)
+            try:
+                outcome.opened = open_batch(
+                    data.as_buffer().to_pybytes(),
+                    plan.kinds,
+                    keys,
+                    arrives=plan.arrives,
+                    tolerance=plan.tolerance,
+                    check_origin=plan.check_origin,
+                )
+                outcome.deliveries = compiled.deliver(outcome.opened.batch)
+            except MaiaError as error:
+                outcome.refused = error.code
+            yield outcome
+
+
+def count_refusals(outcomes: Iterator[Outcome]) -> Counter[str]:
+    """Count refused events by code."""
+    found: Counter[str] = Counter()
+    for outcome in outcomes:
+        if outcome.refused is not None:
+            found[outcome.refused] += outcome.events
+    return found

@@ -1,0 +1,121 @@
+"""Publishing on executors: rows in, sealed parcels out, every refused row accounted for.
+
+The plan is made on the driver from verified definitions and proven rights and travels to the workers; it holds no key.
+Workers build the signer and the key provider from references, where they run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from maia.broker import Clause, Sealing, enforce_publication, seal_batch
+from maia.encryption import KeyProvider, Parcel
+from maia.errors import UsageError
+from maia.events import EventType, parse_event_type
+from maia.principals import Signer
+
+MakeSigner = Callable[[], Signer]
+MakeKeys = Callable[[], KeyProvider]
+NextStamp = Callable[[], int]
+"""Gives the next stamp of this broker; strictly increasing, also across processes and restarts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishPlan:
+    """All that a worker needs to enforce and seal, but the keys.
+
+    Attributes:
+        publication: Names the publication; a retry has the same name.
+        principal: Fingerprint of the publisher, for the audit.
+        definition: The signed definition of the advertised version.
+        clauses: The publisher's clauses, conditions already found true.
+        sealing: Mode, evidence, padding.
+        max_events: Most events in one parcel.
+    """
+
+    publication: str
+    principal: str
+    definition: bytes
+    clauses: tuple[Clause, ...]
+    sealing: Sealing
+    max_events: int = 16_384
+
+    def event_type(self) -> EventType:
+        """Read the version back; it was verified when the plan was made."""
+        return parse_event_type(self.definition).definition
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """What became of one input batch: perhaps a parcel, and the refusals by code."""
+
+    parcel: Parcel | None
+    refused: dict[str, int]
+    nulled: int
+    forced: int
+
+
+def publish_batches(
+    plan: PublishPlan,
+    partition: int,
+    batches: Iterator[pa.RecordBatch],
+    signer: Signer,
+    keys: KeyProvider,
+    next_stamp: NextStamp,
+) -> Iterator[Sealed]:
+    """Enforce and seal the batches of one partition, in order.
+
+    Args:
+        plan: What to enforce.
+        partition: Which part of the publication this is; names its events.
+        batches: Rows of the advertised version, columns by attribute name.
+        signer: This broker.
+        keys: This broker's keys.
+        next_stamp: Reserves a stamp, durably, before it is used.
+    """
+    event_type = plan.event_type()
+    index = 0
+    for batch in batches:
+        for start in range(0, batch.num_rows, plan.max_events):
+            enforced = enforce_publication(event_type, batch.slice(start, plan.max_events), plan.clauses)
+            refused: dict[str, int] = {}
+            for refusal in enforced.refusals:
+                refused[refusal.code] = refused.get(refusal.code, 0) + 1
+            parcel = None
+            if enforced.batch.num_rows:
+                parcel = seal_batch(
+                    enforced.batch,
+                    plan.sealing,
+                    signer,
+                    keys,
+                    stamp=next_stamp(),
+                    parcel_id=secrets.token_bytes(16),
+                    event_base=event_base(plan.publication, partition, index),
+                )
+            index += 1
+            yield Sealed(parcel, refused, enforced.nulled, enforced.forced)
+
+
+def event_base(publication: str, partition: int, index: int) -> bytes:
+    """Name the events of one parcel; the same after every retry of the same publication."""
+    return hashlib.sha256(f"maia/1 events {publication} {partition} {index}".encode()).digest()[:16]
+
+
+def parcel_row(parcel: Parcel) -> dict[str, object]:
+    """Write a parcel as a row of the log."""
+    header = parcel.header
+    if header.count < 1:
+        raise UsageError("a parcel holds at least one event")
+    return {
+        "type_id": header.type_id,
+        "origin": header.origin,
+        "stamp": header.stamp,
+        "events": header.count,
+        "evidence": header.evidence,
+        "parcel": parcel.to_bytes(),
+    }

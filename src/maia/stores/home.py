@@ -1,0 +1,333 @@
+"""A domain's home: one directory with its keys, certificates, types, statements, keyring, log and audit.
+
+    maia.toml            name, network, broker, log
+    keys/                NAME.key (0600) and NAME.pub
+    certificates/        *.cert, as they came
+    types/               signed definitions
+    statements           accepted validity statements
+    keyring              attribute keys, sealed to the broker's key
+    stamps               the highest stamp this broker ever reserved
+    log/                 parcels and commits; may lie elsewhere and be shared
+    audit/  checkpoints/
+
+A home is usable by hand: everything but the keyring is a file that an editor and a version control system can handle,
+and nothing in it is believed without verification.
+"""
+
+from __future__ import annotations
+
+import secrets
+import tomllib
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from maia.authority import (
+    Action,
+    CertificatePool,
+    Verifier,
+    ask_type,
+)
+from maia.broker import Sessions, milliseconds, reserve_stamps
+from maia.encryption import EpochId, Keyring, Tolerance, groups_of, keyring_secret, open_keyring, seal_keyring
+from maia.errors import MalformedError, NotFoundError, UsageError, VerificationError
+from maia.events import EventType, TypeName, parse_event_type
+from maia.principals import KeySigner, Principal, PublicKey
+from maia.stores.certificates import CertificateFolder
+from maia.stores.files import PRIVATE_FILE, PUBLIC_FILE, locked, make_folder, read_file, write_file
+from maia.stores.keys import read_key, read_public_key, write_key, write_public_key
+from maia.stores.statements import StatementFile
+from maia.stores.types import DirectoryRegistry, verify_with_registry
+
+_CONFIG = "maia.toml"
+_MAX_CONFIG = 1 << 16
+_MAX_KEYRING = 64 << 20
+_KEY_LENGTH = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HomeConfig:
+    """What ``maia.toml`` says.
+
+    Attributes:
+        name: What people call the domain.
+        broker: The name of the key that seals and signs parcels.
+        network: Owner's key name and network name, when clients must show ``connect``.
+        log: The log's directory, relative to the home.
+        grace: Seconds for which a replaced key still opens.
+        skew: Seconds by which clocks may differ.
+    """
+
+    name: str
+    broker: str = "broker"
+    network: tuple[str, str] | None = None
+    log: str = "log"
+    grace: int = 30
+    skew: int = 5
+
+    def to_toml(self) -> str:
+        """Write the file."""
+        lines = [f"name = {_quote(self.name)}", f"broker = {_quote(self.broker)}", f"log = {_quote(self.log)}"]
+        lines += [f"grace = {self.grace}", f"skew = {self.skew}"]
+        if self.network is not None:
+            lines += ["", "[network]", f"owner = {_quote(self.network[0])}", f"name = {_quote(self.network[1])}"]
+        return "\n".join(lines) + "\n"
+
+    @classmethod
+    def from_toml(cls, data: bytes) -> HomeConfig:
+        """Read the file.
+
+        Raises:
+            MalformedError: It is not TOML, or has unknown or ill-typed settings.
+        """
+        try:
+            value = tomllib.loads(data.decode("utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise MalformedError(f"`{_CONFIG}` is not TOML: {error}", code="HOME_CONFIG") from error
+        network = value.pop("network", None)
+        try:
+            pair = None if network is None else (str(network["owner"]), str(network["name"]))
+            return cls(network=pair, **value)
+        except (TypeError, KeyError) as error:
+            raise MalformedError(f"`{_CONFIG}` has a setting that is unknown or wrong", code="HOME_CONFIG") from error
+
+
+@dataclass(slots=True)
+class Home:
+    """A domain's home, opened."""
+
+    path: Path
+    config: HomeConfig
+    _types: dict[bytes, bytes] = field(default_factory=dict)
+
+    @classmethod
+    def create(cls, path: Path | str, config: HomeConfig) -> Home:
+        """Make a new home with a broker key.
+
+        Raises:
+            UsageError: There is one already.
+        """
+        root = Path(path)
+        if (root / _CONFIG).exists():
+            raise UsageError(f"`{root}` is a home already", code="HOME_EXISTS")
+        make_folder(root, mode=0o755)
+        home = cls(root, config)
+        home.new_key(config.broker)
+        write_file(root / _CONFIG, config.to_toml().encode(), mode=PUBLIC_FILE)
+        return home
+
+    @classmethod
+    def open(cls, path: Path | str) -> Home:
+        """Open a home.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        root = Path(path)
+        if not (root / _CONFIG).is_file():
+            raise NotFoundError(f"`{root}` is no home: it has no `{_CONFIG}`", code="NO_HOME")
+        return cls(root, HomeConfig.from_toml(read_file(root / _CONFIG, limit=_MAX_CONFIG)))
+
+    # -- keys of people and of the broker
+
+    def new_key(self, name: str, *, passphrase: str | None = None) -> KeySigner:
+        """Make a key pair under a name."""
+        signer = KeySigner.generate()
+        self.add_key(name, signer, passphrase=passphrase)
+        return signer
+
+    def add_key(self, name: str, signer: KeySigner, *, passphrase: str | None = None) -> None:
+        """Keep a key pair under a name."""
+        write_key(self._key_path(name, "key"), signer, passphrase=passphrase)
+        write_public_key(self._key_path(name, "pub"), signer.public_key)
+
+    def add_public_key(self, name: str, key: PublicKey) -> None:
+        """Know somebody's public key under a name."""
+        write_public_key(self._key_path(name, "pub"), key)
+
+    def signer(self, name: str) -> KeySigner:
+        """Return the private key of a name."""
+        return read_key(self._key_path(name, "key"))
+
+    def key(self, name: str) -> PublicKey:
+        """Return the public key of a name."""
+        return read_public_key(self._key_path(name, "pub"))
+
+    @property
+    def broker(self) -> KeySigner:
+        """The key that seals and signs this home's parcels."""
+        return self.signer(self.config.broker)
+
+    def _key_path(self, name: str, suffix: str) -> Path:
+        if not name or not all(letter.isalnum() or letter in "-_." for letter in name) or name.startswith("."):
+            raise UsageError(f"`{name}` cannot name a key: use letters, digits, `-`, `_` and `.`", code="KEY_NAME")
+        return self.path / "keys" / f"{name}.{suffix}"
+
+    # -- evidence, statements, types
+
+    @property
+    def certificates(self) -> CertificateFolder:
+        """The certificates of this home."""
+        return CertificateFolder(self.path / "certificates")
+
+    def pool(self) -> CertificatePool:
+        """Return all certificates as evidence."""
+        return self.certificates.pool()
+
+    @property
+    def statements(self) -> StatementFile:
+        """The validity statements of this home."""
+        return StatementFile(self.path / "statements")
+
+    @property
+    def types(self) -> DirectoryRegistry:
+        """The type registry of this home."""
+        return DirectoryRegistry(self.path / "types")
+
+    @property
+    def network(self) -> tuple[Principal, str] | None:
+        """The network this home belongs to."""
+        if self.config.network is None:
+            return None
+        return self.key(self.config.network[0]), self.config.network[1]
+
+    @property
+    def tolerance(self) -> Tolerance:
+        """Grace and skew."""
+        return Tolerance(grace=self.config.grace * 1000, skew=self.config.skew * 1000)
+
+    @property
+    def log_path(self) -> Path:
+        """Where the log is."""
+        return (self.path / self.config.log).resolve()
+
+    def verifier(self) -> Verifier:
+        """Return a verifier with the statements that were accepted here."""
+        return Verifier(statements=self.statements.load())
+
+    def sessions(self, *, at: datetime, verifier: Verifier | None = None) -> Sessions:
+        """Return sessions that know every type of this home that verifies now."""
+        sessions = Sessions(verifier if verifier is not None else self.verifier(), network=self.network)
+        registry = self.types
+        for name in registry.names():
+            for unverified in registry.find(name):
+                try:
+                    sessions.install(
+                        verify_with_registry(
+                            registry, unverified, verifier=sessions.verifier, at=at, network=self.network
+                        )
+                    )
+                    self._types[unverified.definition_id] = unverified.raw
+                except VerificationError:
+                    continue
+        return sessions
+
+    def find_type(self, name: str, version: str | None = None) -> TypeName:
+        """Find a type by its readable name, when that says which one.
+
+        Raises:
+            NotFoundError: There is none.
+            UsageError: Several owners or versions have the name; the message lists them.
+        """
+        found = [
+            known
+            for known in self.types.names()
+            if known.name == name and (version is None or known.version.text == version)
+        ]
+        if not found:
+            raise NotFoundError(
+                f"there is no type `{name}`{'' if version is None else f' version {version}'}", code="TYPE_NOT_FOUND"
+            )
+        if len(found) > 1:
+            listed = ", ".join(str(item) for item in found)
+            raise UsageError(f"`{name}` may be any of: {listed}; name the version", code="TYPE_AMBIGUOUS")
+        return found[0]
+
+    def definition(self, name: TypeName) -> bytes:
+        """Return the signed definition of a version that this home keeps."""
+        return self.types.find(name)[0].raw
+
+    # -- attribute keys
+
+    def keyring(self) -> Keyring:
+        """Open the keyring; an empty one when there is none yet."""
+        path = self.path / "keyring"
+        if not path.exists():
+            return Keyring()
+        return open_keyring(read_file(path, limit=_MAX_KEYRING), keyring_secret(self.broker.export_seed()))
+
+    def save_keyring(self, ring: Keyring) -> None:
+        """Seal and keep the keyring."""
+        data = seal_keyring(ring, keyring_secret(self.broker.export_seed()), nonce=secrets.token_bytes(12))
+        write_file(self.path / "keyring", data, mode=PRIVATE_FILE)
+
+    def ensure_keys(self, event_type: EventType, *, at: datetime) -> int:
+        """Make the keys of a type's groups that have none; return how many were made."""
+        with locked(self.path / "keyring"):
+            ring = self.keyring()
+            uids = [item.uid.encode() for item in event_type.attributes]
+            missing = [
+                group
+                for group in groups_of(event_type.type_id, uids, event_type.options.encryption)
+                if not ring.epochs(group)
+            ]
+            for group in missing:
+                ring.add(group, EpochId(milliseconds(at)), secrets.token_bytes(_KEY_LENGTH))
+            if missing:
+                self.save_keyring(ring)
+            return len(missing)
+
+    def next_stamp(self) -> int:
+        """Reserve a stamp, kept on disk before it is used, so no crash and no clock makes one come twice."""
+        path = self.path / "stamps"
+        with locked(path):
+            high = int(read_file(path, limit=64)) if path.exists() else -1
+            stamp = reserve_stamps(high, now=milliseconds(now()), count=1).first
+            write_file(path, b"%d" % stamp, mode=PUBLIC_FILE)
+            return stamp
+
+    def publishing_evidence(self, event_type: EventType, *, at: datetime) -> tuple[bytes, ...]:
+        """Return the certificates that prove this broker's right to publish a type.
+
+        Raises:
+            VerificationError: It has none.
+        """
+        name = event_type.name
+        request = ask_type(Action.PUBLISH, name.owner, name.name, None)
+        grant = self.verifier().verify(request, principal=self.broker.public_key, evidence=self.pool(), at=at)
+        return tuple(item.raw for item in grant.certificates)
+
+    def read_type(self, name: TypeName) -> EventType:
+        """Return the definition of a version, unverified; plans are made from verified ones."""
+        return parse_event_type(self.definition(name)).definition
+
+
+@dataclass(frozen=True, slots=True)
+class HomeKeys:
+    """A reference to a home's keyring: builds the key provider where it is called, and carries no key."""
+
+    path: str
+
+    def __call__(self) -> Keyring:
+        """Open the keyring here."""
+        return Home.open(self.path).keyring()
+
+
+@dataclass(frozen=True, slots=True)
+class HomeSigner:
+    """A reference to a home's broker key: builds the signer where it is called, and carries no key."""
+
+    path: str
+
+    def __call__(self) -> KeySigner:
+        """Read the broker's key here."""
+        return Home.open(self.path).broker
+
+
+def now() -> datetime:
+    """Read the clock."""
+    return datetime.now(UTC)
+
+
+def _quote(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,346 @@
+"""The data source: reader and writer, batch and streaming, over a home and its log."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceArrowWriter,
+    DataSourceReader,
+    DataSourceStreamArrowWriter,
+    DataSourceStreamReader,
+    InputPartition,
+    WriterCommitMessage,
+)
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from maia.errors import DeniedError, NotFoundError, UsageError, VerificationError
+from maia.events import to_spark_json
+from maia.pipeline import (
+    AuditRow,
+    DeliverPlan,
+    LogDirectory,
+    LogFile,
+    PublishPlan,
+    chain_hash,
+    deliver_parcels,
+    parcel_row,
+    publish_batches,
+    write_audit,
+)
+from maia.stores import Home, HomeKeys, deliver_plan, publish_plan
+from pyspark_maia.options import SourceOptions
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class DefaultSource(DataSource):
+    """Events of one type as a client of a domain may publish or see them."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Answer to ``format("maia")``."""
+        return "maia"
+
+    def _asked(self) -> SourceOptions:
+        return SourceOptions.of(self.options)
+
+    def schema(self) -> StructType:
+        """Return the schema of the client's version."""
+        asked = self._asked()
+        home = Home.open(asked.home)
+        event_type = home.read_type(home.find_type(asked.type, asked.version))
+        schema = StructType.fromJson(json.loads(to_spark_json(event_type)))
+        if asked.shows_event_id:
+            extra = [
+                StructField("_event", StringType(), nullable=False),
+                StructField("_stamp", LongType(), nullable=False),
+            ]
+            schema = StructType([*schema.fields, *extra])
+        return schema
+
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - Spark's signature
+        """Read what the log holds now."""
+        return MaiaReader(self._asked())
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's signature
+        """Follow the log commit by commit."""
+        return MaiaStreamReader(self._asked())
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: ARG002, FBT001
+        """Publish a batch."""
+        return MaiaWriter(self._asked())
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:  # noqa: ARG002, FBT001, N802
+        """Publish a stream, each micro-batch once."""
+        return MaiaStreamWriter(self._asked())
+
+
+@dataclass
+class LogPartition(InputPartition):
+    """One file of the log, and the plan by which it is read. The plan holds clauses, no keys."""
+
+    file: LogFile
+    plan: DeliverPlan
+    asked: SourceOptions
+
+    def __init__(self, file: LogFile, plan: DeliverPlan, asked: SourceOptions) -> None:
+        """Carry the three to a worker."""
+        super().__init__(file.path)
+        self.file = file
+        self.plan = plan
+        self.asked = asked
+
+
+def _partitions(asked: SourceOptions, after: int, upto: int, *, history: bool) -> list[InputPartition]:
+    home = Home.open(asked.home)
+    log = LogDirectory(home.log_path)
+    name = home.find_type(asked.type, asked.version)
+    commits = [commit for commit in log.commits(after=after, upto=upto) if commit.type_id == name.type_id.hex()]
+    plan = deliver_plan(
+        home, asked.type, as_=asked.as_, where=asked.where, version=asked.version, commits=commits, at=_now(),
+        history=history,
+    )  # fmt: skip
+    return [LogPartition(file, plan, asked) for commit in commits for file in commit.files]
+
+
+def _refuse(asked: SourceOptions, after: int, upto: int, code: str) -> None:
+    """Put into the audit that a stream was refused a stretch of the log."""
+    home = Home.open(asked.home)
+    name = home.find_type(asked.type, asked.version)
+    commits = LogDirectory(home.log_path).commits(after=after, upto=upto)
+    events = sum(commit.events for commit in commits if commit.type_id == name.type_id.hex())
+    row = AuditRow(
+        at=_now(), kind="refuse", principal=home.key(asked.as_).fingerprint, type_id=name.type_id.hex(),
+        source=f"commits {after + 1} to {upto}", subject=asked.as_, code=code, events=events,
+    )  # fmt: skip
+    write_audit(home.path / "audit", [row])
+
+
+def _read(partition: LogPartition) -> Iterator[pa.RecordBatch]:
+    """Open, match and screen one file, and write its audit."""
+    asked, plan = partition.asked, partition.plan
+    home = Home.open(asked.home)
+    client = home.key(asked.as_).fingerprint
+    keys = HomeKeys(asked.home)()
+    refused: dict[str, int] = {}
+    delivered, chains, seen = 0, set[str](), 0
+    for outcome in deliver_parcels(plan, LogDirectory(home.log_path).parcels(partition.file), keys):
+        seen += outcome.events
+        if outcome.refused is not None:
+            refused[outcome.refused] = refused.get(outcome.refused, 0) + outcome.events
+            continue
+        for delivery in outcome.deliveries:
+            delivered += delivery.batch.num_rows
+            chains.update(chain_hash(clause.chain) for clause in delivery.clauses)
+            batch = delivery.batch
+            if asked.shows_event_id and outcome.opened is not None:
+                batch = _with_event_id(
+                    batch, outcome.opened.header.event_base, outcome.opened.header.stamp, delivery.rows
+                )
+            yield batch
+    row = partial(
+        AuditRow, at=_now(), principal=client, type_id=plan.type_id.hex(), source=partition.file.path, subject=asked.as_
+    )
+    unseen = seen - delivered - sum(refused.values())
+    rows = [row(kind="deliver", code="OK", events=delivered, clauses=tuple(sorted(chains)))]
+    rows += [row(kind="refuse", code=code, events=count) for code, count in sorted(refused.items())]
+    write_audit(home.path / "audit", [*rows, row(kind="withhold", code="NO_MATCH", events=unseen)])
+
+
+def _with_event_id(batch: pa.RecordBatch, base: bytes, stamp: int, rows: np.ndarray) -> pa.RecordBatch:
+    names = pa.array([f"{base.hex()}-{row}" for row in rows.tolist()], type=pa.string())
+    stamps = pa.array(np.full(batch.num_rows, stamp, dtype=np.int64))
+    fields = [
+        *batch.schema,
+        pa.field("_event", pa.string(), nullable=False),
+        pa.field("_stamp", pa.int64(), nullable=False),
+    ]
+    return pa.RecordBatch.from_arrays([*batch.columns, names, stamps], schema=pa.schema(fields))
+
+
+class MaiaReader(DataSourceReader):
+    """Reads the log as one client may see it now."""
+
+    def __init__(self, asked: SourceOptions) -> None:
+        """Remember what was asked for."""
+        self.asked = asked
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Plan on the driver; a refused client or filter fails here, before anything is read."""
+        latest = LogDirectory(Home.open(self.asked.home).log_path).latest()
+        return _partitions(self.asked, -1, latest, history=True)
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read one file on a worker."""
+        if isinstance(partition, LogPartition):
+            yield from _read(partition)
+
+
+class MaiaStreamReader(DataSourceStreamReader):
+    """Follows the log; rights, subscriptions and statements are looked at anew for each micro-batch."""
+
+    def __init__(self, asked: SourceOptions) -> None:
+        """Remember what was asked for, and refuse at once what is refused now."""
+        self.asked = asked
+        self._planned = -1
+
+    def _log(self) -> LogDirectory:
+        return LogDirectory(Home.open(self.asked.home).log_path)
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
+        """Start where the option says."""
+        wanted = self.asked.starting_offsets
+        if wanted == "latest":
+            return {"commit": self._log().latest()}
+        return {"commit": -1 if wanted == "earliest" else int(wanted)}
+
+    def latestOffset(self, *_: object) -> dict[str, int]:  # noqa: N802 - Spark's name
+        """Offer the next commits, at most so many a trigger."""
+        latest = self._log().latest()
+        if self._planned >= 0:
+            latest = min(latest, self._planned + int(self.asked.max_commits))
+        self._planned = max(self._planned, latest)
+        return {"commit": latest}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        """Plan one micro-batch with the rights of now; a client that lost its right sees nothing of it."""
+        try:
+            return _partitions(self.asked, start["commit"], end["commit"], history=True)
+        except (VerificationError, DeniedError) as error:
+            _refuse(self.asked, start["commit"], end["commit"], error.code)
+            return []
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read one file on a worker."""
+        if isinstance(partition, LogPartition):
+            yield from _read(partition)
+
+    def commit(self, end: dict[str, int]) -> None:
+        """Nothing to release: the log keeps its commits until they expire."""
+
+
+@dataclass
+class Written(WriterCommitMessage):
+    """What one task wrote."""
+
+    file: LogFile | None
+    refused: dict[str, int]
+    nulled: int
+    forced: int
+
+
+def _write(plan: PublishPlan, asked: SourceOptions, batches: Iterator[pa.RecordBatch]) -> Written:
+    context = TaskContext.get()
+    partition = 0 if context is None else context.partitionId()
+    home = Home.open(asked.home)
+    writer = LogDirectory(home.log_path).writer(
+        plan.publication, plan.sealing.type_id, partition, secrets.token_hex(8), at=_now()
+    )
+    refused: dict[str, int] = {}
+    nulled = forced = 0
+    for sealed in publish_batches(plan, partition, batches, home.broker, home.keyring(), home.next_stamp):
+        if sealed.parcel is not None:
+            writer.add(parcel_row(sealed.parcel))
+        for code, count in sealed.refused.items():
+            refused[code] = refused.get(code, 0) + count
+        nulled += sealed.nulled
+        forced += sealed.forced
+    return Written(writer.close(), refused, nulled, forced)
+
+
+def _commit(plan: PublishPlan, asked: SourceOptions, messages: Sequence[WriterCommitMessage | None]) -> None:
+    home = Home.open(asked.home)
+    written = [message for message in messages if isinstance(message, Written)]
+    files = tuple(message.file for message in written if message.file is not None)
+    refused: dict[str, int] = {}
+    for message in written:
+        for code, count in message.refused.items():
+            refused[code] = refused.get(code, 0) + count
+    row = partial(
+        AuditRow, at=_now(), principal=plan.principal, type_id=plan.sealing.type_id.hex(), source=plan.publication,
+        subject=asked.as_,
+    )  # fmt: skip
+    rows = [row(kind="publish", code="OK", events=sum(file.events for file in files))]
+    rows += [row(kind="refuse", code=code, events=count) for code, count in sorted(refused.items())]
+    write_audit(home.path / "audit", rows)
+    LogDirectory(home.log_path).commit(
+        plan.publication,
+        plan.sealing.type_id.hex(),
+        files,
+        origin=home.broker.public_key.key_id.hex(),
+        evidence=plan.sealing.evidence.hex(),
+        refused=sum(refused.values()),
+    )
+
+
+def _plan(asked: SourceOptions, publication: str) -> PublishPlan:
+    return publish_plan(
+        Home.open(asked.home), asked.type, as_=asked.as_, version=asked.version, publication=publication, at=_now(),
+        max_events=int(asked.max_events),
+    )  # fmt: skip
+
+
+class MaiaWriter(DataSourceArrowWriter):
+    """Publishes a batch: enforced and sealed on the workers, made to count by one commit."""
+
+    def __init__(self, asked: SourceOptions) -> None:
+        """Advertise now; a client without the right fails before anything is written."""
+        self.asked = asked
+        self.plan = _plan(asked, asked.publication or secrets.token_hex(16))
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Enforce and seal one partition on a worker."""
+        return _write(self.plan, self.asked, iterator)
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Make all files of the publication count, at once."""
+        _commit(self.plan, self.asked, messages)
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Leave what was written as ciphertext that no commit names."""
+
+
+class MaiaStreamWriter(DataSourceStreamArrowWriter):
+    """Publishes a stream; a micro-batch that Spark repeats is recognised by its name and counts once.
+
+    The plan is made anew for each micro-batch, where it is used: a right that ended refuses the rows that come after.
+    """
+
+    def __init__(self, asked: SourceOptions) -> None:
+        """Advertise now; a client without the right fails before the stream starts."""
+        if asked.publication is None:
+            raise UsageError(
+                "a stream that publishes needs the option `publication`: a name that stays the same after a restart",
+                code="MISSING_OPTION",
+            )
+        self.asked = asked
+        self.plan = _plan(asked, asked.publication)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Enforce and seal one partition on a worker, with the rights of now."""
+        context = TaskContext.get()
+        batch = None if context is None else context.getLocalProperty("streaming.sql.batchId")
+        try:
+            plan = _plan(self.asked, f"{self.asked.publication}/{batch}")
+        except (VerificationError, DeniedError, NotFoundError) as error:
+            return Written(None, {error.code: sum(rows.num_rows for rows in iterator)}, 0, 0)
+        return _write(plan, self.asked, iterator)
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """Make the micro-batch count, once."""
+        _commit(replace(self.plan, publication=f"{self.asked.publication}/{batchId}"), self.asked, messages)
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """Leave what was written as ciphertext that no commit names."""
