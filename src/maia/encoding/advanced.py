@@ -13,7 +13,7 @@ import re
 from dataclasses import replace
 
 from maia.encoding.canonical import parse_canonical
-from maia.encoding.sexp import DEFAULT_LIMITS, Hinted, Sexp, SexpLimits
+from maia.encoding.sexp import DEFAULT_LIMITS, END_OF_LIST, EndOfList, Hinted, Sexp, SexpLimits
 from maia.errors import EncodingError, UsageError
 
 _TOKEN = re.compile(rb"[A-Za-z\-./_:*+=][A-Za-z0-9\-./_:*+=]*")
@@ -41,10 +41,10 @@ def format_advanced(expression: Sexp) -> str:
     '(tag (* range numeric ge "10"))'
     """
     out: list[str] = []
-    stack: list[Sexp | None] = [expression]
+    stack: list[Sexp | EndOfList] = [expression]
     while stack:
         item = stack.pop()
-        if item is None:
+        if item is END_OF_LIST:
             out.append(")")
             continue
         if out and out[-1] != "(":
@@ -53,7 +53,7 @@ def format_advanced(expression: Sexp) -> str:
             out.append(_format_string(item))
         elif isinstance(item, tuple):
             out.append("(")
-            stack.append(None)
+            stack.append(END_OF_LIST)
             stack.extend(reversed(item))
         elif isinstance(item, Hinted):
             out.append(f"[{_format_string(item.hint)}]{_format_string(item.octets)}")
@@ -223,9 +223,8 @@ class _Reader:
             raise self._error("not base64") from error
 
     def _skip_space(self) -> None:
-        match = _SPACE.match(self.data, self.position)
-        if match:
-            self.position = match.end()
+        # The pattern matches nothing too, so there is always a match.
+        self.position = _SPACE.match(self.data, self.position).end()  # type: ignore[union-attr]
 
     def _match(self, pattern: re.Pattern[bytes], otherwise: str) -> re.Match[bytes]:
         match = pattern.match(self.data, self.position)

@@ -13,7 +13,7 @@ Reader and writer use their own stacks: depth is bounded by the limits, never by
 
 from __future__ import annotations
 
-from maia.encoding.sexp import DEFAULT_LIMITS, Hinted, Sexp, SexpLimits
+from maia.encoding.sexp import DEFAULT_LIMITS, END_OF_LIST, EndOfList, Hinted, Sexp, SexpLimits
 from maia.errors import EncodingError, UsageError
 
 _OPEN, _CLOSE, _HINT, _END_HINT = b"(", b")", b"[", b"]"
@@ -36,16 +36,16 @@ def encode(expression: Sexp) -> bytes:
     """
     out: list[bytes] = []
     append = out.append
-    stack: list[Sexp | None] = [expression]
+    stack: list[Sexp | EndOfList] = [expression]
     while stack:
         item = stack.pop()
         if type(item) is bytes:
             append(b"%d:%b" % (len(item), item))
         elif type(item) is tuple:
             append(_OPEN)
-            stack.append(None)
+            stack.append(END_OF_LIST)
             stack.extend(item[::-1])
-        elif item is None:
+        elif item is END_OF_LIST:
             append(_CLOSE)
         elif isinstance(item, Hinted):
             append(b"[%d:%b]%d:%b" % (len(item.hint), item.hint, len(item.octets), item.octets))

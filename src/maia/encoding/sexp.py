@@ -21,6 +21,12 @@ class Hinted:
     octets: bytes
 
 
+class EndOfList:
+    """What a writer puts on its stack to remember a closing bracket; no expression holds one."""
+
+
+END_OF_LIST = EndOfList()
+
 Sexp: TypeAlias = "bytes | Hinted | tuple[Sexp, ...]"
 
 
