@@ -7,7 +7,9 @@ as metadata, so that a schema that went through a file gives the same attributes
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -58,8 +60,43 @@ _SPARK_JSON: dict[AttributeType, str] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Schemas:
+    """The two schemas of a version: by name, and by uid as in transit; and the type's identity as metadata has it."""
+
+    named: pa.Schema
+    transit: pa.Schema
+    identity: bytes
+
+
+_REMEMBERED: OrderedDict[int, tuple[EventType, Schemas]] = OrderedDict()
+_MAX_REMEMBERED = 256
+
+
+def schemas_of(event_type: EventType) -> Schemas:
+    """Give the schemas of a version, made once as long as the same object is used again and again.
+
+    The definition is kept beside its schemas, so the number that identifies the object cannot pass to another one.
+    """
+    known = _REMEMBERED.get(id(event_type))
+    if known is not None:
+        return known[1]
+    named = _named_schema(event_type)
+    identity = named.metadata[TYPE_ID_KEY]
+    fields = [pa.field(item.uid, ARROW_TYPES[item.type]) for item in event_type.attributes]
+    made = Schemas(named, pa.schema(fields, metadata={TYPE_ID_KEY: identity}), identity)
+    while len(_REMEMBERED) >= _MAX_REMEMBERED:
+        _REMEMBERED.popitem(last=False)
+    _REMEMBERED[id(event_type)] = (event_type, made)
+    return made
+
+
 def to_arrow_schema(event_type: EventType) -> pa.Schema:
     """Write a version as an Arrow schema: one nullable column for each attribute, named as this version names it."""
+    return schemas_of(event_type).named
+
+
+def _named_schema(event_type: EventType) -> pa.Schema:
     fields = [
         pa.field(item.name, ARROW_TYPES[item.type], metadata={UID_KEY: item.uid.encode()})
         for item in event_type.attributes

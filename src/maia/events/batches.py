@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from maia.errors import MalformedError
-from maia.events.arrow import ARROW_TYPES, TYPE_ID_KEY, to_arrow_schema
+from maia.events.arrow import ARROW_TYPES, TYPE_ID_KEY, schemas_of, to_arrow_schema
 from maia.events.attributes import Attribute, AttributeType
 from maia.events.definition import EventType
 
@@ -43,10 +43,10 @@ def batch_to_transit(event_type: EventType, batch: pa.RecordBatch) -> pa.RecordB
     Raises:
         MalformedError: The batch has another schema.
     """
-    expected = to_arrow_schema(event_type)
-    if not batch.schema.equals(expected):
+    schemas = schemas_of(event_type)
+    if not batch.schema.equals(schemas.named):
         raise MalformedError(f"the batch has not the schema of `{event_type.name}`", code="BATCH_SCHEMA")
-    return _batch(list(batch.columns), _transit_schema(event_type), batch.num_rows)
+    return _batch(list(batch.columns), schemas.transit, batch.num_rows)
 
 
 def batch_from_transit(event_type: EventType, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -57,15 +57,15 @@ def batch_from_transit(event_type: EventType, batch: pa.RecordBatch) -> pa.Recor
     Raises:
         MalformedError: The batch belongs to another type, holds a uid twice, or gives a uid another type.
     """
-    identity = (batch.schema.metadata or {}).get(TYPE_ID_KEY)
-    if identity != event_type.type_id.hex().encode():
+    schemas = schemas_of(event_type)
+    if (batch.schema.metadata or {}).get(TYPE_ID_KEY) != schemas.identity:
         raise MalformedError(f"the batch holds no events of `{event_type.name.name}`", code="OTHER_TYPE")
     positions = _positions(batch.schema)
     columns = []
     for item in event_type.attributes:
         at = positions.get(item.uid)
         columns.append(_nulls(item, batch.num_rows) if at is None else _pick(item, batch.column(at)))
-    return _batch(columns, to_arrow_schema(event_type), batch.num_rows)
+    return _batch(columns, schemas.named, batch.num_rows)
 
 
 def translate_batch(source: EventType, target: EventType, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -89,11 +89,6 @@ def batch_as_parent(child: EventType, batch: pa.RecordBatch) -> pa.RecordBatch:
     metadata = {TYPE_ID_KEY: child.extends.type_id.hex().encode()}
     schema = pa.schema([batch.schema.field(at) for at in kept], metadata=metadata)
     return _batch([batch.column(at) for at in kept], schema, batch.num_rows)
-
-
-def _transit_schema(event_type: EventType) -> pa.Schema:
-    fields = [pa.field(item.uid, ARROW_TYPES[item.type]) for item in event_type.attributes]
-    return pa.schema(fields, metadata={TYPE_ID_KEY: event_type.type_id.hex().encode()})
 
 
 def _positions(schema: pa.Schema) -> dict[str, int]:

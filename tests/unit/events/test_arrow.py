@@ -262,3 +262,12 @@ def test_translator_refuses_pairs_that_do_not_fit() -> None:
         Translator(source=source, target=target, pairs=(("a-integer", "a-integer"), ("a-integer", "a-integer")))
     with pytest.raises(MalformedError, match="NO_ATTRIBUTE"):
         Translator.by_name(source, target, names=["nothing"])
+
+
+def test_schemas_are_remembered_by_object_and_not_without_end() -> None:
+    """Many versions in turn each get their own schema, also when the memory of schemas is full."""
+    for number in range(300):
+        version = EventType(name=NAME, attributes=(attribute(f"a{number}", number, "string"),))
+        assert to_arrow_schema(version).names == [f"a{number}"]
+        assert to_arrow_schema(version) is to_arrow_schema(version)
+    assert to_arrow_schema(EVERY).names == [item.name for item in EVERY.attributes]
