@@ -296,3 +296,48 @@ def test_a_wider_filter_stands_for_a_narrower_one_until_it_goes():
     assert link.announced == ("wide",)
     assert link.remove("wide") == Announcement(announce=("narrow",), withdraw=("wide",))
     assert link.add("wide", typed("price > 10")) == Announcement(announce=("wide",), withdraw=("narrow",))
+
+
+WORLD = {
+    "message": ("new_product", "recall"),
+    "price": (1, 10, 53, 100, 523),
+    "color": ("blue", "red"),
+    "weather": ("sunny", "rain"),
+    "temperature": (20, 25, 26, 27, 30),
+}
+PAPER_FILTERS = (
+    PRODUCT,
+    CHEAP,
+    f"{PRODUCT} and price < 5",
+    f"{PRODUCT} and price < 53",
+    f"{PRODUCT} and price = 10",
+    f"{PRODUCT} and color = 'blue'",
+    f"{PRODUCT} and color any",
+    f"{CHEAP} and color = 'red'",
+    "message any",
+    "message any and price any",
+    "message any and price any and color any",
+    "weather any and temperature any",
+    "weather = 'sunny' and temperature > 25",
+    "price < 5 and price > 50",
+)
+
+
+@pytest.mark.requirement("10.07")
+@pytest.mark.parametrize("relation", list(Relation), ids=str)
+def test_covering_of_the_papers_filters_equals_brute_force_over_971_notifications(relation):
+    """Each pair of the paper's filters: covered exactly when no notification is a counterexample; a preorder."""
+    choices = itertools.product(*((None, *values) for values in WORLD.values()))
+    world = [
+        {name: value for name, value in zip(WORLD, choice, strict=True) if value is not None} for choice in choices
+    ]
+    notifications = [notification for notification in world if notification]
+    assert len(notifications) == 971
+    filters = [typed(text) for text in PAPER_FILTERS]
+    admitted = [frozenset(i for i, n in enumerate(notifications) if admits(relation, f, n)) for f in filters]
+    table = [[covers(wide, narrow, relation) for narrow in filters] for wide in filters]
+    for wide, narrow in itertools.product(range(len(filters)), repeat=2):
+        assert table[wide][narrow] is (admitted[narrow] <= admitted[wide]), (PAPER_FILTERS[wide], PAPER_FILTERS[narrow])
+        assert not (table[wide][narrow] and table[narrow][wide]) or admitted[wide] == admitted[narrow]
+    for a, b, c in itertools.product(range(len(filters)), repeat=3):
+        assert not (table[a][b] and table[b][c]) or table[a][c]
