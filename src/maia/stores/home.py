@@ -20,7 +20,10 @@ import secrets
 import tomllib
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from maia.authority import (
     Action,
@@ -38,6 +41,12 @@ from maia.stores.files import PRIVATE_FILE, PUBLIC_FILE, locked, make_folder, re
 from maia.stores.keys import read_key, read_public_key, write_key, write_public_key
 from maia.stores.statements import StatementFile
 from maia.stores.types import DirectoryRegistry, verify_with_registry
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from maia.stores.streams import CellExplanation
 
 _CONFIG = "maia.toml"
 _MAX_CONFIG = 1 << 16
@@ -300,6 +309,71 @@ class Home:
     def read_type(self, name: TypeName) -> EventType:
         """Return the definition of a version, unverified; plans are made from verified ones."""
         return parse_event_type(self.definition(name)).definition
+
+    # -- events
+
+    def publish(
+        self,
+        frame: DataFrame,
+        type_name: str,
+        *,
+        as_: str,
+        version: str | None = None,
+        publication: str | None = None,
+    ) -> StreamingQuery | None:
+        """Publish the rows of a DataFrame, batch or streaming, as a client of this domain.
+
+        Args:
+            frame: Columns named as the attributes of the version.
+            type_name: The type's readable name.
+            as_: The client's key name.
+            version: Which version the rows have, when the home knows several.
+            publication: Names the publication; publishing it twice counts once. Streams need one.
+
+        Returns:
+            The running query of a streaming frame; nothing for a batch, which is committed when this returns.
+        """
+        started: StreamingQuery | None = streams().publish(
+            self, frame, type_name, as_=as_, version=version, publication=publication
+        )
+        return started
+
+    def read(
+        self, type_name: str, *, as_: str, where: str = "", version: str | None = None, with_event_id: bool = False
+    ) -> DataFrame:
+        """Read what the log holds now, as a client may see it: closed cells are null, other rows are absent."""
+        seen: DataFrame = streams().read(
+            self, type_name, as_=as_, where=where, version=version, with_event_id=with_event_id
+        )
+        return seen
+
+    def subscribe(
+        self, type_name: str, *, as_: str, where: str = "", version: str | None = None, starting: str = "earliest"
+    ) -> DataFrame:
+        """Follow the log as a client may see it: a streaming DataFrame, whose rights are those of each micro-batch."""
+        seen: DataFrame = streams().subscribe(self, type_name, as_=as_, where=where, version=version, starting=starting)
+        return seen
+
+    def explain(
+        self,
+        type_name: str,
+        *,
+        principal: str,
+        attribute: str,
+        version: str | None = None,
+        at: datetime | None = None,
+    ) -> CellExplanation:
+        """Explain why a client sees an attribute or not, with the chains behind it."""
+        moment = now() if at is None else at
+        found: CellExplanation = streams().explain(
+            self, type_name, principal=principal, attribute=attribute, version=version, at=moment
+        )
+        return found
+
+
+def streams() -> ModuleType:
+    """Load what needs Spark, when it is needed."""
+    return import_module("maia.stores.streams")
 
 
 @dataclass(frozen=True, slots=True)
