@@ -1,14 +1,17 @@
 """The enforcement kernel: sessions, clauses, and the two functions in which authority meets data."""
 
+from maia.broker.checking import Refusal
 from maia.broker.clauses import Clause, clauses_from
-from maia.broker.delivery import Delivery, DeliveryPlan, Subscription, check_readable, uid_filter
-from maia.broker.parcels import Opened, OriginCheck, Sealing, open_batch, seal_batch
-from maia.broker.publishing import CONSTRAINT_VIOLATED, Enforced, Refusal, enforce_publication
+from maia.broker.delivery import Delivery, DeliveryPlan, Subscription, check_readable, omit_closed, uid_filter
+from maia.broker.emulation import SubType, emulate, key_groups_needed, sub_types
+from maia.broker.parcels import MAX_EVENTS, Opened, OriginCheck, Sealing, open_batch, seal_batch
+from maia.broker.publishing import CONSTRAINT_VIOLATED, Enforced, enforce_publication
 from maia.broker.sessions import Advertisement, HoldsCondition, LiveSubscription, Sessions, no_condition_holds
 from maia.broker.stamps import StampRange, milliseconds, reserve_stamps
 
 __all__ = [
     "CONSTRAINT_VIOLATED",
+    "MAX_EVENTS",
     "Advertisement",
     "Clause",
     "Delivery",
@@ -22,14 +25,19 @@ __all__ = [
     "Sealing",
     "Sessions",
     "StampRange",
+    "SubType",
     "Subscription",
     "check_readable",
     "clauses_from",
+    "emulate",
     "enforce_publication",
+    "key_groups_needed",
     "milliseconds",
     "no_condition_holds",
+    "omit_closed",
     "open_batch",
     "reserve_stamps",
     "seal_batch",
+    "sub_types",
     "uid_filter",
 ]

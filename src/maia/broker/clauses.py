@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from maia.authority import CellRight, Derived, cell_rights
 from maia.authority import Tag as ValueTag
 from maia.authority import permits as tag_permits
+from maia.encoding import encode
 from maia.errors import UncheckedError
 from maia.principals import CertificateId
 
@@ -43,7 +44,9 @@ class Clause:
 
 
 def clauses_from(rights: Iterable[Derived]) -> tuple[Clause, ...]:
-    """Turn the rights that a verifier derived into clauses, equal ones once.
+    """Turn the rights that a verifier derived into clauses, equal ones once, in an order of their own.
+
+    The order of the evidence, and which of several chains to the same clause was found first, make no difference.
 
     Raises:
         UncheckedError: There are more clauses than a plan holds.
@@ -52,7 +55,15 @@ def clauses_from(rights: Iterable[Derived]) -> tuple[Clause, ...]:
     for right in rights:
         chain = right.proof.certificate_ids()
         for cells in cell_rights(right.tag):
-            found.setdefault((cells, right.conditions), Clause(cells, right.conditions, chain))
+            key = (cells, right.conditions)
+            known = found.get(key)
+            if known is None or (len(chain), chain) < (len(known.chain), known.chain):
+                found[key] = Clause(cells, right.conditions, chain)
             if len(found) > MAX_CLAUSES:
                 raise UncheckedError("more clauses than a plan holds", code="LIMIT_EXCEEDED")
-    return tuple(found.values())
+    return tuple(sorted(found.values(), key=_order))
+
+
+def _order(clause: Clause) -> tuple[object, ...]:
+    demands = tuple((uid, encode(tag.to_sexp())) for uid, tag in clause.constraints)
+    return encode(clause.cells.uids.to_sexp()), demands, clause.conditions

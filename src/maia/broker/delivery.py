@@ -21,15 +21,16 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from maia.authority import Tag as ValueTag
 from maia.broker.clauses import Clause
-from maia.broker.rows import Mask, column_of, mask_of
-from maia.errors import DeniedError, UsageError
+from maia.broker.rows import Mask, Positions, batch_of, column_of, mask_of, take_visible
+from maia.errors import DeniedError
 from maia.events import ARROW_TYPES, AttributeType, EventType, to_arrow_schema
 from maia.filters import SubscriptionIndex, TypedConstraint, TypedFilter
 
 SubscriptionId = str
+Demand = tuple[tuple[str, ValueTag], ...]
 MAX_PAIRS = 50_000_000
 
 
@@ -59,12 +60,28 @@ class Delivery:
         rows: Positions of the events in the batch.
         batch: The events in the subscriber's version, closed cells null.
         clauses: The clauses that admitted at least one of the rows.
+        closed: The attributes, by name, that no clause of the subscriber opens in any row.
     """
 
     subscription: SubscriptionId
-    rows: npt.NDArray[np.int64]
+    rows: Positions
     batch: pa.RecordBatch
     clauses: tuple[Clause, ...]
+    closed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    """A subscription with everything that does not depend on the batch worked out.
+
+    Attributes:
+        demands: For each clause the number of its constraint in the plan.
+        openers: By uid, the numbers of the constraints of the clauses that open it.
+    """
+
+    subscription: Subscription
+    demands: tuple[int, ...]
+    openers: dict[str, tuple[int, ...]]
 
 
 @dataclass(slots=True)
@@ -73,7 +90,8 @@ class DeliveryPlan:
 
     kinds: Mapping[str, AttributeType]
     _index: SubscriptionIndex = field(init=False)
-    _subscriptions: dict[SubscriptionId, Subscription] = field(init=False, default_factory=dict)
+    _compiled: dict[SubscriptionId, _Compiled] = field(init=False, default_factory=dict)
+    _demands: dict[Demand, int] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         """Start without subscriptions, for these attribute types by uid."""
@@ -81,18 +99,21 @@ class DeliveryPlan:
 
     def __len__(self) -> int:
         """Count the subscriptions."""
-        return len(self._subscriptions)
+        return len(self._compiled)
 
     def add(self, subscription: Subscription) -> None:
-        """Take a subscription in, or replace the one of the same identity."""
-        if subscription.identity in self._subscriptions:
-            self._index.remove(subscription.identity)
-        self._subscriptions[subscription.identity] = subscription
+        """Take a subscription in, or replace the one of the same identity.
+
+        Raises:
+            FilterTypeError: Its filter has attributes that the plan does not know.
+        """
+        self.remove(subscription.identity)
         self._index.add(subscription.identity, subscription.filter)
+        self._compiled[subscription.identity] = self._compile(subscription)
 
     def remove(self, identity: SubscriptionId) -> None:
         """Drop a subscription, if it is there."""
-        if self._subscriptions.pop(identity, None) is not None:
+        if self._compiled.pop(identity, None) is not None:
             self._index.remove(identity)
 
     def deliver(self, batch: pa.RecordBatch) -> list[Delivery]:
@@ -103,78 +124,100 @@ class DeliveryPlan:
 
         Returns:
             One delivery per subscription that gets at least one row, in the order of their identities.
+
+        Raises:
+            UsageError: More rows match than one batch may deliver; it must be split.
         """
-        if not self._subscriptions or not batch.num_rows:
+        if not self._compiled or not batch.num_rows:
             return []
         rows, names = self._index.match(batch, max_pairs=MAX_PAIRS)
-        views = _Views(batch)
+        views = _Views(batch, list(self._demands))
         found: list[Delivery] = []
         for identity, positions in _by_subscription(rows, names):
-            delivery = views.screen(self._subscriptions[identity], positions)
+            delivery = views.screen(self._compiled[identity], positions)
             if delivery is not None:
                 found.append(delivery)
         return sorted(found, key=lambda delivery: delivery.subscription)
 
+    def _compile(self, subscription: Subscription) -> _Compiled:
+        demands = tuple(
+            self._demands.setdefault(clause.constraints, len(self._demands)) for clause in subscription.clauses
+        )
+        uids = {item.uid for item in subscription.event_type.attributes} | subscription.filter.attributes
+        openers = {
+            uid: tuple(
+                sorted({n for n, clause in zip(demands, subscription.clauses, strict=True) if clause.opens(uid)})
+            )
+            for uid in uids
+        }
+        return _Compiled(subscription, demands, openers)
+
 
 class _Views:
-    """Masks of clauses over one batch, computed once per distinct constraint."""
+    """Masks over one batch, each worked out once: by constraint, and by set of constraints of which one must hold."""
 
-    def __init__(self, batch: pa.RecordBatch) -> None:
+    def __init__(self, batch: pa.RecordBatch, demands: list[Demand]) -> None:
         self._batch = batch
-        self._masks: dict[object, Mask] = {}
+        self._demands = demands
+        self._masks: dict[int, Mask] = {}
+        self._unions: dict[tuple[int, ...], Mask] = {}
 
-    def screen(self, subscription: Subscription, rows: npt.NDArray[np.int64]) -> Delivery | None:
+    def screen(self, compiled: _Compiled, rows: Positions) -> Delivery | None:
         """Cut the matched rows down to what the subscriber may see."""
-        clauses = subscription.clauses
-        masks = [self._mask(clause) for clause in clauses]
-        admitted = _any(masks, self._batch.num_rows)[rows]
+        subscription = compiled.subscription
+        admitted = self._any(tuple(sorted(set(compiled.demands))))[rows]
         for uid in subscription.filter.attributes:
-            admitted &= self._visible(uid, clauses, masks)[rows]
+            admitted &= self._any(compiled.openers[uid])[rows]
         kept = rows if admitted.all() else rows[admitted]
         if not len(kept):
             return None
-        whole = len(kept) == self._batch.num_rows
+        picked = None if len(kept) == self._batch.num_rows else kept
         columns = [
-            self._cells(item.uid, item.type, clauses, masks, None if whole else kept)
+            self._cells(item.uid, item.type, compiled.openers[item.uid], picked, len(kept))
             for item in subscription.event_type.attributes
         ]
-        batch = pa.RecordBatch.from_arrays(columns, schema=to_arrow_schema(subscription.event_type))
-        used = tuple(clause for clause, mask in zip(clauses, masks, strict=True) if mask[kept].any())
-        return Delivery(subscription.identity, kept, batch, used)
+        batch = batch_of(columns, to_arrow_schema(subscription.event_type), len(kept))
+        used = tuple(
+            clause
+            for number, clause in zip(compiled.demands, subscription.clauses, strict=True)
+            if self._mask(number)[kept].any()
+        )
+        closed = tuple(item.name for item in subscription.event_type.attributes if not compiled.openers[item.uid])
+        return Delivery(subscription.identity, kept, batch, used, closed)
 
     def _cells(
-        self,
-        uid: str,
-        kind: AttributeType,
-        clauses: tuple[Clause, ...],
-        masks: list[Mask],
-        rows: npt.NDArray[np.int64] | None,
+        self, uid: str, kind: AttributeType, openers: tuple[int, ...], rows: Positions | None, size: int
     ) -> pa.Array:
         wanted = ARROW_TYPES[kind]
-        size = self._batch.num_rows if rows is None else len(rows)
         column = column_of(self._batch, uid)
         if column is None or not column.type.equals(wanted):
             # INVARIANT: a uid has one type for ever, so another one here is no value of this attribute.
             return pa.nulls(size, wanted)
-        visible = self._visible(uid, clauses, masks)
-        if rows is not None:
-            column, visible = column.take(pa.array(rows)), visible[rows]
-        if visible.all():
-            return column
-        if not visible.any():
-            return pa.nulls(size, wanted)
-        return pc.if_else(pa.array(visible), column, pa.scalar(None, type=wanted))
+        return take_visible(column, self._any(openers), rows)
 
-    def _visible(self, uid: str, clauses: tuple[Clause, ...], masks: list[Mask]) -> Mask:
-        return _any(
-            [mask for clause, mask in zip(clauses, masks, strict=True) if clause.opens(uid)], self._batch.num_rows
-        )
-
-    def _mask(self, clause: Clause) -> Mask:
-        known = self._masks.get(clause.constraints)
+    def _any(self, numbers: tuple[int, ...]) -> Mask:
+        """Tell for each row whether one of these constraints holds; without any, none does."""
+        known = self._unions.get(numbers)
         if known is None:
-            known = self._masks[clause.constraints] = mask_of(self._batch, clause.constraints)
+            known = np.zeros(self._batch.num_rows, dtype=np.bool_)
+            for number in numbers:
+                known |= self._mask(number)
+            self._unions[numbers] = known
         return known
+
+    def _mask(self, number: int) -> Mask:
+        known = self._masks.get(number)
+        if known is None:
+            known = self._masks[number] = mask_of(self._batch, self._demands[number])
+        return known
+
+
+def omit_closed(delivery: Delivery) -> pa.RecordBatch:
+    """Leave out the attributes that no clause of the subscriber opens, for types whose owner wants no trace of them.
+
+    A cell that is closed in some rows only stays as a null: columns have no holes.
+    """
+    return delivery.batch.drop_columns(list(delivery.closed)) if delivery.closed else delivery.batch
 
 
 def uid_filter(event_type: EventType, typed: TypedFilter) -> TypedFilter:
@@ -204,27 +247,14 @@ def check_readable(filter_: TypedFilter, clauses: Iterable[Clause]) -> None:
             raise DeniedError("a filter over an attribute that is closed to the client", code="FILTER_NOT_AUTHORISED")
 
 
-def _any(masks: list[Mask], size: int) -> Mask:
-    if not masks:
-        return np.zeros(size, dtype=np.bool_)
-    out = masks[0]
-    for mask in masks[1:]:
-        out = out | mask
-    return out.copy()
-
-
-def _by_subscription(
-    rows: npt.NDArray[np.int64], names: npt.NDArray[np.object_]
-) -> Iterable[tuple[SubscriptionId, npt.NDArray[np.int64]]]:
+def _by_subscription(rows: Positions, names: npt.NDArray[np.object_]) -> Iterable[tuple[SubscriptionId, Positions]]:
     """Group matches by subscription, keeping the order of rows."""
-    if len(rows) != len(names):
-        raise UsageError("matches come in pairs")
-    if not len(rows):
-        return
-    unique, inverse = np.unique(names.astype(str), return_inverse=True)
+    # Names are compared by Arrow: numpy's own texts end at their last character that is not null.
+    encoded = pa.array(names, type=pa.string()).dictionary_encode()
+    inverse = np.asarray(encoded.indices)
     order = np.argsort(inverse, kind="stable")
-    ends = np.cumsum(np.bincount(inverse, minlength=len(unique)))
+    ends = np.cumsum(np.bincount(inverse, minlength=len(encoded.dictionary)))
     start = 0
-    for name, end in zip(unique.tolist(), ends.tolist(), strict=True):
+    for name, end in zip(encoded.dictionary.to_pylist(), ends.tolist(), strict=True):
         yield name, rows[order[start:end]]
         start = end

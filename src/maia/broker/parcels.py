@@ -1,17 +1,19 @@
 """Between batches and parcels: sealing what may leave, and opening what may be opened.
 
 Opening follows one order, and every refusal has a code that tells nothing about the values: the parcel's signature; its
-origin's right to publish the type; the epoch chosen by the stamp; then the blocks whose keys this broker holds.
+origin's right to publish the type; the epoch chosen by the stamp; then the blocks whose keys this broker holds. What
+the origin set beyond its right becomes null, as its own broker should have made it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from maia.broker.rows import kind_of
+from maia.broker.clauses import Clause
+from maia.broker.rows import batch_of, kind_of
 from maia.encryption import (
     WHOLE_EVENT,
     Compression,
@@ -28,17 +30,20 @@ from maia.encryption import (
     select_epoch,
     verify_parcel,
 )
-from maia.errors import DeniedError, SealError, UsageError
+from maia.errors import DeniedError, EncodingError, SealError, UsageError
 from maia.events import ARROW_TYPES, TYPE_ID_KEY, AttributeType, EncryptionMode, TypeId
 from maia.principals import Signer
 
-OriginCheck = Callable[[ParcelHeader], None]
-"""Raises a `MaiaError` unless the origin of a parcel may publish its type."""
+MAX_EVENTS = 1 << 20
+"""Most events of a parcel unless the caller says otherwise; bounds what a small parcel makes its reader allocate."""
+
+OriginCheck = Callable[[ParcelHeader], Iterable[Clause] | None]
+"""Raises a `MaiaError` unless the origin of a parcel may publish its type; returns its clauses, or ``None`` for all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sealing:
-    """How events of one type leave this broker."""
+    """How events of one type leave this broker, at most ``max_events`` at a time."""
 
     type_id: TypeId
     mode: EncryptionMode
@@ -46,6 +51,7 @@ class Sealing:
     padding: int = 0
     compression: Compression = Compression.NONE
     network: bytes | None = None
+    max_events: int = MAX_EVENTS
 
 
 def seal_batch(
@@ -70,10 +76,11 @@ def seal_batch(
         event_base: Names the events.
 
     Raises:
-        SealError: A key is missing or exhausted, or the attributes' epochs differ.
+        SealError: A key is missing or exhausted.
+        UsageError: There is no row, or more than fit.
     """
-    if not batch.num_rows:
-        raise UsageError("a parcel holds at least one event")
+    if not 1 <= batch.num_rows <= sealing.max_events:
+        raise UsageError(f"a parcel holds 1 to {sealing.max_events} events", code="PARCEL_COUNT")
     uids = tuple(name.encode() for name in batch.schema.names)
     labels = (WHOLE_EVENT,) if sealing.mode is EncryptionMode.EVENT else uids
     epochs = _sealing_epochs(keys, sealing, labels, stamp)
@@ -137,6 +144,8 @@ def open_batch(
     arrives: int,
     tolerance: Tolerance,
     check_origin: OriginCheck,
+    modes: Collection[EncryptionMode] = tuple(EncryptionMode),
+    max_events: int = MAX_EVENTS,
 ) -> Opened:
     """Check a parcel and open what this broker may open.
 
@@ -146,16 +155,24 @@ def open_batch(
         keys: This broker's keys.
         arrives: Now, in milliseconds.
         tolerance: Grace of old keys and skew of clocks.
-        check_origin: Refuses parcels whose origin may not publish the type.
+        check_origin: Refuses parcels whose origin may not publish the type, and says what it may set.
+        modes: How the owner of the type lets its events be sealed.
+        max_events: The most events that this broker takes in one parcel.
 
     Raises:
         MalformedError: It is no parcel.
         VerificationError: Its signature or its origin's right is not proven.
+        DeniedError: It is sealed in another mode than the type's, or its uids have other types.
         SealError: Its stamp is out of bounds, or a block does not open.
     """
-    verified = verify_parcel(parse_parcel(data))
+    parcel = parse_parcel(data)
+    if parcel.header.count > max_events:
+        raise EncodingError("a parcel with more events than are taken", code="PARCEL_COUNT")
+    verified = verify_parcel(parcel)
     header = verified.header
-    check_origin(header)
+    clauses = check_origin(header)
+    if header.mode not in modes:
+        raise DeniedError("a parcel sealed in another mode than its type's", code="MODE_REFUSED")
     if header.stamp > arrives + tolerance.skew:
         raise SealError("a stamp from the future", code="STAMP_AHEAD")
 
@@ -164,9 +181,19 @@ def open_batch(
         epochs = keys.epochs(group)
         if not epochs or epochs[0] > header.stamp:
             return None
-        return keys.key(group, select_epoch(epochs, stamp=header.stamp, arrives=arrives, tolerance=tolerance))
+        epoch = select_epoch(epochs, stamp=header.stamp, arrives=arrives, tolerance=tolerance)
+        if epoch > header.epoch:
+            raise SealError("the parcel cannot be opened")
+        return keys.key(group, epoch)
 
     columns = open_parcel(verified, key_of)
+    if clauses is not None:
+        held = tuple(clauses)
+        columns = {
+            uid: column
+            for uid, column in columns.items()
+            if any(clause.opens(uid.decode("utf-8", "replace")) for clause in held)
+        }
     return Opened(header, _transit(header, columns, kinds))
 
 
@@ -184,4 +211,4 @@ def _transit(
         fields.append(pa.field(uid, wanted))
         arrays.append(pa.nulls(header.count, wanted) if column is None else column)
     schema = pa.schema(fields, metadata={TYPE_ID_KEY: header.type_id.hex().encode()})
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+    return batch_of(arrays, schema, header.count)

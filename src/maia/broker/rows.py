@@ -1,4 +1,4 @@
-"""Which rows meet a clause's constraint, for a whole batch at once.
+"""Which rows meet a clause's constraint, for a whole batch at once, and how cells are taken away.
 
 A constraint on one attribute is a tag. Where a conjunction of filter constraints says the same, the filter evaluator
 answers (there is one evaluator); else the distinct values of the column are put to `permits` one by one. A null, and an
@@ -12,23 +12,56 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from maia.authority import Tag, permits
-from maia.errors import TagError
-from maia.events import ARROW_TYPES, AttributeType, Value
+from maia.errors import TagError, UsageError
+from maia.events import ARROW_TYPES, AttributeType
 from maia.filters import Operator, TypedFilter, from_tag, select, value_atom
 
 Mask = npt.NDArray[np.bool_]
+Positions = npt.NDArray[np.int64]
 _KINDS = {str(arrow): kind for kind, arrow in ARROW_TYPES.items()}
 
 
 def kind_of(column: pa.Array) -> AttributeType:
-    """Tell the attribute type of a transit column."""
-    return _KINDS[str(column.type)]
+    """Tell the attribute type of a transit column.
+
+    Raises:
+        UsageError: No attribute type has such columns.
+    """
+    kind = _KINDS.get(str(column.type))
+    if kind is None:
+        raise UsageError("a column that is none of a transit batch", code="BATCH_SCHEMA")
+    return kind
 
 
 def column_of(batch: pa.RecordBatch, uid: str) -> pa.Array | None:
     """Find a column by uid, or ``None``."""
     at = batch.schema.get_field_index(uid)
     return None if at < 0 else batch.column(at)
+
+
+def batch_of(columns: list[pa.Array], schema: pa.Schema, rows: int) -> pa.RecordBatch:
+    """Put columns together; a batch without columns still knows how many rows it has."""
+    if not columns:
+        return pa.RecordBatch.from_struct_array(pa.nulls(rows, pa.struct([]))).replace_schema_metadata(schema.metadata)
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def take_visible(column: pa.Array, visible: Mask, rows: Positions | None) -> pa.Array:
+    """Pick rows of a column, and leave nothing of the cells that are hidden.
+
+    Args:
+        column: True values.
+        visible: For each row of the column, whether its cell may be seen.
+        rows: The rows to pick; ``None`` for all.
+    """
+    shown = visible if rows is None else visible[rows]
+    if shown.all():
+        return column if rows is None else column.take(pa.array(rows))
+    if not shown.any():
+        return pa.nulls(len(shown), column.type)
+    # SECURITY: taking a null writes no octets; `if_else` would keep the hidden value under it, and Arrow would ship it.
+    positions = np.arange(len(column), dtype=np.int64) if rows is None else rows
+    return column.take(pa.array(positions, mask=~shown))
 
 
 def mask_of(batch: pa.RecordBatch, constraints: tuple[tuple[str, Tag], ...]) -> Mask:
@@ -47,19 +80,29 @@ def mask_of(batch: pa.RecordBatch, constraints: tuple[tuple[str, Tag], ...]) -> 
     return mask
 
 
-def forced_value(tag: Tag, kind: AttributeType) -> tuple[Value] | None:
-    """Return the one value that a constraint leaves, when it is an equality; it can then be forced."""
+def forced_value(tag: Tag, kind: AttributeType) -> pa.Scalar | None:
+    """Return the one value that a constraint leaves, when it is an equality with a value of the type.
+
+    ``None`` means that nothing can be forced: rows that do not meet the constraint by themselves are dropped.
+    """
     try:
         constraints = from_tag(tag.to_sexp(), "value", kind)
     except TagError:
         return None
-    if len(constraints) == 1 and constraints[0].operator is Operator.EQUAL:
-        return (constraints[0].value,)
-    return None
+    if len(constraints) != 1 or constraints[0].operator is not Operator.EQUAL:
+        return None
+    try:
+        return pa.scalar(constraints[0].value, type=ARROW_TYPES[kind])
+    except (pa.ArrowException, OverflowError, ValueError):
+        return None  # finer or larger than any value of the type, so no row meets it
 
 
 def _column_mask(batch: pa.RecordBatch, uid: str, column: pa.Array, tag: Tag) -> Mask:
     kind = kind_of(column)
+    if kind is AttributeType.BINARY:
+        # Octets have no order and no form in tags: the most that can be asked of them is to be there.
+        anything = tag.to_sexp() == (b"*",)
+        return np.asarray(column.is_valid()) if anything else np.zeros(len(column), dtype=np.bool_)
     try:
         constraints = from_tag(tag.to_sexp(), uid, kind)
     except TagError:
@@ -68,8 +111,6 @@ def _column_mask(batch: pa.RecordBatch, uid: str, column: pa.Array, tag: Tag) ->
 
 
 def _by_distinct_values(column: pa.Array, kind: AttributeType, tag: Tag) -> Mask:
-    if kind is AttributeType.BINARY:
-        return np.zeros(len(column), dtype=np.bool_)
     encoded = column.dictionary_encode()
     fits = np.array(
         [value is not None and permits(tag, value_atom(value, kind))

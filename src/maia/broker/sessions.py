@@ -1,8 +1,8 @@
 """Who advertises and who subscribes: sessions checked once, and ended when their right ends.
 
 A session's right is proven when it is made (rows 6.09, 7.02, 7.03); without proof no state remains. Its clauses are
-derived from the same evidence at the time of each batch, and derived anew only when a statement arrived or the time of a
-certificate or statement came, so a right that ends takes the session's view with it, mid-stream (choice C38).
+derived from the same evidence at the time of each batch, and derived anew only when a statement arrived or the time of
+a certificate or statement came, so a right that ends takes the session's view with it, mid-stream (choice C38).
 
 A clause with conditions counts only while all of them hold; what evaluates them is the caller's. Without an evaluator
 such clauses do not count.
@@ -20,7 +20,7 @@ from maia.broker.delivery import DeliveryPlan, Subscription, check_readable, uid
 from maia.errors import ChainError, DeniedError, NotFoundError, VerificationError
 from maia.events import AttributeType, EventType, TypeId
 from maia.filters import TypedFilter, compile_filter
-from maia.principals import Principal, PublicKey
+from maia.principals import CertificateId, Principal, PublicKey
 
 Network = tuple[Principal, str]
 HoldsCondition = Callable[[str], bool]
@@ -33,20 +33,22 @@ def no_condition_holds(_source: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Advertisement:
-    """A client's announced intention to publish one version of a type."""
+    """A client's announced intention to publish one version of a type, and the chains that allow it."""
 
     principal: PublicKey
     event_type: EventType
+    chains: tuple[tuple[CertificateId, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class LiveSubscription:
-    """A client's subscription as it was made."""
+    """A client's subscription as it was made, and the chains that allowed it."""
 
     identity: str
     principal: PublicKey
     event_type: EventType
     filter: TypedFilter
+    chains: tuple[tuple[CertificateId, ...], ...] = ()
 
 
 @dataclass(slots=True)
@@ -98,8 +100,8 @@ class Sessions:
         """
         event_type = self.event_type(type_id, version, at=at)
         self.check_connected(principal, evidence, at=at)
-        self.require_clauses(principal, Action.PUBLISH, event_type, evidence, at=at)
-        made = Advertisement(principal, event_type)
+        clauses = self.require_clauses(principal, Action.PUBLISH, event_type, evidence, at=at)
+        made = Advertisement(principal, event_type, tuple(clause.chain for clause in clauses))
         self._advertisements[principal, type_id] = made
         return made
 
@@ -132,15 +134,19 @@ class Sessions:
         """Check a client's right to subscribe and its filter, then remember it.
 
         Raises:
-            MaiaError: The type is unknown, the right is not proven, the filter is ill-typed or reads a closed attribute.
+            MaiaError: The type is unknown, the right is not proven, the filter is ill-typed or reads a closed
+                attribute, or somebody else's subscription has this identity.
         """
+        held = self._subscriptions.get(identity)
+        if held is not None and held.principal != principal:
+            raise DeniedError("the subscription is somebody else's", code="NOT_YOUR_SUBSCRIPTION")
         event_type = self.event_type(type_id, version, at=at)
         self.check_connected(principal, evidence, at=at)
         clauses = self.require_clauses(principal, Action.SUBSCRIBE, event_type, evidence, at=at)
         types = {item.name: item.type.value for item in event_type.attributes}
         filter_ = uid_filter(event_type, compile_filter(filter_text, types))
         check_readable(filter_, clauses)
-        made = LiveSubscription(identity, principal, event_type, filter_)
+        made = LiveSubscription(identity, principal, event_type, filter_, tuple(clause.chain for clause in clauses))
         self._subscriptions[identity] = made
         return made
 
@@ -153,13 +159,20 @@ class Sessions:
         found = sorted(self._subscriptions.values(), key=lambda item: item.identity)
         return tuple(item for item in found if type_id is None or item.event_type.type_id == type_id)
 
-    def plan(self, type_id: TypeId, evidence: CertificatePool, *, at: datetime) -> DeliveryPlan:
-        """Compile the subscriptions of a type with the rights they have now; those without any get nothing."""
-        plan = DeliveryPlan(self.kinds(type_id))
+    def live(self, type_id: TypeId, evidence: CertificatePool, *, at: datetime) -> tuple[Subscription, ...]:
+        """Return the subscriptions of a type with the rights they have now; those without any are left out."""
+        found = []
         for item in self.subscriptions(type_id):
             clauses = self._session_clauses(item, evidence, at=at)
             if clauses:
-                plan.add(Subscription(item.identity, item.event_type, item.filter, clauses))
+                found.append(Subscription(item.identity, item.event_type, item.filter, clauses))
+        return tuple(found)
+
+    def plan(self, type_id: TypeId, evidence: CertificatePool, *, at: datetime) -> DeliveryPlan:
+        """Compile the live subscriptions of a type into an index."""
+        plan = DeliveryPlan(self.kinds(type_id))
+        for subscription in self.live(type_id, evidence, at=at):
+            plan.add(subscription)
         return plan
 
     def check_connected(self, principal: PublicKey, evidence: CertificatePool, *, at: datetime) -> None:
