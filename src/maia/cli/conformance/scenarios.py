@@ -1,4 +1,8 @@
-"""The verb of whole scenarios: types, rights, subscriptions and events through the real kernel, or through Spark."""
+"""The verb of whole scenarios: types, rights, subscriptions and events through the real kernel, or through Spark.
+
+The rights of each event's instant are compiled to the plans that the pipeline uses; then every event is published,
+sealed, opened and delivered by the pipeline's functions, in this process or in Spark's workers.
+"""
 
 from __future__ import annotations
 
@@ -7,29 +11,65 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+import pyarrow as pa
+
 from maia.authority import Action, CertificatePool, Verifier, verify_event_type
-from maia.broker import (
-    Sealing,
-    Sessions,
-    enforce_publication,
-    milliseconds,
-    open_batch,
-    reserve_stamps,
-    seal_batch,
-)
+from maia.broker import Sealing, Sessions, milliseconds, reserve_stamps
 from maia.cli.conformance.certificates import evidence_of, key_of, principal_of, signer_of, version_of
 from maia.cli.conformance.fields import Json, instant, objects, wrong
 from maia.cli.conformance.fields import field as take
 from maia.cli.conformance.parcels import events_batch, full_keyring
 from maia.cli.conformance.trust import receive
 from maia.cli.conformance.types import version_type, write_value
-from maia.encryption import EpochId, ParcelHeader, Tolerance
-from maia.errors import DeniedError, MaiaError, MalformedError, UsageError
+from maia.encryption import EpochId, Tolerance
+from maia.errors import MaiaError, MalformedError
 from maia.events import AttributeType, EventType, TypeId, type_id
-from maia.principals import CertificateId, KeySigner, PublicKey
+from maia.pipeline import (
+    PARCEL_SCHEMA,
+    DeliverPlan,
+    PublishPlan,
+    deliver_parcels,
+    parcel_row,
+    publish_batches,
+)
+from maia.principals import CertificateId, PublicKey
 
 _BROKER = "the scenario's broker"
 _EVIDENCE = hashlib.sha256(b"own parcels need no evidence").digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One event on its way: what is sent, and the plans of its instant."""
+
+    index: int
+    stamp: int
+    batch: pa.RecordBatch
+    publish: PublishPlan
+    deliver: DeliverPlan
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """What became of an event: a refusal, or one row per subscription that gets it."""
+
+    index: int
+    refused: str | None
+    rows: tuple[tuple[str, dict[str, object]], ...]
+
+
+def run_task(task: Task) -> TaskResult:
+    """Publish, seal, open and deliver one event; the same function in both engines."""
+    signer = signer_of(_BROKER)
+    event_type = task.publish.event_type()
+    keys = full_keyring(event_type, [EpochId(0)])
+    [sealed] = publish_batches(task.publish, task.index, iter([task.batch]), signer, keys, lambda: task.stamp)
+    if sealed.parcel is None:
+        return TaskResult(task.index, next(iter(sealed.refused)), ())
+    row = pa.RecordBatch.from_pylist([parcel_row(sealed.parcel)], schema=PARCEL_SCHEMA)
+    [outcome] = deliver_parcels(task.deliver, iter([row]), keys)
+    found = [(delivery.subscription, delivery.batch.to_pylist()[0]) for delivery in outcome.deliveries]
+    return TaskResult(task.index, outcome.refused, tuple(found))
 
 
 def run_scenario(request: Json) -> dict[str, object]:
@@ -38,11 +78,16 @@ def run_scenario(request: Json) -> dict[str, object]:
     engine = request.get("engine", "kernel")
     if engine not in ("kernel", "spark"):
         raise wrong("engine", "kernel or spark")
-    if engine == "spark":
-        raise UsageError("this build has no Spark engine", code="ENGINE")
     run = _Run.of(scenario)
     run.subscribe(objects(scenario, "subscriptions"))
-    run.publish(objects(scenario, "events"))
+    tasks = run.plan(objects(scenario, "events"))
+    if engine == "spark":
+        from maia.cli.conformance.spark_engine import run_in_spark  # noqa: PLC0415 - starting Spark takes seconds
+
+        results = run_in_spark(tasks)
+    else:
+        results = [run_task(task) for task in tasks]
+    run.collect(results)
     return {"result": {"deliveries": run.sorted_deliveries(), "refusals": run.refusals}}
 
 
@@ -55,11 +100,12 @@ class _Run:
     pending: list[Json]
     identities: list[CertificateId | None]
     at: datetime
-    signer: KeySigner
+    definitions: dict[tuple[TypeId, str], bytes] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
+    versions: dict[str, EventType] = field(default_factory=dict)
+    forms: dict[int, dict[str, object]] = field(default_factory=dict)
     deliveries: list[dict[str, object]] = field(default_factory=list)
     refusals: list[dict[str, object]] = field(default_factory=list)
-    high_water: int = -1
 
     @classmethod
     def of(cls, scenario: Json) -> _Run:
@@ -71,103 +117,104 @@ class _Run:
         if network is not None and (not isinstance(network, list) or len(network) != 2):
             raise wrong("network", "owner and name")
         owned = None if network is None else (principal_of(network[0]), str(network[1]))
-        sessions = Sessions(Verifier(), network=owned)
-        run = cls(
-            sessions, CertificatePool(evidence),
-            sorted(statements, key=lambda item: instant(item.get("received"), "received")),
-            identities, at, signer_of(_BROKER),
-        )  # fmt: skip
-        receive(sessions.verifier.statements, run.pending, identities, until=at)
+        pending = sorted(statements, key=lambda item: instant(item.get("received"), "received"))
+        run = cls(Sessions(Verifier(), network=owned), CertificatePool(evidence), pending, identities, at)
+        book = run.sessions.verifier.statements
+        receive(book, run.pending, identities, until=at)
         for value in versions:
             try:
-                verified = verify_event_type(version_type(value), verifier=sessions.verifier, at=at, network=owned)
-                sessions.install(verified)
+                made = version_type(value)
+                verified = verify_event_type(made, verifier=run.sessions.verifier, at=at, network=owned)
             except MaiaError as error:
-                if isinstance(error, MalformedError) and error.code == "REQUEST_FIELD":
-                    raise
+                _reraise_request_errors(error)
+                continue
+            run.sessions.install(verified)
+            name = verified.event_type.name
+            run.definitions[name.type_id, name.version.text] = verified.raw
         return run
 
     def subscribe(self, subscriptions: list[Json]) -> None:
+        """Make the subscriptions at the scenario's instant."""
         for index, value in enumerate(subscriptions):
             identity = f"{index:06d}"
             try:
-                self.sessions.subscribe(
-                    identity, _client(value), _type(value), version_of(value.get("version")),
-                    take(value, "filter", str, default=""), self.pool, at=self.at,
-                )  # fmt: skip
-                self.names[identity] = take(value, "as", str)
+                made = self.sessions.subscribe(
+                    identity,
+                    _client(value),
+                    _type(value),
+                    version_of(value.get("version")),
+                    take(value, "filter", str, default=""),
+                    self.pool,
+                    at=self.at,
+                )
             except MaiaError as error:
-                if isinstance(error, MalformedError) and error.code == "REQUEST_FIELD":
-                    raise
+                _reraise_request_errors(error)
                 self.refusals.append({"subscription": index, "reason": error.code})
+                continue
+            self.names[identity] = take(value, "as", str)
+            self.versions[identity] = made.event_type
 
-    def publish(self, events: list[Json]) -> None:
-        order = sorted(range(len(events)), key=lambda index: instant(events[index].get("at")))
-        for index in order:
+    def plan(self, events: list[Json]) -> list[Task]:
+        """Compile each event's plans at its own instant, in the order of time."""
+        tasks: list[Task] = []
+        high = -1
+        for index in sorted(range(len(events)), key=lambda number: instant(events[number].get("at"))):
             value = events[index]
             at = instant(value.get("at"))
             receive(self.sessions.verifier.statements, self.pending, self.identities, until=at)
+            high = reserve_stamps(high, now=milliseconds(at), count=1).first
             try:
-                parcel, event_type = self._seal(value, at)
+                tasks.append(self._task(index, value, at, high))
             except MaiaError as error:
-                if isinstance(error, MalformedError) and error.code == "REQUEST_FIELD":
-                    raise
+                _reraise_request_errors(error)
                 self.refusals.append({"event": index, "reason": error.code})
-                continue
-            self._deliver(index, value, parcel, event_type, at)
+        return tasks
 
-    def _seal(self, value: Json, at: datetime) -> tuple[bytes, EventType]:
+    def _task(self, index: int, value: Json, at: datetime, stamp: int) -> Task:
         client = _client(value)
         advertised = self.sessions.advertise(client, _type(value), version_of(value.get("version")), self.pool, at=at)
         event_type = advertised.event_type
-        clauses = self.sessions.clauses(client, Action.PUBLISH, event_type, self.pool, at=at)
-        enforced = enforce_publication(event_type, events_batch(event_type, [take(value, "values", dict)]), clauses)
-        if enforced.refusals:
-            raise DeniedError("the publication was dropped", code=enforced.refusals[0].code)
-        stamps = reserve_stamps(self.high_water, now=milliseconds(at), count=1)
-        self.high_water = stamps.end - 1
-        sealing = Sealing(type_id=event_type.type_id, mode=event_type.options.encryption, evidence=_EVIDENCE)
-        serial = hashlib.sha256(b"%d" % stamps.first).digest()
-        parcel = seal_batch(
-            enforced.batch, sealing, self.signer, full_keyring(event_type, [EpochId(0)]),
-            stamp=stamps.first, parcel_id=serial[:16], event_base=serial[16:],
-        )  # fmt: skip
-        return parcel.to_bytes(), event_type
-
-    def _deliver(self, index: int, value: Json, parcel: bytes, event_type: EventType, at: datetime) -> None:
-        opened = open_batch(
-            parcel,
-            self.sessions.kinds(event_type.type_id),
-            full_keyring(event_type, [EpochId(0)]),
-            arrives=self.high_water,
-            tolerance=Tolerance(),
-            check_origin=self._own,
+        values = take(value, "values", dict)
+        batch = events_batch(event_type, [values])
+        self.forms[index] = {event_type.by_name(name).uid: form for name, form in values.items()}
+        name = event_type.name
+        publish = PublishPlan(
+            publication=f"event {index}",
+            principal=client.fingerprint,
+            definition=self.definitions[name.type_id, name.version.text],
+            clauses=self.sessions.clauses(client, Action.PUBLISH, event_type, self.pool, at=at),
+            sealing=Sealing(type_id=name.type_id, mode=event_type.options.encryption, evidence=_EVIDENCE),
         )
-        plan = self.sessions.plan(event_type.type_id, self.pool, at=at)
-        forms = {event_type.by_name(name).uid: form for name, form in take(value, "values", dict).items()}
-        for delivery in plan.deliver(opened.batch):
-            seen = {item.name: item for item in _version(self.sessions, delivery.subscription).attributes}
-            [row] = delivery.batch.to_pylist()
-            self.deliveries.append(
-                {
-                    "to": self.names[delivery.subscription],
-                    "event": index,
-                    "values": {
-                        name: write_value(seen[name], cell, forms.get(seen[name].uid)) for name, cell in row.items()
-                    },
-                }
-            )
+        deliver = DeliverPlan(
+            type_id=name.type_id,
+            kinds=self.sessions.kinds(name.type_id),
+            subscriptions=self.sessions.live(name.type_id, self.pool, at=at),
+            origins=frozenset({(signer_of(_BROKER).public_key.key_id, _EVIDENCE)}),
+            arrives=stamp,
+            tolerance=Tolerance(),
+        )
+        return Task(index, stamp, batch, publish, deliver)
 
-    def _own(self, header: ParcelHeader) -> None:
-        if header.origin != self.signer.public_key.key_id:
-            raise DeniedError("a parcel of a broker that is not this one", code="WRONG_ORIGIN")
+    def collect(self, results: list[TaskResult]) -> None:
+        """Turn results into the answer's shape."""
+        for result in results:
+            if result.refused is not None:
+                self.refusals.append({"event": result.index, "reason": result.refused})
+            for identity, row in result.rows:
+                seen = {item.name: item for item in self.versions[identity].attributes}
+                forms = self.forms[result.index]
+                values = {name: write_value(seen[name], cell, forms.get(seen[name].uid)) for name, cell in row.items()}  # type: ignore[arg-type]
+                self.deliveries.append({"to": self.names[identity], "event": result.index, "values": values})
 
     def sorted_deliveries(self) -> list[dict[str, object]]:
+        """Order deliveries by subscriber, then event."""
         return sorted(self.deliveries, key=lambda item: (str(item["to"]), item["event"]))
 
 
-def _version(sessions: Sessions, identity: str) -> EventType:
-    return next(item.event_type for item in sessions.subscriptions() if item.identity == identity)
+def _reraise_request_errors(error: MaiaError) -> None:
+    """A malformed request is the sender's fault; everything else is the scenario's."""
+    if isinstance(error, MalformedError) and error.code == "REQUEST_FIELD":
+        raise error
 
 
 def _client(value: Json) -> PublicKey:
