@@ -144,7 +144,7 @@ def _conform(item: Attribute, column: pa.Array) -> pa.Array:
             column = column.cast(wanted, safe=True)
         if item.type is AttributeType.STRING:
             column.validate(full=True)  # octets that are no UTF-8
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+    except pa.ArrowException as error:
         message = f"the column of `{item.name}` holds a value that is no {item.type.value}"
         raise MalformedError(message, code="VALUE_TYPE") from error
     if item.type is AttributeType.FLOAT and not pc.all(pc.is_finite(column), min_count=0).as_py():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maia.errors import MaiaError, MalformedError
+from maia.errors import FilterTypeError, MaiaError, MalformedError
 from maia.events import (
     Attribute,
     AttributeType,
@@ -17,6 +17,7 @@ from maia.events import (
     parse_attribute_type,
     parse_uid,
 )
+from maia.filters import compile_filter
 
 GOOD_UIDS = {
     "a counter from zero": (0, "0"),
@@ -113,8 +114,13 @@ def test_unknown_type_is_refused() -> None:
 @pytest.mark.requirement("2.06")
 def test_binary_is_a_type_that_no_filter_compares() -> None:
     """`path-report-text` may be binary, `sample-receipt-date` a date; only the latter can be filtered."""
-    assert not attribute("path-report-text", 1, "binary").type.filterable
-    assert attribute("sample-receipt-date", 2, "date").type.filterable
+    report, received = attribute("path-report-text", 1, "binary"), attribute("sample-receipt-date", 2, "date")
+    types = {item.name: item.type.value for item in (report, received)}
+    assert compile_filter("sample-receipt-date >= '2010-02-01'", types)
+    with pytest.raises(FilterTypeError):
+        compile_filter("path-report-text < 'x'", types)
+    assert not report.type.filterable
+    assert received.type.filterable
     assert {kind.value for kind in AttributeType if kind.filterable} == {
         *("integer", "float", "decimal", "string", "boolean", "date", "timestamp"),
     }
