@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import logging
+import threading
 from collections.abc import Callable, Mapping
 from typing import BinaryIO
 
@@ -31,6 +32,7 @@ FAMILIES = {
     "broker": "scenarios",
 }
 _log = logging.getLogger(__name__)
+_warming: list[threading.Thread] = []
 
 
 def run(requests: BinaryIO, answers: BinaryIO) -> None:
@@ -81,5 +83,15 @@ def _handler(verb: str) -> Handler | None:
     module = FAMILIES.get(verb.partition(".")[0])
     if module is None:
         return None
+    if module == "scenarios":
+        _warm_up_once()
     verbs: dict[str, Handler] = importlib.import_module(f"maia.cli.conformance.{module}").VERBS
     return verbs.get(verb)
+
+
+def _warm_up_once() -> None:
+    """Begin to start Spark when scenarios come, so that the first one that asks for it waits less."""
+    if not _warming:
+        engine = importlib.import_module("maia.cli.conformance.spark_engine")
+        _warming.append(threading.Thread(target=engine.warm_up, daemon=True))
+        _warming[0].start()

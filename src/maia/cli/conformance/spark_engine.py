@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
+import threading
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -11,13 +13,22 @@ from maia.cli.conformance.scenarios import Task, TaskResult, run_task
 from maia.pipeline import session
 
 _SCHEMA = "result binary"
+_starting = threading.Lock()
+
+
+def warm_up() -> None:
+    """Start Spark and one worker ahead of the first scenario that needs them; without Java, leave it to that one."""
+    with _starting, contextlib.suppress(Exception):
+        frame = session(spark_master="local[2]").range(2).repartition(2)
+        frame.mapInArrow(lambda batches: batches, "id long").collect()
 
 
 def run_in_spark(tasks: list[Task]) -> list[TaskResult]:
     """Run every task through `mapInArrow`, spread over two partitions."""
     if not tasks:
         return []
-    spark = session(spark_master="local[2]")
+    with _starting:
+        spark = session(spark_master="local[2]")
     # Plans and rows are this process's own values; nothing from outside is ever unpickled.
     rows = [(bytearray(pickle.dumps(task)),) for task in tasks]
     frame = spark.createDataFrame(rows, "task binary").repartition(2).mapInArrow(_run, _SCHEMA)
