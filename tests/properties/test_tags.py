@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -26,7 +27,7 @@ from strategies_trust import (
 from maia.authority import EVERYTHING, NOTHING, covers, intersect, is_nothing, parse_tag, permits
 from maia.authority.tags import Tag
 from maia.encoding import Sexp
-from maia.errors import MaiaError
+from maia.errors import MaiaError, TagError
 
 PAIRS = 100_000 if LONG else 2_500
 SHORT_STRINGS = [bytes(word) for size in range(6) for word in itertools.product(b"\x00ab\xff", repeat=size)]
@@ -205,3 +206,24 @@ def test_any_expression_may_be_asked_for(request: Sexp, rng: random.Random) -> N
     tag = parse_tag(random_tag(rng))
     assert permits(tag, request) in (True, False)
     assert permits(NOTHING, request) is False
+
+
+def glob_of(rng: random.Random, number: int, length: int) -> Sexp:
+    """Draw a glob of some long pieces that no other glob covers."""
+    pieces = [bytes(rng.choice(b"ab") for _ in range(length)) for _ in range(number)]
+    return (b"*", b"glob", b"*" + b"*".join(pieces) + b"*")
+
+
+BOUNDED = {
+    "too many patterns on one string": lambda rng: (b"*", b"and", *(glob_of(rng, 5, 100) for _ in range(60))),
+    "too many pairs of patterns": lambda rng: (
+        b"*", b"and", *((b"*", b"set", *(glob_of(rng, 1, 8) for _ in range(200))) for _ in range(2)),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("draw", BOUNDED.values(), ids=BOUNDED.keys())
+def test_a_tag_that_costs_too_much_to_read_is_refused(draw: Callable[[random.Random], Sexp]) -> None:
+    """Reading someone else's tag does a bounded amount of work; beyond it the tag is malformed."""
+    with pytest.raises(TagError, match="TAG_TOO_LARGE"):
+        parse_tag(draw(random.Random(3)))

@@ -38,14 +38,15 @@ def disjoint(globs: Sequence[tuple[int, ...]], windows: Sequence[Window]) -> boo
     True
     """
     letters = _letters(globs, windows)
-    start: _State = (tuple(with_empty_stars(glob, {0}) for glob in globs), tuple((0, 0) for _ in windows))
+    start: _State = (tuple(_with_empty_stars(glob, {0}) for glob in globs), tuple((0, 0) for _ in windows))
     seen, queue, steps = {start}, [start], 0
     while queue:
         state = queue.pop()
         if _accepts(state, globs, windows):
             return False
+        width = sum(map(len, state[0])) + len(windows)  # what reading one letter costs
         for letter in letters:
-            steps += 1
+            steps += width
             if steps > MAX_STEPS:
                 return False
             following = _advance(state, globs, windows, letter)
@@ -55,7 +56,7 @@ def disjoint(globs: Sequence[tuple[int, ...]], windows: Sequence[Window]) -> boo
     return True
 
 
-def with_empty_stars(glob: tuple[int, ...], positions: set[int]) -> Positions:
+def _with_empty_stars(glob: tuple[int, ...], positions: set[int]) -> Positions:
     """Add the positions reached when stars take nothing."""
     out = set(positions)
     for position in positions:
@@ -65,7 +66,7 @@ def with_empty_stars(glob: tuple[int, ...], positions: set[int]) -> Positions:
     return frozenset(out)
 
 
-def step(glob: tuple[int, ...], positions: Positions, token: int) -> set[int]:
+def _step(glob: tuple[int, ...], positions: Positions, token: int) -> set[int]:
     """Read one token at every position."""
     out = set()
     for position in positions:
@@ -101,10 +102,10 @@ def _accepts(state: _State, globs: Sequence[tuple[int, ...]], windows: Sequence[
 def _advance(state: _State, globs: Sequence[tuple[int, ...]], windows: Sequence[Window], letter: int) -> _State | None:
     moved: list[Positions] = []
     for glob, positions in zip(globs, state[0], strict=True):
-        reached = step(glob, positions, letter)
+        reached = _step(glob, positions, letter)
         if not reached:
             return None
-        moved.append(with_empty_stars(glob, reached))
+        moved.append(_with_empty_stars(glob, reached))
     compared: list[tuple[int, int]] = []
     for (low, high), (at_low, at_high) in zip(windows, state[1], strict=True):
         next_low, next_high = _advance_low(low, at_low, letter), _advance_high(high, at_high, letter)

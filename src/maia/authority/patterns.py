@@ -9,15 +9,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
-from typing import TypeAlias
+from typing import AnyStr, TypeAlias
 
-from maia.authority.emptiness import STAR, Bound, disjoint, step, with_empty_stars
+from maia.authority.emptiness import STAR, Bound, disjoint
 from maia.authority.orderings import Ordering, OrderKey
 from maia.encoding import Sexp
 from maia.errors import TagError
 
 MAX_PIECES = 64
-MAX_CONJUNCTS = 64
+MAX_CONJUNCTS = 16
+_STAR_LETTER = "\u0100"  # no octet has this number
+
+
+def _in_order(text: AnyStr, pieces: list[AnyStr], position: int, end: int) -> bool:
+    """Tell whether the pieces stand in the text one after the other, without overlap, between two places."""
+    for piece in pieces:
+        found = text.find(piece, position, end)
+        if found < 0:
+            return False
+        position = found + len(piece)
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +62,7 @@ class Glob:
         first, *middle, last = self.pieces
         if len(value) < len(first) + len(last) or not (value.startswith(first) and value.endswith(last)):
             return False
-        position, end = len(first), len(value) - len(last)
-        for piece in middle:
-            found = value.find(piece, position, end)
-            if found < 0:
-                return False
-            position = found + len(piece)
-        return True
+        return _in_order(value, middle, len(first), len(value) - len(last))
 
     def tokens(self) -> tuple[int, ...]:
         """Spell the glob as octets and stars."""
@@ -73,13 +78,11 @@ class Glob:
         A star of ``other`` is read as a letter that only a star of ours can take. Sound always; complete because
         some octet stands in neither pattern, unless together they use all 256.
         """
-        pattern, text = self.tokens(), other.tokens()
-        reachable = {0}
-        for token in text:
-            reachable = step(pattern, with_empty_stars(pattern, reachable), token)
-            if not reachable:
-                return False
-        return len(pattern) in with_empty_stars(pattern, reachable)
+        text = _STAR_LETTER.join(piece.decode("latin-1") for piece in other.pieces)
+        first, *middle, last = (piece.decode("latin-1") for piece in self.pieces)
+        if len(text) < len(first) + len(last) or not (text.startswith(first) and text.endswith(last)):
+            return False
+        return _in_order(text, middle, len(first), len(text) - len(last))
 
     def to_sexp(self) -> Sexp:
         """Write ``(* glob <text>)``, or ``(* pieces …)`` when a piece itself holds a star."""
@@ -174,8 +177,8 @@ def intersect_patterns(a: Pattern, b: Pattern) -> Pattern | None:
     >>> intersect_patterns(Prefix(b"a"), Prefix(b"b")) is None
     True
     """
-    parts: list[SimplePattern] = []
-    for incoming in (*_parts(a), *_parts(b)):
+    parts = list(_parts(a))  # which no longer merge among themselves
+    for incoming in _parts(b):
         part: SimplePattern | None = incoming
         # Folding one part in may make room for another merge, so start over after each success.
         merged = True

@@ -32,6 +32,7 @@ from maia.encoding import Hinted, Sexp, encode
 from maia.errors import TagError
 
 MAX_ALTERNATIVES = 4096
+MAX_AND_PAIRS = 64  # patterns met with patterns while one written intersection is read
 MAX_PAIRS = 16 * MAX_ALTERNATIVES
 _LIMITS = {b"g": (True, False), b"ge": (True, True), b"l": (False, False), b"le": (False, True)}
 
@@ -239,8 +240,14 @@ def _parse_and(parts: list[Sexp]) -> Tag:
         tag = parse_tag(part)
         if not isinstance(tag, (Strings, Exactly, OneOf)):
             raise TagError("an intersection of something else than strings", code="TAG_FORM")
+        if _patterns_in(result) * _patterns_in(tag) > MAX_AND_PAIRS:
+            raise TagError(f"more than {MAX_AND_PAIRS} pairs of patterns in one intersection", code="TAG_TOO_LARGE")
         result = intersect(result, tag)
     return result
+
+
+def _patterns_in(tag: Tag) -> int:
+    return sum(isinstance(member, Strings) for member in (tag.members if isinstance(tag, OneOf) else (tag,)))
 
 
 def _parse_where(constraints: list[Sexp]) -> Tag:
