@@ -11,7 +11,7 @@ from maia.cli import options
 from maia.cli.options import certificate_argument, examples, new_app
 from maia.cli.output import draw, note, write_json, write_line
 
-app = new_app("Show certificates.")
+app = new_app("Show certificates.", "maia cert show")
 
 
 @app.command(

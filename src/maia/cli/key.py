@@ -14,7 +14,7 @@ from maia.cli.output import draw, note, write_json, write_line
 if TYPE_CHECKING:
     from maia.principals import KeySigner
 
-app = new_app("Make, show and import keys.")
+app = new_app("Make, show and import keys.", "maia key new smith", "maia key show")
 _NoPassphrase = Annotated[
     bool, typer.Option("--no-passphrase", help="Keep the private key unsealed; anyone who reads the file has it.")
 ]
@@ -22,7 +22,7 @@ _NoPassphrase = Annotated[
 
 @app.command(epilog=examples("maia key new smith", "maia key new camera-7 --no-passphrase"))
 def new(
-    name: Annotated[str, typer.Argument(help="File name of the key: letters, digits, `.`, `-`, `_`.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="File name of the key: letters, digits, `.`, `-`, `_`.")],
     *,
     home: options.Home = Path(),
     no_passphrase: _NoPassphrase = False,
@@ -41,7 +41,8 @@ def new(
 @app.command(epilog=examples("maia key show", "maia key show smith --json"))
 def show(
     name: Annotated[
-        str | None, typer.Argument(help="A key by name, fingerprint or hexadecimal digits; all when left out.")
+        str | None,
+        typer.Argument(metavar="KEY", help="A key by name, fingerprint or hexadecimal digits; all when left out."),
     ] = None,
     *,
     home: options.Home = Path(),
@@ -78,9 +79,12 @@ def show(
 
 @app.command("import", epilog=examples("maia key import pito pito.pub", "maia key import jones d75a98…511a"))
 def import_(
-    name: Annotated[str, typer.Argument(help="File name to keep the key under.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="File name to keep the key under.")],
     source: Annotated[
-        str, typer.Argument(help="A file (PEM, OpenSSH, S-expression, Maia's own), 64 hexadecimal digits, or `-`.")
+        str,
+        typer.Argument(
+            metavar="SOURCE", help="A file (PEM, OpenSSH, S-expression, Maia's own), 64 hexadecimal digits, or `-`."
+        ),
     ],
     *,
     home: options.Home = Path(),

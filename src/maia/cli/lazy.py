@@ -61,18 +61,18 @@ class LazyGroup(TyperGroup):
     def main(
         self,
         args: Sequence[str] | None = None,
-        prog_name: str | None = None,
+        prog_name: str | None = None,  # noqa: ARG002 - typer's signature
         complete_var: str | None = None,
         standalone_mode: bool = True,
         windows_expand_args: bool = True,
         **extra: Any,  # noqa: ANN401 - typer's signature
     ) -> Any:  # noqa: ANN401 - typer's signature
-        """Run a command line, and leave with its exit code when standing alone."""
+        """Run a command line, and leave with its exit code when standing alone; the program is called `maia`."""
         state = State()
 
         def run() -> object:
             return super(LazyGroup, self).main(
-                args, prog_name or "maia", complete_var, standalone_mode=False,
+                args, "maia", complete_var, standalone_mode=False,
                 windows_expand_args=windows_expand_args, obj=state, **extra,
             )  # fmt: skip
 

@@ -10,7 +10,7 @@ import typer
 from maia.cli import options
 from maia.cli.options import examples, new_app, principal_option
 
-app = new_app("Give principals local names.")
+app = new_app("Give principals local names.", "maia name add 'Met Brokers' --from met --to mb")
 
 
 @app.command(
@@ -20,7 +20,7 @@ app = new_app("Give principals local names.")
     )
 )
 def add(
-    name: Annotated[str, typer.Argument(help="The name, in the issuer's namespace.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name, in the issuer's namespace.")],
     *,
     issuer: Annotated[str, principal_option("--from", help="Whose namespace; its private key signs.")],
     subject: Annotated[str | None, principal_option("--to", help="A key, or another name.")] = None,

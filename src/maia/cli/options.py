@@ -15,7 +15,7 @@ def examples(*lines: str) -> str:
     return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
 
 
-def new_app(summary: str | None = None) -> typer.Typer:
+def new_app(summary: str | None = None, *example: str) -> typer.Typer:
     """Make the typer application of one verb; with a summary it is a noun whose verbs follow."""
     app = typer.Typer(
         rich_markup_mode=None,
@@ -25,7 +25,7 @@ def new_app(summary: str | None = None) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
     if summary is not None:
-        app.callback(help=summary)(lambda: None)
+        app.callback(help=summary, epilog=examples(*example) if example else None)(lambda: None)
     return app
 
 

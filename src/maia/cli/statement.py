@@ -13,7 +13,7 @@ from maia.cli.options import certificate_argument, examples, new_app, principal_
 if TYPE_CHECKING:
     from maia.principals import TestKind
 
-app = new_app("Make and keep validity statements.")
+app = new_app("Make and keep validity statements.", "maia statement crl --from met", "maia statement show")
 _Signer = Annotated[str, principal_option("--from", help="Who states it: the key that certificates name.")]
 _Starts = Annotated[
     str | None,
@@ -126,7 +126,9 @@ def one_time(
 
 @app.command(epilog=examples("maia statement show", "maia statement show met.crl --json"))
 def show(
-    file: Annotated[Path | None, typer.Argument(help="A signed statement; those of this home when left out.")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="A signed statement; those of this home when left out.")
+    ] = None,
     home: options.Home = Path(),
     at: options.At = None,
     json: options.Json = False,
@@ -153,7 +155,7 @@ def show(
 
 @app.command(epilog=examples("maia statement add met.crl"))
 def add(
-    file: Annotated[Path, typer.Argument(help="A signed statement; `-` is stdin.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A signed statement; `-` is stdin.")],
     home: options.Home = Path(),
     json: options.Json = False,
 ) -> None:

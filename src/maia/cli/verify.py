@@ -31,7 +31,9 @@ app = new_app()
 def verify(
     path: Annotated[
         Path | None,
-        typer.Argument(help="A proof, a certificate or a folder; the home's certificates when left out."),
+        typer.Argument(
+            metavar="PATH", help="A proof, a certificate or a folder; the home's certificates when left out."
+        ),
     ] = None,
     *,
     principal: Annotated[str | None, principal_option("--as", help="Decide for this key, from a folder.")] = None,
