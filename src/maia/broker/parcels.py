@@ -80,7 +80,7 @@ def seal_batch(
         UsageError: There is no row, or more than fit.
     """
     if not 1 <= batch.num_rows <= sealing.max_events:
-        raise UsageError(f"a parcel holds 1 to {sealing.max_events} events", code="PARCEL_COUNT")
+        raise UsageError(f"a parcel holds 1 to {sealing.max_events} events", code="BATCH_ROWS")
     uids = tuple(name.encode() for name in batch.schema.names)
     labels = (WHOLE_EVENT,) if sealing.mode is EncryptionMode.EVENT else uids
     epochs = _sealing_epochs(keys, sealing, labels, stamp)

@@ -29,7 +29,7 @@ def kind_of(column: pa.Array) -> AttributeType:
     """
     kind = _KINDS.get(str(column.type))
     if kind is None:
-        raise UsageError("a column that is none of a transit batch", code="BATCH_SCHEMA")
+        raise UsageError("a column that is none of a transit batch")
     return kind
 
 

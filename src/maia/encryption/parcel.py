@@ -144,7 +144,7 @@ def seal(
     if tuple(plain) != header.labels:
         raise UsageError("the header's labels are the uids of the columns, in order")
     if sum(len(octets) + _BLOCK_OVERHEAD for octets in plain.values()) > MAX_PARCEL - _ROOM:
-        raise UsageError("more octets than one parcel holds", code="PARCEL_TOO_LARGE")
+        raise UsageError("more octets than one parcel holds", code="BLOCK_TOO_LARGE")
     encoded = header.encoded()
     blocks = tuple(
         octets if header.mode is EncryptionMode.PLAIN else _seal_block(octets, header, encoded, label, key_of)
