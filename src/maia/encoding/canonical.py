@@ -86,14 +86,18 @@ def parse_canonical(  # noqa: C901, PLR0912 - one loop, since every verification
     while position < end:
         head = data[position]
         if 48 <= head <= 57:  # a digit
-            colon = find(b":", position, position + 9)
-            digits = data[position:colon]
-            if colon < 0 or not digits.isdigit():
-                raise _not_canonical("length without a colon", position)
-            if head == 48 and colon != position + 1:
-                raise _not_canonical("length with a leading zero", position)
-            length = int(digits)
-            start = colon + 1
+            start = position + 2
+            if start <= end and data[position + 1] == 58:  # one digit and a colon, as most lengths are
+                length = head - 48
+            else:
+                colon = find(b":", position, position + 9)
+                digits = data[position:colon]
+                if colon < 0 or not digits.isdigit():
+                    raise _not_canonical("length without a colon", position)
+                if head == 48:
+                    raise _not_canonical("length with a leading zero", position)
+                length = int(digits)
+                start = colon + 1
             position = start + length
             if position > end:
                 raise _not_canonical("string runs past the end", start)
