@@ -4,6 +4,7 @@ Batch and streaming, reading and writing. The work is done by `maia`; this is th
 interface and a domain's home.
 """
 
+from pyspark_maia.delivery import HomePlans, HomeSecret, Wanted, delivery_job, read_subscriptions
 from pyspark_maia.source import DefaultSource
 
-__all__ = ["DefaultSource"]
+__all__ = ["DefaultSource", "HomePlans", "HomeSecret", "Wanted", "delivery_job", "read_subscriptions"]

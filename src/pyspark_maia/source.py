@@ -26,6 +26,8 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from maia.errors import DeniedError, NotFoundError, UsageError, VerificationError
 from maia.events import to_spark_json
 from maia.pipeline import (
+    EVENT,
+    STAMP,
     AuditRow,
     DeliverPlan,
     LogDirectory,
@@ -37,6 +39,7 @@ from maia.pipeline import (
     publish_batches,
     write_audit,
 )
+from maia.pipeline.follow import LogFollower, Offset, check_offset
 from maia.stores import Home, HomeKeys, deliver_plan, publish_plan
 from pyspark_maia.options import SourceOptions
 
@@ -64,8 +67,8 @@ class DefaultSource(DataSource):
         schema = StructType.fromJson(json.loads(to_spark_json(event_type)))
         if asked.shows_event_id:
             extra = [
-                StructField("_event", StringType(), nullable=False),
-                StructField("_stamp", LongType(), nullable=False),
+                StructField(EVENT, StringType(), nullable=False),
+                StructField(STAMP, LongType(), nullable=False),
             ]
             schema = StructType([*schema.fields, *extra])
         return schema
@@ -164,8 +167,8 @@ def _with_event_id(batch: pa.RecordBatch, base: bytes, stamp: int, rows: np.ndar
     stamps = pa.array(np.full(batch.num_rows, stamp, dtype=np.int64))
     fields = [
         *batch.schema,
-        pa.field("_event", pa.string(), nullable=False),
-        pa.field("_stamp", pa.int64(), nullable=False),
+        pa.field(EVENT, pa.string(), nullable=False),
+        pa.field(STAMP, pa.int64(), nullable=False),
     ]
     return pa.RecordBatch.from_arrays([*batch.columns, names, stamps], schema=pa.schema(fields))
 
@@ -188,47 +191,28 @@ class MaiaReader(DataSourceReader):
             yield from _read(partition)
 
 
-class MaiaStreamReader(DataSourceStreamReader):
+class MaiaStreamReader(LogFollower):
     """Follows the log; rights, subscriptions and statements are looked at anew for each micro-batch."""
 
     def __init__(self, asked: SourceOptions) -> None:
-        """Remember what was asked for, and refuse at once what is refused now."""
+        """Remember what was asked for."""
+        log = LogDirectory(Home.open(asked.home).log_path)
+        super().__init__(log, first=asked.starting_offsets, most=int(asked.max_commits))
         self.asked = asked
-        self._planned = -1
 
-    def _log(self) -> LogDirectory:
-        return LogDirectory(Home.open(self.asked.home).log_path)
-
-    def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's name
-        """Start where the option says."""
-        wanted = self.asked.starting_offsets
-        if wanted == "latest":
-            return {"commit": self._log().latest()}
-        return {"commit": -1 if wanted == "earliest" else int(wanted)}
-
-    def latestOffset(self, *_: object) -> dict[str, int]:  # noqa: N802 - Spark's name
-        """Offer the next commits, at most so many a trigger."""
-        latest = self._log().latest()
-        if self._planned >= 0:
-            latest = min(latest, self._planned + int(self.asked.max_commits))
-        self._planned = max(self._planned, latest)
-        return {"commit": latest}
-
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """Plan one micro-batch with the rights of now; a client that lost its right sees nothing of it."""
+        after, upto = check_offset(self.log, start), check_offset(self.log, end)
         try:
-            return _partitions(self.asked, start["commit"], end["commit"], history=True)
+            return _partitions(self.asked, after, upto, history=True)
         except (VerificationError, DeniedError) as error:
-            _refuse(self.asked, start["commit"], end["commit"], error.code)
+            _refuse(self.asked, after, upto, error.code)
             return []
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one file on a worker."""
         if isinstance(partition, LogPartition):
             yield from _read(partition)
-
-    def commit(self, end: dict[str, int]) -> None:
-        """Nothing to release: the log keeps its commits until they expire."""
 
 
 @dataclass
@@ -239,6 +223,7 @@ class Written(WriterCommitMessage):
     refused: dict[str, int]
     nulled: int
     forced: int
+    query: str = ""
 
 
 def _write(plan: PublishPlan, asked: SourceOptions, batches: Iterator[pa.RecordBatch]) -> Written:
@@ -260,7 +245,14 @@ def _write(plan: PublishPlan, asked: SourceOptions, batches: Iterator[pa.RecordB
     return Written(writer.close(), refused, nulled, forced)
 
 
-def _commit(plan: PublishPlan, asked: SourceOptions, messages: Sequence[WriterCommitMessage | None]) -> None:
+def _commit(
+    plan: PublishPlan,
+    asked: SourceOptions,
+    messages: Sequence[WriterCommitMessage | None],
+    *,
+    query: str = "",
+    batch: int = -1,
+) -> None:
     home = Home.open(asked.home)
     written = [message for message in messages if isinstance(message, Written)]
     files = tuple(message.file for message in written if message.file is not None)
@@ -269,8 +261,8 @@ def _commit(plan: PublishPlan, asked: SourceOptions, messages: Sequence[WriterCo
         for code, count in message.refused.items():
             refused[code] = refused.get(code, 0) + count
     row = partial(
-        AuditRow, at=_now(), principal=plan.principal, type_id=plan.sealing.type_id.hex(), source=plan.publication,
-        subject=asked.as_,
+        AuditRow, at=_now(), principal=plan.principal, type_id=plan.sealing.type_id.hex(),
+        source=plan.publication if batch < 0 else f"{plan.publication}/{batch}", subject=asked.as_,
     )  # fmt: skip
     rows = [row(kind="publish", code="OK", events=sum(file.events for file in files))]
     rows += [row(kind="refuse", code=code, events=count) for code, count in sorted(refused.items())]
@@ -282,6 +274,8 @@ def _commit(plan: PublishPlan, asked: SourceOptions, messages: Sequence[WriterCo
         origin=home.broker.public_key.key_id.hex(),
         evidence=plan.sealing.evidence.hex(),
         refused=sum(refused.values()),
+        query=query,
+        batch=batch,
     )
 
 
@@ -313,9 +307,11 @@ class MaiaWriter(DataSourceArrowWriter):
 
 
 class MaiaStreamWriter(DataSourceStreamArrowWriter):
-    """Publishes a stream; a micro-batch that Spark repeats is recognised by its name and counts once.
+    """Publishes a stream; a micro-batch that Spark repeats is recognised by its number and counts once.
 
     The plan is made anew for each micro-batch, where it is used: a right that ended refuses the rows that come after.
+    A checkpoint that was lost, replaced or taken from another time is recognised by the log, which refuses to go on:
+    see `LogDirectory.commit`.
     """
 
     def __init__(self, asked: SourceOptions) -> None:
@@ -332,15 +328,22 @@ class MaiaStreamWriter(DataSourceStreamArrowWriter):
         """Enforce and seal one partition on a worker, with the rights of now."""
         context = TaskContext.get()
         batch = None if context is None else context.getLocalProperty("streaming.sql.batchId")
+        query = None if context is None else context.getLocalProperty("sql.streaming.queryId")
+        if batch is None or query is None:
+            raise UsageError("a stream is published by a streaming query", code="NO_STREAMING_QUERY")
         try:
+            # INVARIANT: names of events hold the micro-batch, so no two micro-batches share one.
             plan = _plan(self.asked, f"{self.asked.publication}/{batch}")
         except (VerificationError, DeniedError, NotFoundError) as error:
-            return Written(None, {error.code: sum(rows.num_rows for rows in iterator)}, 0, 0)
-        return _write(plan, self.asked, iterator)
+            return Written(None, {error.code: sum(rows.num_rows for rows in iterator)}, 0, 0, query)
+        return replace(_write(plan, self.asked, iterator), query=query)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Make the micro-batch count, once."""
-        _commit(replace(self.plan, publication=f"{self.asked.publication}/{batchId}"), self.asked, messages)
+        queries = {message.query for message in messages if isinstance(message, Written)}
+        if len(queries) != 1:
+            raise UsageError("a stream is published by one streaming query", code="NO_STREAMING_QUERY")
+        _commit(self.plan, self.asked, messages, query=queries.pop(), batch=batchId)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Leave what was written as ciphertext that no commit names."""

@@ -1,33 +1,54 @@
 """The Spark side: sessions, the log, and the kernel run over partitions. Only this package knows pyspark."""
 
 from maia.pipeline.audit import AUDIT_SCHEMA, AuditRow, chain_hash, write_audit
+from maia.pipeline.columns import COUNT, EVENT, REFUSED, STAMP, SUBSCRIPTION
 from maia.pipeline.deliver import DeliverPlan, Origin, Outcome, deliver_parcels
+from maia.pipeline.guard import check_log, check_start
 from maia.pipeline.java import Java, find_java
+from maia.pipeline.jobs import DeliveryJob
 from maia.pipeline.log import PARCEL_SCHEMA, Commit, LogDirectory, LogFile, PartitionWriter
+from maia.pipeline.outbox import DeadLetter, Outbox, OutboxCommit, OutboxFile, outbox_secret
 from maia.pipeline.publish import PublishPlan, Sealed, event_base, parcel_row, publish_batches
 from maia.pipeline.session import SETTINGS, check_session, session
+from maia.pipeline.stages import deliver, history, publish
 
 __all__ = [
     "AUDIT_SCHEMA",
+    "COUNT",
+    "EVENT",
     "PARCEL_SCHEMA",
+    "REFUSED",
     "SETTINGS",
+    "STAMP",
+    "SUBSCRIPTION",
     "AuditRow",
     "Commit",
+    "DeadLetter",
     "DeliverPlan",
+    "DeliveryJob",
     "Java",
     "LogDirectory",
     "LogFile",
     "Origin",
+    "Outbox",
+    "OutboxCommit",
+    "OutboxFile",
     "Outcome",
     "PartitionWriter",
     "PublishPlan",
     "Sealed",
     "chain_hash",
+    "check_log",
     "check_session",
+    "check_start",
+    "deliver",
     "deliver_parcels",
     "event_base",
     "find_java",
+    "history",
+    "outbox_secret",
     "parcel_row",
+    "publish",
     "publish_batches",
     "session",
     "write_audit",

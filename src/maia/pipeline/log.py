@@ -7,9 +7,14 @@
 Rules kept here:
 
 - a file counts only when a commit names it. Commits are numbered without gaps, written whole and synced before their
-  number exists, and never changed; the number is the offset that readers resume from;
-- a publication is committed at most once: committing it again changes nothing and says so, which is what makes a
-  retried write harmless;
+  number exists, and never changed (`numbered`); the number is the offset that readers resume from;
+- a publication of a broker is committed at most once, whoever races: committing it again changes nothing and returns
+  the commit that counts, which is what makes a retried write harmless;
+- the commits of one stream come from one query, batch after batch. Another query under its name, or a batch out of
+  turn, means that the stream's checkpoint and the log are of different times, and is refused: going on would drop what
+  the log believes to have;
+- a commit tells the names of the events that each file holds, so that what was already delivered is known before it is
+  opened;
 - a commit holds each file's length and digest; a file that is missing or differs stops the reader with a named error;
 - what no commit names (left by a killed task) is ciphertext, is read by nobody, and is removed by `sweep`.
 """
@@ -17,10 +22,9 @@ Rules kept here:
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -28,7 +32,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from maia.encoding import SexpLimits, encode, parse_canonical
+from maia.encryption import parse_parcel
 from maia.errors import EncodingError, UnavailableError, UsageError
+from maia.pipeline.numbered import NO_RECORD, NumberedRecords, Record, named_errors, sync_folder, write_once
 
 PARCEL_SCHEMA = pa.schema(
     [
@@ -42,14 +48,13 @@ PARCEL_SCHEMA = pa.schema(
 )
 _COMMITS = "_commits"
 _EVIDENCE = "_evidence"
-_MAX_COMMIT = 16 << 20
-_NUMBER = 12
-_EVIDENCE_LIMITS = SexpLimits(max_bytes=_MAX_COMMIT, max_depth=2, max_atom=1 << 16)
+_MAX_EVIDENCE = 16 << 20
+_EVIDENCE_LIMITS = SexpLimits(max_bytes=_MAX_EVIDENCE, max_depth=2, max_atom=1 << 16)
 
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """One file of parcels."""
+    """One file of parcels. ``bases`` names the events of each parcel, in order."""
 
     path: str
     size: int
@@ -58,11 +63,25 @@ class LogFile:
     events: int
     first_stamp: int
     last_stamp: int
+    bases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What one publication added to the log."""
+    """What one publication added to the log.
+
+    Attributes:
+        sequence: Its number.
+        publication: Its name, which a retry has too.
+        type_id: The type, in hex.
+        origin: The broker that sealed the parcels, in hex.
+        evidence: The hash of the evidence for the broker's right, in hex.
+        files: The files that count from now on.
+        refused: How many rows went no further.
+        query: For a stream, the query that wrote it; empty for a batch.
+        batch: For a stream, the micro-batch; -1 for a batch.
+        digest: Of the commit itself, as it was read.
+    """
 
     sequence: int
     publication: str
@@ -71,11 +90,32 @@ class Commit:
     evidence: str
     files: tuple[LogFile, ...]
     refused: int = 0
+    query: str = ""
+    batch: int = -1
+    digest: str = ""
 
     @property
     def events(self) -> int:
         """Count the events."""
         return sum(file.events for file in self.files)
+
+    @property
+    def name(self) -> str:
+        """The publication, with the micro-batch when it is a stream's."""
+        return self.publication if self.batch < 0 else f"{self.publication}/{self.batch}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The newest commit of each origin's publications, up to a commit."""
+
+    upto: int
+    digest: str
+    numbers: dict[tuple[str, str], int]
+
+
+_SEEN: dict[str, _Names] = {}
+_MAX_SEEN = 16
 
 
 class LogDirectory:
@@ -84,28 +124,46 @@ class LogDirectory:
     def __init__(self, path: Path | str) -> None:
         """Use a directory; it is made when something is written."""
         self.path = Path(path)
+        self._records = NumberedRecords(self.path / _COMMITS, "commit {} of the log")
 
     def latest(self) -> int:
         """Return the number of the newest commit; -1 when there is none."""
-        return max((int(name) for name in self._numbers()), default=-1)
+        return self._records.latest()
+
+    def digest(self, number: int) -> str:
+        """Return the digest of a commit, by which readers know the log again."""
+        return self._records.digest(number)
 
     def commits(self, *, after: int = -1, upto: int | None = None) -> Iterator[Commit]:
         """Read commits in order.
 
         Raises:
-            EncodingError: A commit is damaged, or a number is missing in between.
+            EncodingError: A commit is missing (``COMMIT_MISSING``) or damaged (``COMMIT_DAMAGED``).
         """
-        end = self.latest() if upto is None else upto
-        for number in range(after + 1, end + 1):
-            yield self._read(number)
+        for record in self._records.walk(after=after, upto=upto):
+            yield _commit_of(record)
 
-    def find(self, publication: str) -> Commit | None:
-        """Return the commit of a publication, newest first, or ``None``."""
-        for number in range(self.latest(), -1, -1):
-            commit = self._read(number)
-            if commit.publication == publication:
-                return commit
-        return None
+    def find(self, publication: str, *, origin: str) -> Commit | None:
+        """Return the newest commit of a broker's publication or stream, or ``None``."""
+        number = self._newest_by_name().numbers.get((origin, publication))
+        return None if number is None else _commit_of(self._records.read(number))
+
+    def _newest_by_name(self) -> _Names:
+        """Read what was committed since this process last looked; all of it when the log is not the one it was."""
+        key = str(self.path.resolve())
+        seen = _SEEN.get(key)
+        if seen is None or seen.upto > self.latest() or self._records.digest(seen.upto) != seen.digest:
+            seen = _Names(-1, NO_RECORD, {})
+        numbers, last = dict(seen.numbers), (seen.upto, seen.digest)
+        for record in self._records.walk(after=seen.upto):
+            found = _commit_of(record)
+            numbers[found.origin, found.publication] = found.sequence
+            last = (record.number, record.digest)
+        seen = _Names(*last, numbers)
+        if len(_SEEN) >= _MAX_SEEN:
+            _SEEN.clear()
+        _SEEN[key] = seen
+        return seen
 
     def commit(
         self,
@@ -116,43 +174,64 @@ class LogDirectory:
         origin: str,
         evidence: str,
         refused: int = 0,
+        query: str = "",
+        batch: int = -1,
     ) -> Commit:
-        """Make files count, once per publication.
+        """Make files count, once per publication, or once per micro-batch of a stream.
 
         Returns:
-            The commit, which may be an earlier one of the same publication.
+            The commit, which may be an earlier one of the same publication; then the files given here do not count.
+
+        Raises:
+            UsageError: The name belongs to something else: another query, or a batch that is not the next.
+            EncodingError: The log is damaged.
+            UnavailableError: The system refused; nothing was committed.
         """
-        known = self.find(publication)
-        if known is not None:
-            return known
-        folder = self.path / _COMMITS
-        folder.mkdir(parents=True, exist_ok=True)
         while True:
-            commit = Commit(self.latest() + 1, publication, type_id, origin, evidence, files, refused)
-            if _publish_once(folder, f"{commit.sequence:0{_NUMBER}d}.json", json.dumps(asdict(commit)).encode()):
-                return commit
+            seen = self._newest_by_name()
+            number = seen.numbers.get((origin, publication))
+            newest = None if number is None else _commit_of(self._records.read(number))
+            if newest is not None or batch > 0:
+                known = _check_turn(newest, query, batch, sum(file.events for file in files) + refused)
+                if known is not None:
+                    return known
+            made = Commit(seen.upto + 1, publication, type_id, origin, evidence, files, refused, query, batch)
+            if self._records.put(made.sequence, _value_of(made), seen.digest):
+                return replace(made, digest=self._records.digest(made.sequence))
 
     def put_evidence(self, certificates: tuple[bytes, ...]) -> bytes:
         """Keep the certificates behind an origin's right; return the hash that parcels name them by."""
         data = encode((b"evidence", *certificates))
         digest = hashlib.sha256(data).digest()
         folder = self.path / _EVIDENCE
-        folder.mkdir(parents=True, exist_ok=True)
-        if not (folder / digest.hex()).exists():
-            _publish_once(folder, digest.hex(), data)
+        with named_errors(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            if not (folder / digest.hex()).exists():
+                write_once(folder / digest.hex(), data)
         return digest
 
     def evidence(self, digest: bytes) -> tuple[bytes, ...]:
         """Return the certificates that a hash names; none when they are missing or altered, which proves nothing."""
         try:
             with (self.path / _EVIDENCE / digest.hex()).open("rb") as file:
-                data = file.read(_MAX_COMMIT)
+                data = file.read(_MAX_EVIDENCE)
             expression = parse_canonical(data, limits=_EVIDENCE_LIMITS)
         except (OSError, EncodingError):
             return ()
         if hashlib.sha256(data).digest() != digest or not isinstance(expression, tuple):
             return ()
         return tuple(item for item in expression[1:] if isinstance(item, bytes))
+
+    def check_evidence(self, commit: Commit) -> None:
+        """Tell damage from a missing right: refuse to go on when the evidence that a commit names is not there whole.
+
+        Raises:
+            EncodingError: The file is missing or altered: ``LOG_EVIDENCE_DAMAGED``.
+        """
+        if not self.evidence(bytes.fromhex(commit.evidence)):
+            raise EncodingError(
+                f"the evidence of commit {commit.sequence} is missing or damaged", code="LOG_EVIDENCE_DAMAGED"
+            )
 
     def writer(
         self, publication: str, type_id: bytes, partition: int, attempt: str, *, at: datetime
@@ -172,8 +251,9 @@ class LogDirectory:
         """
         path = self.path / file.path
         try:
-            data = path.read_bytes()
-        except OSError as error:
+            with named_errors(path):
+                data = path.read_bytes()
+        except FileNotFoundError as error:
             raise UnavailableError(f"the log file `{file.path}` is missing", code="LOG_FILE_MISSING") from error
         if len(data) != file.size or hashlib.sha256(data).hexdigest() != file.digest:
             raise EncodingError(f"the log file `{file.path}` is not what was committed", code="LOG_FILE_DAMAGED")
@@ -189,28 +269,53 @@ class LogDirectory:
             if relative not in named and path.stat().st_mtime < keep_newer_than.timestamp():
                 path.unlink()
                 removed.append(relative)
+        for path in sorted(self.path.glob("_*/.*.part")):
+            if path.stat().st_mtime < keep_newer_than.timestamp():
+                path.unlink()
+                removed.append(path.relative_to(self.path).as_posix())
         return removed
 
-    def _numbers(self) -> list[str]:
-        folder = self.path / _COMMITS
-        if not folder.is_dir():
-            return []
-        return [name[:-5] for name in os.listdir(folder) if name.endswith(".json") and name[:-5].isdigit()]
 
-    def _read(self, number: int) -> Commit:
-        path = self.path / _COMMITS / f"{number:0{_NUMBER}d}.json"
-        try:
-            with path.open("rb") as file:
-                value = json.loads(file.read(_MAX_COMMIT))
-            files = tuple(LogFile(**item) for item in value.pop("files"))
-            commit = Commit(**value, files=files)
-        except FileNotFoundError as error:
-            raise EncodingError(f"commit {number} of the log is missing", code="LOG_COMMIT_MISSING") from error
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise EncodingError(f"commit {number} of the log is damaged", code="LOG_COMMIT_DAMAGED") from error
-        if commit.sequence != number or any(".." in file.path or file.path.startswith("/") for file in files):
-            raise EncodingError(f"commit {number} of the log is damaged", code="LOG_COMMIT_DAMAGED")
-        return commit
+def _check_turn(newest: Commit | None, query: str, batch: int, rows: int) -> Commit | None:
+    """Return the commit that already stands for this one, nothing when it is new, or refuse what is out of turn."""
+    if newest is None:
+        raise UsageError(
+            f"the log has nothing of this stream before batch {batch}: its checkpoint belongs to another log or time",
+            code="CHECKPOINT_AHEAD",
+        )
+    if (newest.query, min(newest.batch, 0)) != (query, min(batch, 0)):
+        raise UsageError(
+            f"`{newest.publication}` was begun by another query: name it anew, or give back its checkpoint",
+            code="PUBLICATION_TAKEN",
+        )
+    if batch > newest.batch + 1:
+        raise UsageError(f"the log ends at batch {newest.batch} and the checkpoint at {batch}", code="CHECKPOINT_AHEAD")
+    if batch < newest.batch:
+        raise UsageError(f"the log has batch {newest.batch} and the checkpoint {batch}", code="CHECKPOINT_BEHIND")
+    if batch == newest.batch:
+        if batch >= 0 and rows != newest.events + newest.refused:
+            raise UsageError(f"batch {batch} was committed with other rows", code="CHECKPOINT_BEHIND")
+        return newest
+    return None
+
+
+def _value_of(commit: Commit) -> dict[str, object]:
+    value = asdict(commit)
+    del value["sequence"], value["digest"]
+    return value
+
+
+def _commit_of(record: Record) -> Commit:
+    try:
+        value = dict(record.value)
+        items = value.pop("files")
+        files = tuple(LogFile(**{**item, "bases": tuple(item["bases"])}) for item in items)  # type: ignore[attr-defined]
+        commit = Commit(record.number, files=files, digest=record.digest, **value)  # type: ignore[arg-type]
+    except (ValueError, TypeError, KeyError) as error:
+        raise EncodingError(f"commit {record.number} of the log is damaged", code="COMMIT_DAMAGED") from error
+    if any(".." in file.path or file.path.startswith("/") or len(file.bases) != file.parcels for file in files):
+        raise EncodingError(f"commit {record.number} of the log is damaged", code="COMMIT_DAMAGED")
+    return commit
 
 
 class PartitionWriter:
@@ -222,67 +327,54 @@ class PartitionWriter:
         self._relative = relative
         self._writer: pq.ParquetWriter | None = None
         self._stamps: list[int] = []
+        self._bases: list[str] = []
         self._events = 0
-        self._parcels = 0
 
     def add(self, row: dict[str, object]) -> None:
-        """Append one parcel."""
-        if self._writer is None:
-            path = self._root / self._relative
-            path.parent.mkdir(parents=True, exist_ok=True)
-            # Ciphertext does not compress, and page checksums find a flipped bit without the log's own digest too.
-            self._writer = pq.ParquetWriter(
-                path, PARCEL_SCHEMA, compression="none", use_dictionary=False, write_page_checksum=True
-            )
-        self._writer.write_batch(pa.RecordBatch.from_pylist([row], schema=PARCEL_SCHEMA))
-        stamp, events = row["stamp"], row["events"]
-        if not isinstance(stamp, int) or not isinstance(events, int):
-            raise UsageError("a parcel row has a stamp and a number of events")
+        """Append one parcel.
+
+        Raises:
+            UnavailableError: The system refused.
+        """
+        stamp, events, parcel = row["stamp"], row["events"], row["parcel"]
+        if not isinstance(stamp, int) or not isinstance(events, int) or not isinstance(parcel, bytes):
+            raise UsageError("a parcel row has a stamp, a number of events and a parcel")
+        path = self._root / self._relative
+        with named_errors(path):
+            if self._writer is None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                # Ciphertext does not compress, and page checksums find a flipped bit without the log's own digest too.
+                self._writer = pq.ParquetWriter(
+                    path, PARCEL_SCHEMA, compression="none", use_dictionary=False, write_page_checksum=True
+                )
+            self._writer.write_batch(pa.RecordBatch.from_pylist([row], schema=PARCEL_SCHEMA))
         self._stamps.append(stamp)
+        self._bases.append(parse_parcel(parcel).header.event_base.hex())
         self._events += events
-        self._parcels += 1
 
     def close(self) -> LogFile | None:
-        """Finish and sync the file; ``None`` when nothing was written."""
+        """Finish and sync the file; ``None`` when nothing was written.
+
+        Raises:
+            UnavailableError: The system refused.
+        """
         if self._writer is None:
             return None
-        self._writer.close()
         path = self._root / self._relative
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-            os.fsync(file.fileno())
-        _sync_folder(path.parent)
+        with named_errors(path):
+            self._writer.close()
+            with path.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+                os.fsync(file.fileno())
+            sync_folder(path.parent)
+            size = path.stat().st_size
         return LogFile(
             self._relative,
-            path.stat().st_size,
+            size,
             digest,
-            self._parcels,
+            len(self._stamps),
             self._events,
             min(self._stamps),
             max(self._stamps),
+            tuple(self._bases),
         )
-
-
-def _publish_once(folder: Path, name: str, data: bytes) -> bool:
-    """Create a file whole and synced, or find that the name is taken."""
-    part = folder / f".{name}.{os.getpid()}.part"
-    with part.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    try:
-        os.link(part, folder / name)
-    except FileExistsError:
-        return False
-    finally:
-        part.unlink()
-    _sync_folder(folder)
-    return True
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from maia.broker import Clause, Sealing, enforce_publication, seal_batch
+from maia.encoding import encode
 from maia.encryption import KeyProvider, Parcel
 from maia.errors import UsageError
 from maia.events import EventType, parse_event_type
@@ -95,15 +96,16 @@ def publish_batches(
                     keys,
                     stamp=next_stamp(),
                     parcel_id=secrets.token_bytes(16),
-                    event_base=event_base(plan.publication, partition, index),
+                    event_base=event_base(signer.public_key.key_id, plan.publication, partition, index),
                 )
             index += 1
             yield Sealed(parcel, refused, enforced.nulled, enforced.forced)
 
 
-def event_base(publication: str, partition: int, index: int) -> bytes:
-    """Name the events of one parcel; the same after every retry of the same publication."""
-    return hashlib.sha256(f"maia/1 events {publication} {partition} {index}".encode()).digest()[:16]
+def event_base(origin: bytes, publication: str, partition: int, index: int) -> bytes:
+    """Name the events of one parcel; the same after every retry of the same publication of the same broker."""
+    name = encode((b"maia/1 events", origin, publication.encode(), b"%d" % partition, b"%d" % index))
+    return hashlib.sha256(name).digest()[:16]
 
 
 def parcel_row(parcel: Parcel) -> dict[str, object]:

@@ -1,0 +1,351 @@
+"""The delivery job: follows the log and fills the outbox of all subscriptions of a domain, each event once.
+
+One micro-batch covers a stretch of the log. The driver plans it with the rights of now, workers open, screen and seal
+into files, and one record makes files and progress count together. Rules kept here:
+
+- a micro-batch that is repeated is recognised by its number and the stretch it covers, and adds nothing; one that does
+  not continue where the outbox ends is refused;
+- an event is delivered to a subscription once, whatever the log repeats: parcels whose events were delivered before are
+  dead letters. A parcel counts as delivered only after it was verified, so a forged one cannot keep a true one out;
+- damage to the log stops the job; a parcel that is refused does not, and becomes a dead letter with its code;
+- nothing leaves a worker after opening but sealed files and counts.
+
+The same steps run inside Spark, as a streaming query with a checkpoint (`start`), and without Spark (`run_here`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from maia.errors import EncodingError, UsageError
+from maia.pipeline.audit import AuditRow, chain_hash, write_audit
+from maia.pipeline.deliver import DeliverPlan, MakeKeys, Outcome, deliver_parcels
+from maia.pipeline.guard import check_log, check_start, query_id
+from maia.pipeline.log import Commit, LogDirectory, LogFile
+from maia.pipeline.outbox import DeadLetter, Outbox, OutboxCommit, OutboxFile, OutboxWriter
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+MakePlans = Callable[[Sequence[Commit], datetime], Iterable[DeliverPlan]]
+"""Compiles, on the driver, the subscriptions of each type with the rights they have at an instant."""
+MakeSecret = Callable[[], bytes]
+"""Builds, where it is called, the secret that seals the outbox; it carries no key."""
+DUPLICATE = "DUPLICATE_EVENTS"
+_MISNAMED = "EVENTS_MISNAMED"
+
+
+@dataclass(frozen=True, slots=True)
+class FileTask:
+    """One file of the log to deliver, with the parcels that were delivered before."""
+
+    commit: int
+    origin: str
+    type_id: str
+    file: LogFile
+    done: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The files that one task works on, in order."""
+
+    number: int
+    files: tuple[FileTask, ...]
+
+
+@dataclass(slots=True)
+class Report:
+    """What one task did: names, counts and sealed files, no values."""
+
+    files: list[OutboxFile] = field(default_factory=list)
+    parcels: list[tuple[str, str]] = field(default_factory=list)
+    dead: list[DeadLetter] = field(default_factory=list)
+    delivered: dict[str, int] = field(default_factory=dict)
+    chains: dict[str, list[str]] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        """Write the report for its way back to the driver."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Report:
+        """Read a report of one of our own workers."""
+        value = json.loads(text)
+        return cls(
+            files=[OutboxFile(**item) for item in value["files"]],
+            parcels=[(origin, base) for origin, base in value["parcels"]],
+            dead=[DeadLetter(**item) for item in value["dead"]],
+            delivered=value["delivered"],
+            chains=value["chains"],
+        )
+
+
+Run = Callable[["Work", Sequence[Group]], Iterable[Report]]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """All that a worker needs for one micro-batch, but the keys."""
+
+    batch: int
+    log: str
+    outbox: str
+    plans: dict[str, DeliverPlan]
+    make_keys: MakeKeys
+    make_secret: MakeSecret
+
+    def deliver(self, group: Group) -> Report:
+        """Open, screen and seal the files of a group.
+
+        Raises:
+            MaiaError: The log is damaged, or the system refused to write.
+        """
+        report = Report()
+        keys = self.make_keys()
+        writer = OutboxWriter(Path(self.outbox), self.batch, group.number, self.make_secret())
+        log = LogDirectory(self.log)
+        opened: set[tuple[str, str]] = set()
+        chains: dict[str, set[str]] = {}
+        for task in group.files:
+            plan = self.plans[task.type_id]
+            versions = {item.identity: item.event_type for item in plan.subscriptions}
+            for index, outcome in enumerate(_outcomes(plan, log, task, keys)):
+                name = (task.origin, task.file.bases[index])
+                code = _refusal(task, index, outcome, opened)
+                if code is not None:
+                    report.dead.append(
+                        DeadLetter(task.commit, task.file.path, index, task.origin, code, outcome.events)
+                    )
+                    continue
+                opened.add(name)
+                report.parcels.append(name)
+                for delivery in outcome.deliveries:
+                    writer.add(
+                        delivery.subscription, versions[delivery.subscription], bytes.fromhex(name[1]),
+                        outcome.opened.header.stamp if outcome.opened else 0, delivery.rows, delivery.batch,
+                    )  # fmt: skip
+                    count = report.delivered.get(delivery.subscription, 0) + len(delivery.rows)
+                    report.delivered[delivery.subscription] = count
+                    found = chains.setdefault(delivery.subscription, set())
+                    found.update(chain_hash(clause.chain) for clause in delivery.clauses)
+        report.files = writer.close()
+        report.chains = {name: sorted(found) for name, found in chains.items()}
+        return report
+
+
+@dataclass(slots=True, kw_only=True)
+class DeliveryJob:
+    """Delivers a log to the subscriptions of a domain.
+
+    Attributes:
+        log: What is followed.
+        outbox: Where deliveries go.
+        make_plans: The subscriptions and their rights, asked anew for each micro-batch.
+        make_keys: The domain's keys, built on the worker.
+        make_secret: The outbox's secret, built on the worker.
+        principal: Fingerprint of the broker, for the audit.
+        audit: The audit's folder; ``None`` for none.
+        clock: Reads the time.
+    """
+
+    log: LogDirectory
+    outbox: Outbox
+    make_plans: MakePlans
+    make_keys: MakeKeys
+    make_secret: MakeSecret
+    principal: str
+    audit: Path | None = None
+    clock: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
+
+    def step(self, batch: int, numbers: Sequence[int], run: Run, *, query: str = "") -> OutboxCommit:
+        """Deliver one micro-batch.
+
+        Args:
+            batch: Its number.
+            numbers: The log commits it covers, in order.
+            run: Runs groups of files through `Work.deliver`, here or on workers.
+            query: The streaming query, when there is one.
+
+        Returns:
+            Its commit, which is an earlier one when the micro-batch is a repetition.
+
+        Raises:
+            UsageError: It does not continue where the outbox ends.
+            MaiaError: The log or the outbox is damaged, or the system refused.
+        """
+        head = self.outbox.head()
+        upto = -1 if head is None else head.upto
+        if head is not None and head.batch == batch:
+            if (list(numbers) or [head.upto])[-1] != head.upto or head.query != query:
+                raise UsageError(f"batch {batch} was delivered over another part of the log", code="CHECKPOINT_FOREIGN")
+            return head
+        expected = list(range(upto + 1, upto + 1 + len(numbers)))
+        if batch != (0 if head is None else head.batch + 1) or list(numbers) != expected:
+            raise UsageError(f"batch {batch} does not continue where the outbox ends", code="CHECKPOINT_FOREIGN")
+        check_log(self.outbox, self.log)
+        commits = list(self.log.commits(after=upto, upto=upto + len(numbers)))
+        for commit in commits:
+            self.log.check_evidence(commit)
+        at = self.clock()
+        plans = {plan.type_id.hex(): plan for plan in self.make_plans(commits, at)}
+        work = Work(batch, str(self.log.path), str(self.outbox.path), plans, self.make_keys, self.make_secret)
+        groups = _groups([commit for commit in commits if commit.type_id in plans], self.outbox.seen())
+        reports = list(run(work, groups)) if groups else []
+        if len(reports) != len(groups):
+            raise EncodingError("a task did not report", code="REPORT_MISSING")
+        if self.audit is not None:
+            write_audit(self.audit, _audit(self.principal, batch, plans, reports, at))
+        made = self._made(batch, query, upto, commits, reports)
+        if not self.outbox.commit(made):
+            raise UsageError("another job delivers into this outbox", code="JOB_RUNNING")
+        return made
+
+    def run_here(self, *, max_commits: int = 64) -> int:
+        """Deliver what the log holds now, without Spark and without a checkpoint; return how many commits that were.
+
+        The outbox alone says where to continue. An outbox that a streaming query fills is refused.
+        """
+        check_log(self.outbox, self.log)
+        done = 0
+        while True:
+            head = self.outbox.head()
+            after, batch = (-1, 0) if head is None else (head.upto, head.batch + 1)
+            if head is not None and head.query:
+                raise UsageError("a streaming query fills this outbox", code="CHECKPOINT_FOREIGN")
+            numbers = range(after + 1, min(self.log.latest(), after + max_commits) + 1)
+            if not numbers:
+                return done
+            self.step(batch, numbers, run_groups)
+            done += len(numbers)
+
+    def start(
+        self, spark: SparkSession, checkpoint: Path, *, once: bool = False, every: str = "1 second"
+    ) -> StreamingQuery:
+        """Start the streaming query.
+
+        Args:
+            spark: The session.
+            checkpoint: Spark's checkpoint; it belongs to this outbox for ever.
+            once: Deliver what there is and end, instead of following.
+            every: How often to look.
+
+        Raises:
+            UsageError: Checkpoint, outbox and log do not belong together, see `guard`.
+        """
+        from maia.pipeline.follow import LogSource  # noqa: PLC0415 - needs pyspark
+
+        check_start(checkpoint, self.outbox, self.log)
+        spark.dataSource.register(LogSource)
+        frame = spark.readStream.format(LogSource.name()).option("path", str(self.log.path)).load()
+
+        def each(rows: DataFrame, batch: int) -> None:
+            numbers = sorted(row[0] for row in rows.collect())
+            self.step(batch, numbers, partial(_run_on, rows.sparkSession), query=query_id(checkpoint))
+
+        writer = frame.writeStream.foreachBatch(each).option("checkpointLocation", str(checkpoint))
+        return (writer.trigger(availableNow=True) if once else writer.trigger(processingTime=every)).start()
+
+    def _made(self, batch: int, query: str, after: int, commits: list[Commit], reports: list[Report]) -> OutboxCommit:
+        parcels = [(bytes.fromhex(origin), bytes.fromhex(base)) for item in reports for origin, base in item.parcels]
+        seen = self.outbox.write_seen(batch, parcels)
+        dead = self.outbox.write_dead(batch, [letter for item in reports for letter in item.dead])
+        head = self.outbox.head()
+        return OutboxCommit(
+            batch,
+            query,
+            after,
+            commits[-1].sequence if commits else after,
+            commits[-1].digest if commits else ("" if head is None else head.log),
+            tuple(file for item in reports for file in item.files),
+            () if seen is None else (seen,),
+            () if dead is None else (dead,),
+        )
+
+
+def run_groups(work: Work, groups: Sequence[Group]) -> Iterator[Report]:
+    """Run groups in this process, one after the other."""
+    return (work.deliver(group) for group in groups)
+
+
+def _run_on(spark: SparkSession, work: Work, groups: Sequence[Group]) -> list[Report]:
+    """Run each group as a task of its own."""
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            texts = [work.deliver(groups[number]).to_json() for number in batch.column(0).to_pylist()]
+            yield pa.RecordBatch.from_arrays([pa.array(texts, type=pa.string())], names=["report"])
+
+    frame = spark.range(0, len(groups), 1, len(groups)).mapInArrow(task, "report string")
+    return [Report.from_json(row[0]) for row in frame.collect()]
+
+
+def _groups(commits: Sequence[Commit], seen: set[tuple[bytes, bytes]]) -> list[Group]:
+    """Make one group per file; files that claim the same events share one, so that the second is recognised there."""
+    claimed = Counter((commit.origin, base) for commit in commits for file in commit.files for base in file.bases)
+    single: list[FileTask] = []
+    shared: list[FileTask] = []
+    for commit in commits:
+        origin = bytes.fromhex(commit.origin)
+        for file in commit.files:
+            done = frozenset(i for i, base in enumerate(file.bases) if (origin, bytes.fromhex(base)) in seen)
+            task = FileTask(commit.sequence, commit.origin, commit.type_id, file, done)
+            repeated = any(claimed[commit.origin, base] > 1 for base in file.bases)
+            (shared if repeated else single).append(task)
+    groups = [(task,) for task in single] + ([tuple(shared)] if shared else [])
+    return [Group(number, files) for number, files in enumerate(groups)]
+
+
+def _outcomes(plan: DeliverPlan, log: LogDirectory, task: FileTask, keys: object) -> Iterator[Outcome]:
+    """Give one outcome per parcel of a file, in order; parcels that were delivered before are not opened."""
+    index = 0
+    for batch in log.parcels(task.file):
+        for row in range(batch.num_rows):
+            one = batch.slice(row, 1)
+            if index in task.done:
+                yield Outcome(int(one.column("events")[0].as_py()), refused=DUPLICATE)
+            else:
+                yield from deliver_parcels(plan, iter((one,)), keys)  # type: ignore[arg-type]
+            index += 1
+
+
+def _refusal(task: FileTask, index: int, outcome: Outcome, opened: set[tuple[str, str]]) -> str | None:
+    if outcome.refused is not None or outcome.opened is None:
+        return outcome.refused or _MISNAMED
+    header = outcome.opened.header
+    if (header.origin.hex(), header.event_base.hex()) != (task.origin, task.file.bases[index]):
+        return _MISNAMED
+    return DUPLICATE if (task.origin, task.file.bases[index]) in opened else None
+
+
+def _audit(
+    principal: str, batch: int, plans: dict[str, DeliverPlan], reports: Sequence[Report], at: datetime
+) -> Iterator[AuditRow]:
+    types = {item.identity: plan.type_id.hex() for plan in plans.values() for item in plan.subscriptions}
+    delivered: Counter[str] = Counter()
+    chains: dict[str, set[str]] = {}
+    dead: Counter[tuple[str, str]] = Counter()
+    for report in reports:
+        delivered.update(report.delivered)
+        for name, found in report.chains.items():
+            chains.setdefault(name, set()).update(found)
+        for letter in report.dead:
+            dead[letter.file.removeprefix("type=").split("/")[0], letter.code] += letter.events
+    row = partial(AuditRow, at=at, principal=principal, source=f"outbox batch {batch}")
+    for name, type_id in sorted(types.items()):
+        yield row(
+            kind="deliver", type_id=type_id, subject=name, code="OK", events=delivered[name],
+            clauses=tuple(sorted(chains.get(name, ()))),
+        )  # fmt: skip
+    for (type_id, code), events in sorted(dead.items()):
+        yield row(kind="refuse", type_id=type_id, subject="dead letters", code=code, events=events)
