@@ -566,8 +566,8 @@ def forget(monkeypatch: pytest.MonkeyPatch, check: str) -> None:
         return check_in_force
 
     def altered(**changes: object) -> Callable[..., object]:
-        def five_tuple(certificate: object) -> object:
-            link = to_tuple(certificate)
+        def five_tuple(certificate: object, **options: object) -> object:
+            link = to_tuple(certificate, **options)
             return link if link.issuer == root else replace(link, **changes)
 
         return five_tuple
@@ -576,8 +576,8 @@ def forget(monkeypatch: pytest.MonkeyPatch, check: str) -> None:
         if key.key_id == root:
             verify(kind, body, signature, key)
 
-    def as_if_linked(certificate: object) -> object:
-        link = to_tuple(certificate)
+    def as_if_linked(certificate: object, **options: object) -> object:
+        link = to_tuple(certificate, **options)
         return replace(link, issuer=B_KEY.key_id) if link.issuer == P.other.public_key.key_id else link
 
     mutations: dict[str, tuple[object, str, object]] = {

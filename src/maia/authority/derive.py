@@ -101,7 +101,7 @@ class _Walker:
             yield from self._from_threshold(node, state, path)
         elif isinstance(node, bytes):
             yield from self._from_key(node, node, state, path)
-        elif isinstance(node, NameNode):
+        elif isinstance(node, NameNode):  # pragma: no branch - an object has no keys, so no useful link leads to it
             for key in sorted(self.graph.names.resolve(node)):
                 yield from self._from_key(node, key, state, path)
 

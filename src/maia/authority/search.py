@@ -68,13 +68,9 @@ def find_proof(graph: Graph, roots: Sequence[Root], found: Reach) -> Proof | Non
 def satisfied(graph: Graph, node: Node, found: Reach, *, delegate: bool) -> bool:
     """Tell whether a node that holds the right brings it to the principal."""
     willing = found.willing(delegate=delegate)
-    if isinstance(node, bytes):
-        return willing(node)
-    if isinstance(node, NameNode):
-        return any(willing(key) for key in graph.names.resolve(node))
     if isinstance(node, ThresholdNode):
         return graph.choose(node, willing) is not None
-    return False
+    return any(willing(key) for key in graph.keys_of(node))
 
 
 def _forward(graph: Graph, roots: Sequence[Root], admits: Callable[[FiveTuple], bool]) -> list[FiveTuple]:
@@ -126,14 +122,12 @@ def _tree(graph: Graph, node: Node, found: Reach, *, delegate: bool, before: Key
         if choice is None:
             return None
         return Joined(node, tuple(_held(graph, leaf, key, found) for leaf, key in choice))
-    if isinstance(node, bytes):
-        return _held(graph, node, node, found) if willing(node) else None
-    if isinstance(node, NameNode):
-        keys = sorted(key for key in graph.names.resolve(node) if willing(key))
-        # The principal itself before anyone who would have to pass the right on.
-        keys.sort(key=lambda key: key != found.principal)
-        return _held(graph, node, keys[0], found) if keys else None
-    return None
+    if not isinstance(node, NameNode):
+        return _held(graph, node, node, found) if isinstance(node, bytes) and willing(node) else None
+    keys = sorted(key for key in graph.names.resolve(node) if willing(key))
+    # The principal itself before anyone who would have to pass the right on.
+    keys.sort(key=lambda key: key != found.principal)
+    return _held(graph, node, keys[0], found) if keys else None
 
 
 def _held(graph: Graph, node: PrincipalNode, key: KeyId, found: Reach) -> Held:

@@ -123,6 +123,17 @@ def test_support_lists_the_certificates_that_give_a_meaning():
     assert {naming.source for naming in names.support(linked, B.key_id)} == {me.certificate_id, other.certificate_id}
 
 
+def test_a_key_that_is_reached_on_two_ways_counts_once():
+    """Two friends with one friend in common."""
+    names = closure(
+        naming(P.root, "x", P.a), naming(P.root, "x", P.b), naming(P.a, "y", P.c), naming(P.b, "y", P.c),
+        naming(P.c, "z", P.d),
+    )  # fmt: skip
+    asked = NameNode(ROOT.key_id, ("x", "y", "z"))
+    assert names.resolve(asked) == {P.d.public_key.key_id}
+    assert len(names.support(asked, P.d.public_key.key_id)) == 3
+
+
 def test_a_closure_has_a_budget():
     """Resolving beyond it is no answer."""
     chain = [naming(P.root, f"n{n}", Name(ROOT, (f"n{n + 1}",))) for n in range(20)]
@@ -259,6 +270,17 @@ def test_the_shares_of_a_threshold_are_joined():
     for other in (grant(P.b, P.smith, "(list)"), grant(P.b, P.smith, READ, valid=(60, 90))):
         graph, roots, found = search([start, share_a, other])
         assert list(derive(graph, roots, found, parse_tag((b"*",)))) == []
+
+
+def test_nested_thresholds_are_summed_up():
+    """Every way to meet them is a clause of its own."""
+    start = grant(P.root, Threshold(2, (A, Threshold(1, (B, C)))), "(*)", delegate=True)
+    shares = [grant(P[name], P.smith, (name.encode(),)) for name in "bc"]
+    graph, roots, found = search([start, grant(P.a, P.smith, "(*)"), *shares])
+    assert {right.tag for right in derive(graph, roots, found, parse_tag((b"*",)))} == {
+        parse_tag((b"b",)),
+        parse_tag((b"c",)),
+    }
 
 
 def test_a_principal_may_narrow_its_own_right():

@@ -19,6 +19,7 @@ from maia.authority import (
     permits,
 )
 from maia.authority.patterns import MAX_CONJUNCTS
+from maia.authority.tags import MAX_AND_PAIRS
 from maia.encoding import Hinted, Sexp, encode, format_advanced
 from maia.encoding import parse_advanced as parse_exactly
 from maia.errors import TagError
@@ -214,3 +215,11 @@ def test_a_string_has_a_bounded_number_of_patterns():
     assert permits(result, b"".join(b"<%d>" % number for number in range(MAX_CONJUNCTS)))
     with pytest.raises(TagError, match="TAG_TOO_LARGE"):
         intersect(result, parse_tag((b"*", b"pieces", b"", b"<x>", b"")))
+
+
+def test_an_intersection_written_in_a_certificate_is_bounded():
+    """Reading a tag must not cost more than reading."""
+    many: Sexp = (b"*", b"set", *((b"*", b"prefix", b"%dx" % number) for number in range(MAX_AND_PAIRS)))
+    assert parse_tag((b"*", b"and", many))
+    with pytest.raises(TagError, match="TAG_TOO_LARGE"):
+        parse_tag((b"*", b"and", (b"*", b"set", (b"*", b"prefix", b"a"), (b"*", b"prefix", b"b")), many))
