@@ -67,12 +67,3 @@ def verb_of(line: str) -> str:
     """Read the verb of a case; one that is raw text has none."""
     request = json.loads(line).get("request")
     return str(request.get("verb", "")) if isinstance(request, dict) else ""
-
-
-def test_raw_lines_are_survived(runner: Path, tmp_path: Path) -> None:
-    """Lines that are no requests are answered, too."""
-    lines = (runner.parent / "conformance-sample.jsonl").read_text("utf-8").splitlines()
-    chosen = [line for line in lines if line.strip() and not verb_of(line)]
-    if not chosen:
-        pytest.skip("the sample has no raw lines")
-    assert_passes(runner, chosen, tmp_path)

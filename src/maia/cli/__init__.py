@@ -60,7 +60,9 @@ def _show_version(value: bool) -> None:
 )
 def _maia(
     context: _typer.Context,
-    verbose: _Annotated[int, _typer.Option("--verbose", "-v", count=True, help="Say more on standard error.")] = 0,
+    verbose: _Annotated[
+        int, _typer.Option("--verbose", "-v", count=True, show_default=False, help="Say more on standard error.")
+    ] = 0,
     quiet: _Annotated[bool, _typer.Option("--quiet", "-q", help="Say nothing but errors on standard error.")] = False,
     _version: _Annotated[
         bool, _typer.Option("--version", help="Show the version and leave.", callback=_show_version, is_eager=True)

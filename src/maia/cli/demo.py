@@ -14,6 +14,7 @@ from maia.cli.options import examples, new_app
 
 if TYPE_CHECKING:
     from maia.cli.home import Home
+    from maia.cli.type_demo import VersionStory
     from maia.testing import NumberplateNetwork
 
 app = new_app()
@@ -29,10 +30,10 @@ def demo(
     Makes fresh keys and certificates in a temporary home, draws who gave what to whom, lets a verifier fill the matrix
     of rights, and shows one event as three versions of its type see it.
     """
-    from maia.cli.demo_types import numberplate_versions
     from maia.cli.home import Home
     from maia.cli.instants import now
     from maia.cli.output import note, write_json
+    from maia.cli.type_demo import version_story
     from maia.testing import numberplate_network
 
     folder = Path(tempfile.mkdtemp(prefix="maia-demo-"))
@@ -41,13 +42,13 @@ def demo(
         place = Home(folder)
         _settle(network, place)
         note(f"home: {folder}")
-        versions = numberplate_versions(network)
+        story = version_story(network.people["PITO"], network.people["TM"], at=network.now)
         if json:
-            write_json({"home": str(folder), "kept": keep, **_facts(network, place), "type": versions.to_json()})
+            write_json({"home": str(folder), "kept": keep, **_facts(network, place), "type": _story(story)})
         else:
             from maia.cli.demo_view import draw_demo
 
-            draw_demo(network, place, versions)
+            draw_demo(network, place, story)
     finally:
         if not keep:
             shutil.rmtree(folder)
@@ -85,4 +86,14 @@ def _facts(network: NumberplateNetwork, home: Home) -> dict[str, object]:
             for who in network.people
         },
         "reductions": [item.to_json() for item in reductions(network, home)],
+    }
+
+
+def _story(story: VersionStory) -> dict[str, object]:
+    from maia.cli.demo_types import in_transit, version_views
+
+    return {
+        "name": story.verified[0].event_type.name.name,
+        "in_transit": in_transit(story),
+        "versions": [view.to_json() for view in version_views(story)],
     }

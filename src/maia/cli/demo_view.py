@@ -9,13 +9,14 @@ from rich.tree import Tree
 
 from maia.authority import Action
 from maia.cli.demo_trust import ACTIONS, Branch, cells, delegation_tree, matrix, reductions
-from maia.cli.demo_types import Versions
+from maia.cli.demo_types import in_transit, version_views
 from maia.cli.home import Home
 from maia.cli.output import console
+from maia.cli.type_demo import VersionStory
 from maia.testing import NETWORK_NAME, TYPE_NAME, NumberplateNetwork
 
 
-def draw_demo(network: NumberplateNetwork, home: Home, versions: Versions) -> None:
+def draw_demo(network: NumberplateNetwork, home: Home, story: VersionStory) -> None:
     """Draw everything, from the certificates to the versions."""
     out = console()
     _title(out, "Who gave what to whom", f"PITO coordinates {NETWORK_NAME} and owns {TYPE_NAME}")
@@ -28,7 +29,7 @@ def draw_demo(network: NumberplateNetwork, home: Home, versions: Versions) -> No
     _title(out, "Certificates put together", "rights only ever shrink along a chain")
     out.print(_reductions(network, home))
     _title(out, "One event, three versions", "names change, uids do not")
-    out.print(_versions(versions))
+    out.print(_versions(story))
 
 
 def _title(out: Console, title: str, remark: str) -> None:
@@ -72,13 +73,12 @@ def _reductions(network: NumberplateNetwork, home: Home) -> Table:
     return table
 
 
-def _versions(versions: Versions) -> Table:
+def _versions(story: VersionStory) -> Table:
     table = Table("version", "how it came", "attributes (uid)", "the event", box=None, pad_edge=False)
-    for verified, change, seen in zip(versions.versions, versions.changes, versions.seen(), strict=True):
-        attributes = ", ".join(f"{item.name} ({item.uid})" for item in verified.event_type.attributes)
-        values = seen.values
-        shown = ", ".join(f"{name} = {'null' if value is None else value}" for name, value in values.items())
-        table.add_row(seen.version, change, attributes, shown)
-    travelling = ", ".join(f"{uid} = {value}" for uid, value in versions.transit().items())
+    for view in version_views(story):
+        attributes = ", ".join(f"{name} ({uid})" for name, uid, _ in view.attributes)
+        shown = ", ".join(f"{name} = {'null' if value is None else value}" for name, value in view.seen.items())
+        table.add_row(view.version, view.change, attributes, shown)
+    travelling = ", ".join(f"{uid} = {value}" for uid, value in in_transit(story).items())
     table.add_row(Text("in transit", style="dim"), Text("uids only", style="dim"), "", travelling)
     return table

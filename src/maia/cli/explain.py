@@ -47,7 +47,7 @@ def explain(
     """
     from maia.cli.asking import Question, book_with, parse_holder, parse_roots
     from maia.cli.exits import ExitCode
-    from maia.cli.explaining import explain_chains
+    from maia.cli.explaining import effective_text, explain_chains
     from maia.cli.home import Home
     from maia.cli.instants import decision_instant
     from maia.cli.output import draw, write_json, write_line
@@ -73,7 +73,7 @@ def explain(
     for step in chains:
         draw(proof_tree(step))
     many = f", by {len(chains)} chains that add up" if len(chains) > 1 else ""
-    write_line(f"{place.show(question.principal.key_id)} holds: {right.text}{many}")
+    write_line(f"{place.show(question.principal.key_id)} holds {effective_text(question, decision.grant)}{many}")
     return ExitCode.DONE
 
 

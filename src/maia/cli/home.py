@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 
 from maia.authority import CertificatePool, StatementBook
-from maia.errors import NotFoundError, UsageError
+from maia.errors import NotFoundError, UncheckedError, UsageError
 from maia.principals import KeyHash, KeyId, KeySigner, PublicKey, UnverifiedCertificate, fingerprint, parse_certificate
 from maia.stores import CertificateFolder, StatementFile, read_key, read_public_key
 
@@ -60,7 +60,7 @@ class Home:
         """The public keys of this home by name."""
         paths = sorted((self.path / "keys").glob("*.pub"))
         if len(paths) > _MAX_KEYS:
-            raise UsageError(f"more than {_MAX_KEYS} keys in one home", code="LIMIT_EXCEEDED")
+            raise UncheckedError(f"more than {_MAX_KEYS} keys in one home", code="LIMIT_EXCEEDED")
         return {path.stem: read_public_key(path) for path in paths if NAME.fullmatch(path.stem)}
 
     @cached_property

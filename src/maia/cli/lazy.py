@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 
 from maia.cli.exits import ExitCode, exit_code
 from maia.cli.output import State, logging_to_stderr, report_error
-from maia.errors import MaiaError, UsageError
+from maia.errors import MaiaError, UnavailableError, UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,30 +93,20 @@ def _guarded(run: Any, state: State) -> int:  # noqa: ANN401 - a thunk
     except typer.TyperException as error:
         code = _usage(error, state)
     except (typer.Abort, KeyboardInterrupt):
-        report_error(_InterruptedError("interrupted"), code=ExitCode.INTERRUPTED, as_json=state.json)
+        report_error(UnavailableError("interrupted", code="INTERRUPTED"), code=ExitCode.INTERRUPTED, as_json=state.json)
         code = ExitCode.INTERRUPTED
     except BrokenPipeError:
         sys.stdout = None  # the reader went away; there is nobody to tell
         code = ExitCode.FAILED
     except OSError as error:
         what = f"{error.strerror or error}: `{error.filename}`" if error.filename else str(error)
-        report_error(_SystemError(what[:1].lower() + what[1:]), code=ExitCode.FAILED, as_json=state.json)
+        report_error(
+            UnavailableError(what[:1].lower() + what[1:], code="SYSTEM"), code=ExitCode.FAILED, as_json=state.json
+        )
         code = ExitCode.FAILED
     else:
         code = ExitCode(result) if isinstance(result, int) and not isinstance(result, bool) else ExitCode.DONE
     return int(code)
-
-
-class _InterruptedError(MaiaError):
-    """The person at the terminal stopped the command."""
-
-    default_code = "INTERRUPTED"
-
-
-class _SystemError(MaiaError):
-    """The system refused to read or write a file."""
-
-    default_code = "SYSTEM"
 
 
 def _usage(error: typer.TyperException, state: State) -> ExitCode:

@@ -42,12 +42,12 @@ def printable(text: str) -> str:
 
 def write_json(data: dict[str, object], *, code: int = 0) -> None:
     """Print one object to standard output, with the exit code in it."""
-    print(json.dumps({"code": int(code), **data}, ensure_ascii=True, allow_nan=False))
+    print(json.dumps({"code": int(code), **data}, ensure_ascii=True, allow_nan=False), flush=True)
 
 
 def write_line(text: str = "") -> None:
-    """Print one line of data."""
-    print(text)
+    """Print one line of data, before any later note."""
+    print(text, flush=True)
 
 
 def note(text: str) -> None:
@@ -91,6 +91,7 @@ def console() -> Console:
 def draw(renderable: RenderableType) -> None:
     """Draw a tree or a table on standard output."""
     console().print(renderable)
+    sys.stdout.flush()
 
 
 def report_error(error: MaiaError, *, code: int, as_json: bool, hint: str | None = None) -> None:

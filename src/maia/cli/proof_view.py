@@ -44,6 +44,7 @@ class Step:
     names: list[str] = field(default_factory=list)
     grants: str = ""
     keeps: str = ""
+    shown: str = ""
     removes: list[str] = field(default_factory=list)
     delegate: bool = True
     period: Period | None = None
@@ -72,8 +73,10 @@ def explain_grant(grant: Grant, home: Home) -> Step:
 def explain_proof(proof: Proof, request: Request, home: Home) -> Step:
     """Walk a proof from its root, noting what each link keeps and removes."""
     start = intersect(_widest(request), proof.root.tag)
-    root = Step(who=f"{show_node(proof.root.node, home)}, the root", keeps=describe_tag(start.to_sexp(), home))
-    root.then = _follow(proof.tree, start, home)
+    text = describe_tag(start.to_sexp(), home)
+    root = Step(who=f"{show_node(proof.root.node, home)}, the root", keeps=text, shown=text)
+    whole = views(start.to_sexp(), home)
+    root.then = _Walk(home, whole[0] if whole is not None and len(whole) == 1 else None).follow(proof.tree, start)
     return root
 
 
@@ -88,38 +91,43 @@ def _widest(request: Request) -> Tag:
             return EVERYTHING
 
 
-def _follow(tree: ProofTree, before: Tag, home: Home) -> list[Step]:
-    held = [tree] if isinstance(tree, Held) else list(tree.branches)
-    steps: list[Step] = []
-    for item in held:
-        if item.link is None or item.then is None:
-            continue
-        after = intersect(before, item.link.tag)
-        steps.append(_step(item.link, item, before, after, home))
-    return steps
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """One walk down a proof; ``known`` is the object that the head of the tree names, so that links need not."""
 
+    home: Home
+    known: RightView | None
 
-def _step(link: FiveTuple, held: Held, before: Tag, after: Tag, home: Home) -> Step:
-    below = held.then
-    names = [
-        f"{show_node(naming.issuer, home)}: {naming.name} means {show_node(naming.subject, home)}"
-        for item in ([below] if isinstance(below, Held) else list(below.branches) if below is not None else [])
-        for naming in item.namings
-    ]
-    step = Step(
-        who=show_node(link.subject, home),
-        certificate=link.source.hex(),
-        names=names,
-        grants=describe_tag(link.tag.to_sexp(), home),
-        keeps=describe_tag(after.to_sexp(), home),
-        removes=removed(before, after, home),
-        delegate=link.delegate,
-        period=link.period,
-        conditions=link.conditions,
-    )
-    if below is not None:
-        step.then = _follow(below, after, home)
-    return step
+    def follow(self, tree: ProofTree, before: Tag) -> list[Step]:
+        held = [tree] if isinstance(tree, Held) else list(tree.branches)
+        return [self._step(item.link, item.then, before) for item in held if item.link is not None and item.then]
+
+    def _step(self, link: FiveTuple, below: ProofTree, before: Tag) -> Step:
+        home, after = self.home, intersect(before, link.tag)
+        names = [
+            f"{show_node(naming.issuer, home)}: {naming.name} means {show_node(naming.subject, home)}"
+            for item in ([below] if isinstance(below, Held) else below.branches)
+            for naming in item.namings
+        ]
+        return Step(
+            who=show_node(link.subject, home),
+            certificate=link.source.hex(),
+            names=names,
+            grants=describe_tag(link.tag.to_sexp(), home),
+            keeps=describe_tag(after.to_sexp(), home),
+            shown=self._brief(after),
+            removes=removed(before, after, home),
+            delegate=link.delegate,
+            period=link.period,
+            conditions=link.conditions,
+            then=self.follow(below, after),
+        )
+
+    def _brief(self, tag: Tag) -> str:
+        found = views(tag.to_sexp(), self.home)
+        if self.known is None or not found:
+            return describe_tag(tag.to_sexp(), self.home)
+        return "; ".join(view.brief(known=self.known) for view in found)
 
 
 def removed(before: Tag, after: Tag, home: Home) -> list[str]:
@@ -180,7 +188,8 @@ def proof_tree(step: Step) -> Tree:
     from rich.text import Text
     from rich.tree import Tree
 
-    head = Text().append(step.who, style="bold").append(f"  has {step.keeps}", style="dim")
+    head = Text().append(step.who, style="bold")
+    _line(head, "has", step.shown, "")
     tree = Tree(head)
     _draw(tree, step.then)
     return tree
@@ -192,7 +201,7 @@ def _draw(tree: Tree, steps: list[Step]) -> None:
     for step in steps:
         label = Text().append(step.who, style="bold")
         label.append(f"  by {(step.certificate or '')[:16]}", style="cyan")
-        _line(label, "keeps", step.keeps, "green")
+        _line(label, "keeps", step.shown, "green")
         _line(label, "removes", ", ".join(step.removes) or "nothing", "red" if step.removes else "dim")
         if not step.delegate:
             _line(label, "", "may not pass it on", "yellow")

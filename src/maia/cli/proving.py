@@ -11,7 +11,7 @@ from maia.cli.home import Home
 from maia.cli.output import note, report_error, write_json
 from maia.cli.proof_file import write_proof
 from maia.cli.reading import write_target
-from maia.errors import MaiaError, UncheckedError, VerificationError
+from maia.errors import UncheckedError, VerificationError
 from maia.stores import CertificateFolder
 
 
@@ -54,7 +54,7 @@ def not_proven(decision: Decision, home: Home, *, json: bool, code: ExitCode) ->
     error = denial_of(decision)
     if json:
         write_json(denial_to_json(decision, home), code=code)
-    shown = MaiaError(home.decorate(error.message), code=error.code)
+    shown = VerificationError(home.decorate(error.message), code=error.code)
     report_error(shown, code=code, as_json=False)
     return code
 

@@ -58,10 +58,14 @@ class RightView:
         text = ", ".join(shown)
         return text + "".join(f", where {names.get(uid, uid)} {demand}" for uid, demand in demands.items())
 
-    def brief(self, names: Mapping[str, str] = MappingProxyType({})) -> str:
-        """Say it in few words, where the reader knows which network and type are meant."""
-        actions = "everything" if self.actions is None else ", ".join(self.actions)
-        where = " on every type" if self.kind == "type" and self.name is None else ""
+    def brief(self, names: Mapping[str, str] = MappingProxyType({}), known: RightView | None = None) -> str:
+        """Say it in few words, where the reader knows which network and type are meant; ``known`` says them."""
+        actions = "every action" if self.actions is None else ", ".join(self.actions)
+        if known is None:
+            where = " on every type" if self.kind == "type" and self.name is None else ""
+        else:
+            where = "" if self.name == known.name else f" on {self.name}"
+            where += "" if self.version == known.version else f", version {self.version}"
         on_cells = self.kind == "type" and (self.actions is None or bool({"publish", "subscribe"} & set(self.actions)))
         return f"{actions}{where}" + (f": {self.cells(names)}" if on_cells else "")
 

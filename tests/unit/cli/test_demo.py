@@ -71,11 +71,11 @@ def test_reductions(facts):
 @pytest.mark.requirement("24.06")
 def test_one_event_as_three_versions_see_it(facts):
     """The rename keeps the value, the re-used name gets none, and uids alone travel."""
-    seen = {item["version"]: item["values"] for item in facts["type"]["seen"]}
+    seen = {item["version"]: item["seen"] for item in facts["type"]["versions"]}
     assert seen["4799"]["license-plate"] == "AE05 XYZ"
     assert seen["8516"]["numberplate"] == "AE05 XYZ"
     assert seen["9000"]["license-plate"] is None
-    assert facts["type"]["published"]["in_transit"] == {"9525": "AE05 XYZ", "3467": "Victoria"}
+    assert facts["type"]["in_transit"] == {"9525": "AE05 XYZ", "3467": "Victoria"}
 
 
 def test_the_tree_follows_the_rights(tmp_path):
