@@ -23,6 +23,7 @@ from maia.authority import (
     five_tuple,
     four_tuple,
     group_namings,
+    parse_statement,
     parse_tag,
     principal_node,
     reach,
@@ -32,8 +33,8 @@ from maia.authority import (
 from maia.authority.thresholds import Budget, choose_members, met_slots
 from maia.encoding import Sexp
 from maia.errors import ChainError, UncheckedError, UsageError
-from maia.principals import KeyId, Name, ObjectHash, Threshold, parse_certificate
-from maia.testing import People, at, grant, naming
+from maia.principals import KeyId, Name, ObjectHash, TestKind, Threshold, parse_certificate
+from maia.testing import People, at, book, grant, listing, naming
 
 P = People("root", "a", "b", "c", "d", "smith")
 ROOT, A, B, C, SMITH = (P[name].public_key for name in ("root", "a", "b", "c", "smith"))
@@ -303,3 +304,25 @@ def test_roots_bound_what_they_start():
     graph, roots, found = search([], roots=(alone,))
     [right] = derive(graph, roots, found, parse_tag(READ))
     assert (right.delegate, [held.key for held in walk(right.proof.tree)]) == (False, [SMITH.key_id])
+
+
+def test_a_phase_is_a_stretch_of_time_in_which_nothing_starts_or_ends():
+    """Two instants of one phase see the same certificates valid and the same lists in force."""
+    certificates = [
+        grant(P.root, P.a, READ, valid=(10, 20)),
+        grant(P.root, P.b, READ, valid=(15, None)),
+        naming(P.root, "n", P.a, valid=(None, 20)),
+    ]
+    pool = CertificatePool(certificates)
+    known = book(listing(TestKind.CRL, P.c, valid=(12, 18)), listing(TestKind.CRL, P.c, sequence=2, valid=(18, 22)))
+
+    def valid(when: int) -> list[bool]:
+        lists = [parse_statement(raw).body.in_force(at(when)) for raw in known.raw_statements()]
+        return [item.body.period.contains(at(when)) for item in certificates] + lists
+
+    for when in range(5, 30):
+        same = pool.phase(at(when)) == pool.phase(at(when + 1)) and known.phase(at(when)) == known.phase(at(when + 1))
+        assert same is (valid(when) == valid(when + 1)), when
+    before = pool.phase(at(100))
+    pool.add(grant(P.root, P.d, READ, valid=(50, 60)))
+    assert pool.phase(at(100)) != before

@@ -243,6 +243,15 @@ def test_a_search_is_bounded_and_so_is_its_explanation():
     assert decide(*relaxed, limits=VerifierLimits(max_search_steps=10)).reason == "LIMIT_EXCEEDED"
 
 
+def test_an_explanation_that_takes_too_long_is_a_denial_as_well():
+    """Expired names cost the decision nothing, and whatever they cost its explanation, the answer is no."""
+    limits = VerifierLimits(max_name_steps=10)
+    expired = [naming(P.root, "n", People(f"x{n}", seed="wide")[f"x{n}"], valid=(0, 1)) for n in range(30)]
+    denial = decide(grant(P.root, Name(ROOT, ("n",)), READ), *expired, limits=limits)
+    assert not denial
+    assert denial.reason in {"LIMIT_EXCEEDED", "NAME_UNRESOLVED"}
+
+
 def test_a_chain_has_a_longest_length():
     """One link more than allowed is not followed."""
     signers = [P.root, *(People(f"s{n}", seed="long")[f"s{n}"] for n in range(9)), P.smith]
