@@ -30,7 +30,7 @@ from maia.encryption import (
     select_epoch,
     verify_parcel,
 )
-from maia.errors import DeniedError, EncodingError, SealError, UsageError
+from maia.errors import DeniedError, EncodingError, MalformedError, SealError, UsageError
 from maia.events import ARROW_TYPES, TYPE_ID_KEY, AttributeType, EncryptionMode, TypeId
 from maia.principals import Signer
 
@@ -160,9 +160,9 @@ def open_batch(
         max_events: The most events that this broker takes in one parcel.
 
     Raises:
-        MalformedError: It is no parcel.
+        MalformedError: It is no parcel, or its uids have other types.
         VerificationError: Its signature or its origin's right is not proven.
-        DeniedError: It is sealed in another mode than the type's, or its uids have other types.
+        DeniedError: It is sealed in another mode than the type's.
         SealError: Its stamp is out of bounds, or a block does not open.
     """
     parcel = parse_parcel(data)
@@ -207,7 +207,7 @@ def _transit(
         wanted = ARROW_TYPES[kind]
         column = columns.get(uid.encode())
         if column is not None and not column.type.equals(wanted):
-            raise DeniedError("an attribute that travels with another type", code="UID_REUSED")
+            raise MalformedError("an attribute that travels with another type", code="UID_REUSED")
         fields.append(pa.field(uid, wanted))
         arrays.append(pa.nulls(header.count, wanted) if column is None else column)
     schema = pa.schema(fields, metadata={TYPE_ID_KEY: header.type_id.hex().encode()})

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from maia.authority import Tag, permits
+from maia.encoding import Sexp
 from maia.errors import TagError, UsageError
 from maia.events import ARROW_TYPES, AttributeType
 from maia.filters import Operator, TypedFilter, from_tag, select, value_atom
@@ -86,7 +87,7 @@ def forced_value(tag: Tag, kind: AttributeType) -> pa.Scalar | None:
     ``None`` means that nothing can be forced: rows that do not meet the constraint by themselves are dropped.
     """
     try:
-        constraints = from_tag(tag.to_sexp(), "value", kind)
+        constraints = from_tag(_pointed(tag.to_sexp()), "value", kind)
     except TagError:
         return None
     if len(constraints) != 1 or constraints[0].operator is not Operator.EQUAL:
@@ -95,6 +96,16 @@ def forced_value(tag: Tag, kind: AttributeType) -> pa.Scalar | None:
         return pa.scalar(constraints[0].value, type=ARROW_TYPES[kind])
     except (pa.ArrowException, OverflowError, ValueError):
         return None  # finer or larger than any value of the type, so no row meets it
+
+
+def _pointed(tag: Sexp) -> Sexp:
+    """Write an equality with a whole number the way filters write decimals; certificates may leave the point out."""
+    match tag:
+        case (b"*", b"range", b"decimal", b"ge", bytes() as low, b"le", bytes() as high) if low == high:
+            number = low if b"." in low else low + b".0"
+            return (b"*", b"range", b"decimal", b"ge", number, b"le", number)
+        case _:
+            return tag
 
 
 def _column_mask(batch: pa.RecordBatch, uid: str, column: pa.Array, tag: Tag) -> Mask:

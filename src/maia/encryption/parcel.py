@@ -25,7 +25,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 
 import pyarrow as pa
 from cryptography.exceptions import InvalidTag
@@ -82,13 +82,17 @@ class VerifiedParcel:
     """A parcel that its origin signed exactly so. Whether the origin may publish is the kernel's question."""
 
     parcel: Parcel
-    _proof: _Proof
+    _proof: InitVar[_Proof]
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, _proof: _Proof) -> None:
         """Refuse to be made by anything but `verify_parcel`."""
         # INVARIANT: a VerifiedParcel's signature was verified in this process.
-        if self._proof is not _PROOF:
+        if _proof is not _PROOF:
             raise UsageError("only verify_parcel makes a VerifiedParcel")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Travel as bytes and be verified again on arrival."""
+        return (_verify_raw, (self.parcel.to_bytes(),))
 
     @property
     def header(self) -> ParcelHeader:
@@ -224,6 +228,10 @@ def verify_parcel(parcel: Parcel) -> VerifiedParcel:
         raise SignatureError("a parcel signed by another broker than its origin", code="WRONG_SIGNER")
     verify_signature(Kind.PARCEL, _signed_body(parcel.header, parcel.blocks), parcel.signature, parcel.signer)
     return VerifiedParcel(parcel, _PROOF)
+
+
+def _verify_raw(data: bytes) -> VerifiedParcel:
+    return verify_parcel(parse_parcel(data))
 
 
 def open_parcel(verified: VerifiedParcel, key_of: KeyOf) -> dict[bytes, pa.Array]:
