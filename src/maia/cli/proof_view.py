@@ -153,8 +153,10 @@ def _differences(old: RightView, new: list[RightView]) -> list[str]:
     found: list[str] = []
     kept = _union([view.actions for view in new])
     if kept is not None and (old.actions is None or set(old.actions) - set(kept)):
-        gone = _ALL_ACTIONS[old.kind] if old.actions is None else old.actions
-        found.append(f"actions {', '.join(word for word in gone if word not in kept)}")
+        gone = [word for word in old.actions or _ALL_ACTIONS[old.kind] if word not in kept]
+        partly = "manage" in gone and any(word.startswith("manage/") for word in kept)
+        words = ["the rest of manage" if partly and word == "manage" else word for word in gone]
+        found.append(f"actions {', '.join(words)}")
     versions = {view.version for view in new}
     if old.version is None and None not in versions:
         found.append("other versions")

@@ -8,9 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from maia.authority import NOTHING, parse_tag
+from maia.cli.home import Home
 from maia.cli.proof_file import read_proof
-from maia.encoding import encode, parse_canonical
-from maia.errors import EncodingError, MaiaError
+from maia.cli.proof_view import removed
+from maia.encoding import encode, parse_advanced, parse_canonical
+from maia.errors import EncodingError, MaiaError, UsageError
 from maia.principals import KeySigner
 
 TYPE = "pito/uk.gov.pito.Numberplate"
@@ -234,3 +237,73 @@ def test_any_bytes_give_a_proof_or_a_maia_error(data):
     for text in (data, b"(10:maia-proof1:1" + data):
         with pytest.raises(MaiaError):
             read_proof(text)
+
+
+def test_a_narrower_version_and_name_are_said(police):
+    """A link that keeps one version of many, or one name of many, says what it takes away."""
+    police.grant("--from", "pito", "--to", "jones", "--type", "pito/uk.*", "--action", "manage", "--delegate")
+    police.grant("--from", "jones", "--to", "mb", "--type", "pito/uk.X@7", "--action", "addAttribute")
+    drawn = police("explain", "--as", "mb", "--type", "pito/*", "--action", "manage").out
+    assert "removes actions publish, subscribe, extend, other names\n" in drawn
+    assert "removes actions the rest of manage, other versions\n" in drawn
+    assert "manage/addAttribute on uk.X, version 7" in drawn
+
+
+def test_attributes_taken_away_on_the_way_are_named(police):
+    """Of two attributes the second link keeps one; the other is named."""
+    police.grant(
+        *("--from", "met", "--to", "mb", *SUBSCRIBE, "--delegate", "--attribute", "1", "--attribute", "2"),
+    )
+    police.grant("--from", "mb", "--to", "jones", *SUBSCRIBE, "--attribute", "2")
+    assert "removes attributes 1\n" in police("explain", "--as", "jones", *SUBSCRIBE).out.replace(" \n", "\n")
+
+
+def test_links_never_widen(tmp_path):
+    """The walk refuses to show a link that gives more than came before; nothing left is everything removed."""
+    home = Home(tmp_path)
+    narrow, wide = parse_tag(parse_advanced("(a b)")), parse_tag(parse_advanced("(a)"))
+    with pytest.raises(UsageError, match="never widens"):
+        removed(narrow, wide, home)
+    assert removed(wide, NOTHING, home) == ["everything"]
+    assert removed(wide, wide, home) == []
+
+
+def test_more_chains_than_can_be_shown_are_counted(police, monkeypatch):
+    """Beyond the limit the rest is counted, not drawn."""
+    monkeypatch.setattr("maia.cli.explaining.MAX_CHAINS", 1)
+    police.grant("--from", "met", "--to", "smith", *SUBSCRIBE, "--attribute", "3467")
+    ran = police("explain", "--as", "smith", *SUBSCRIBE)
+    assert "showing 1 of 2 chains" in ran.err
+
+
+def test_a_proof_of_everything_needs_a_root_of_its_reader(police, tmp_path):
+    """A request that names no owner is decided from --root alone, whatever the file says."""
+    police.grant("--from", "met", "--to", "smith", "--tag", "(ftp read)", "--root", "met")
+    proof = str(tmp_path / "ftp.proof")
+    assert police("prove", "--as", "smith", "--tag", "(ftp read)", "--root", "met", "--out", proof).code == 0
+    assert police("verify", proof).code == 4
+    assert police("verify", proof, "--root", "met").code == 0
+    assert police("verify", proof, "--root", "pito").code == 4
+
+
+def test_oversized_input_is_refused(police, monkeypatch, tmp_path):
+    """Files are read up to a limit."""
+    monkeypatch.setattr("maia.cli.reading.MAX_INPUT", 10)
+    (tmp_path / "big").write_bytes(b"x" * 11)
+    ran = police("verify", str(tmp_path / "big"))
+    assert (ran.code, "[TOO_LARGE]" in ran.err) == (1, True)
+
+
+def test_certificates_with_tests_show_and_check_them(police):
+    """The demanded statement and the address of renewal are shown; a folder check asks for the statement."""
+    police.grant(
+        *("--from", "pito", "--to", "jones", *SUBSCRIBE, "--test", "crl:pito@https://pito.example/crl"),
+        *("--test", "one-time:pito", "--renew", "https://pito.example/renew"),
+    )
+    shown = police("cert", "show").out
+    assert "crl by pito (" in shown
+    assert "at https://pito.example/crl" in shown
+    assert "https://pito.example/renew" in shown
+    assert police("verify", "--json").data["failed"] == 1
+    police("statement", "crl", "--from", "pito")
+    assert police("verify", "--json").data["failed"] == 0

@@ -190,3 +190,19 @@ def test_no_statements_is_said(maia):
     ran = maia("statement", "show")
     assert (ran.code, ran.out) == (0, "")
     assert "no statements here" in ran.err
+
+
+def test_long_lists_are_shown_in_part(tested):
+    """Fifty ids are drawn, the rest is counted; JSON has them all."""
+    maia, _ = tested
+    ids = [f"{number:064x}" for number in range(60)]
+    assert maia("statement", "crl", *ids, "--from", "pito").code == 0
+    assert "and 10 more" in maia("statement", "show").out
+    assert len(maia("statement", "show", "--json").data["statements"][0]["certificates"]) == 60
+    assert maia("statement", "crl", "z" * 64, "--from", "pito").code == 5
+
+
+def test_statements_go_to_stdout_alone(tested):
+    """With `--out -` nothing but the signed bytes is on standard output."""
+    maia, _ = tested
+    assert maia("statement", "crl", "--from", "pito", "--out", "-").out.startswith("(6:signed(9:statement")

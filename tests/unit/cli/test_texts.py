@@ -133,6 +133,7 @@ RIGHTS = {
         "subscribe on event type uk.gov.X of a, version 7: all attributes",
     ),
     "a glob": ({"type_": "a/uk.*", "actions": ["manage"]}, "manage on event type uk.* of a"),
+    "a glob with two ends": ({"type_": "a/uk.*.X", "actions": ["extend"]}, "extend on event type uk.*.X of a"),
     "all types of one owner": ({"type_": "a/*"}, "every action on every event type of a: all attributes"),
     "a blanket": ({"type_": "*"}, "every action on every event type: all attributes"),
     "a narrow blanket": ({"type_": "*", "actions": ["publish"]}, "publish on every event type: all attributes"),
@@ -158,6 +159,19 @@ RIGHTS = {
         "manage/addAttribute on event type T of a; subscribe on event type T of a: attribute 1",
     ),
     "any tag": ({"tag": "(ftp (* prefix /home))"}, "(ftp (* prefix /home))"),
+    "a name by a set": (
+        {"tag": f"(maia-network #{A.key_id.hex()}# (* set M N) connect)"},
+        "connect on network (* set M N) of a",
+    ),
+    "an owner by a set": ({"tag": "(maia-network (* set M N) N)"}, "every action on network N of (* set M N)"),
+    "a name that is no text": (
+        {"tag": f"(maia-network #{A.key_id.hex()}# #ff# connect)"},
+        "connect on network #ff# of a",
+    ),
+    "rows of another form": (
+        {"tag": f"(maia-type #{A.key_id.hex()}# T (*) subscribe (*) (row))"},
+        "subscribe on event type T of a: all attributes, where row (row)",
+    ),
     "everything": ({"tag": "(*)"}, "everything"),
     "nothing": ({"tag": "(* set)"}, "nothing"),
 }
