@@ -49,6 +49,7 @@ class _Probe:
     """One relaxed search."""
 
     pool: CertificatePool
+    leading: Mapping[KeyId, Sequence[FiveTuple]]
     request: Request
     roots: Sequence[Root]
     principal: KeyId
@@ -62,9 +63,9 @@ class _Probe:
         relax: Callable[[FiveTuple], FiveTuple] | None = None,
         roots: Sequence[Root] | None = None,
     ) -> tuple[Graph, Reach, Proof | None]:
-        links: Mapping[KeyId, Sequence[FiveTuple]] = self.pool.links
+        links = self.leading
         if relax is not None:
-            links = {issuer: [relax(link) for link in issued] for issuer, issued in self.pool.links.items()}
+            links = {issuer: [relax(link) for link in issued] for issuer, issued in links.items()}
         graph = Graph(links, self.pool.namings, usable, self.limits)
         start = self.roots if roots is None else roots
         found = reach(graph, start, self.principal, admits)
@@ -73,6 +74,7 @@ class _Probe:
 
 def diagnose(
     pool: CertificatePool,
+    leading: Sequence[FiveTuple],
     request: Request,
     roots: Sequence[Root],
     principal: KeyId,
@@ -84,6 +86,7 @@ def diagnose(
 
     Args:
         pool: The evidence.
+        leading: The links of the pool on some way to the principal, whatever they grant; no proof can use another.
         request: What was asked.
         roots: The roots that count for it.
         principal: Who asked.
@@ -94,7 +97,10 @@ def diagnose(
     if not len(pool):
         code = pool.refused[0].code if pool.refused else "NO_EVIDENCE"
         return Diagnosis(Stage.EVIDENCE, ChainError("no readable certificate was presented", code=code))
-    probe = _Probe(pool, request, roots, principal, limits)
+    by_issuer: dict[KeyId, list[FiveTuple]] = {}
+    for link in leading:
+        by_issuer.setdefault(link.issuer, []).append(link)
+    probe = _Probe(pool, by_issuer, request, roots, principal, limits)
 
     def admits(link: FiveTuple) -> bool:
         return request.admitted_by(link.tag)
@@ -140,7 +146,7 @@ def _forbidden_delegation(
     )
     if proof is None:
         return None
-    originals = {link.source: link for links in probe.pool.links.values() for link in links}
+    originals = {link.source: link for links in probe.leading.values() for link in links}
     for held in walk(proof.tree):
         passes_on = held.link is not None and held.then is not None and not _ends(held.then)
         if held.link is not None and passes_on and not originals[held.link.source].delegate:
@@ -167,7 +173,7 @@ def _missing_members(
         return node
 
     thresholds = [root.node for root in probe.roots] + [
-        link.subject for links in probe.pool.links.values() for link in links
+        link.subject for links in probe.leading.values() for link in links
     ]
     if not any(isinstance(node, ThresholdNode) for node in thresholds):
         return None
@@ -232,7 +238,7 @@ def _broken_chain(
     graph = Graph(probe.pool.links, probe.pool.namings, usable, probe.limits)
     towards = [
         link
-        for links in probe.pool.links.values()
+        for links in probe.leading.values()
         for link in links
         if usable(link.source) and probe.principal in graph.keys_of(link.subject)
     ]

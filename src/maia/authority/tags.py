@@ -302,6 +302,9 @@ def _intersect_sets(left: tuple[Tag, ...], right: tuple[Tag, ...]) -> Tag:
     others = [tuple(tag for tag in side if not isinstance(tag, Exactly)) for side in (left, right)]
     if len(others[0]) * len(right) + len(plain[0]) * len(others[1]) > MAX_PAIRS:
         raise TagError(f"more than {MAX_PAIRS} pairs of alternatives", code="TAG_TOO_LARGE")
+    if not others[0] and not others[1]:
+        common = tuple(tag for tag in left if tag in plain[1])  # in the order of the left side, which is canonical
+        return common[0] if len(common) == 1 else OneOf(common)
     found: list[Tag] = list(plain[0] & plain[1])
     found += [intersect(x, y) for x in others[0] for y in right]
     found += [intersect(x, y) for x in plain[0] for y in others[1]]

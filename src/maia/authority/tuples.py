@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 from maia.authority.tags import EVERYTHING, Tag, intersect, is_nothing, parse_tag
+from maia.encoding import Sexp
 from maia.errors import ChainError, ExpiredError, UsageError
 from maia.principals import (
     ALWAYS,
@@ -127,11 +129,17 @@ def five_tuple(certificate: Certificate | UnverifiedCertificate) -> FiveTuple:
     body = certificate.body
     if not isinstance(body, Authorisation):
         raise UsageError("a name certificate holds no right")
-    tag = parse_tag(body.tag)
+    tag = _read_tag(body.tag)
     return FiveTuple(
         body.issuer_id, subject_node(body.subject), body.delegate, tag, body.period, body.conditions,
         certificate.certificate_id,
     )  # fmt: skip
+
+
+@lru_cache(maxsize=256)
+def _read_tag(expression: Sexp) -> Tag:
+    """Read a tag; equal ones of one pool become one object, which is then asked once."""
+    return parse_tag(expression)
 
 
 def four_tuple(certificate: Certificate | UnverifiedCertificate) -> FourTuple:

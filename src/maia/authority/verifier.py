@@ -182,11 +182,11 @@ class Verifier:
         case = _Case(self, pool, request, principal.key_id, at, challenge)
         try:
             grant = case.prove()
+            if grant is None:
+                found = case.explain()
+                return Decision(None, found.error, found.stage)
         except VerificationError as error:
             return Decision(None, error, Stage.REDUCTION)
-        if grant is None:
-            found = case.explain()
-            return Decision(None, found.error, found.stage)
         self.statements.use(case.nonces(grant))
         if challenge is None:
             self._remember(memory, grant)
@@ -271,12 +271,31 @@ class _Case:
         return tuple(unique.values())
 
     def explain(self) -> Diagnosis:
-        """Say what is missing."""
-        self._check_all(link for links in self.pool.links.values() for link in links)
+        """Say what is missing, naming no forged link: what could lead to the principal is verified first."""
+        leading = self._leading_to_principal()
+        self._check_all(leading)
         return diagnose(
-            self.pool, self.request, self.request.roots(self.verifier.roots), self.principal, self.usable,
+            self.pool, leading, self.request, self.request.roots(self.verifier.roots), self.principal, self.usable,
             self.problems, self.verifier.limits,
         )  # fmt: skip
+
+    def _leading_to_principal(self) -> list[FiveTuple]:
+        """Walk back from the principal over every link, whatever it grants; a stranger's denial costs no signature."""
+        graph = Graph(self.pool.links, self.pool.namings, lambda _: True, self.verifier.limits)
+        towards: dict[KeyId, list[FiveTuple]] = {}
+        for links in self.pool.links.values():
+            for link in links:
+                for holder in graph.keys_of(link.subject):
+                    towards.setdefault(holder, []).append(link)
+        leading: list[FiveTuple] = []
+        seen, queue = {self.principal}, [self.principal]
+        while queue:
+            for link in towards.get(queue.pop(), ()):
+                leading.append(link)
+                if link.issuer not in seen:
+                    seen.add(link.issuer)
+                    queue.append(link.issuer)
+        return leading
 
     def nonces(self, grant: Grant) -> set[bytes]:
         """List the one-time answers a grant rests on."""

@@ -78,6 +78,8 @@ class Period:
         >>> Period(day(1), day(9)).intersect(Period(day(5), None)) == Period(day(5), day(9))
         True
         """
+        if self == other:
+            return self
         start = _pick(max, self.not_before, other.not_before)
         end = _pick(min, self.not_after, other.not_after)
         if start is not None and end is not None and start > end:

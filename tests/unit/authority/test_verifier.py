@@ -237,7 +237,7 @@ def test_a_search_is_bounded_and_so_is_its_explanation():
     other = [grant(P.root, People(f"x{n}", seed="wide")[f"x{n}"], (b"write",)) for n in range(30)]
     relaxed = [
         grant(P.root, P.a, READ), grant(P.a, P.b, READ, delegate=True),
-        *(grant(P.b, People(f"x{n}", seed="wide")[f"x{n}"], READ) for n in range(30)),
+        *(grant(P.b, P.smith, READ, valid=(None, 99_000 + n)) for n in range(30)),
     ]  # fmt: skip
     assert decide(*other, limits=VerifierLimits(max_search_steps=31)).reason == "NO_EVIDENCE"
     assert decide(*relaxed, limits=VerifierLimits(max_search_steps=10)).reason == "LIMIT_EXCEEDED"
