@@ -57,7 +57,9 @@ def answer_line(line: bytes) -> dict[str, object]:
         request = parse_line(line)
         identity = request.get("id")
         verb = request.get("verb")
-        handler = _handler(verb) if isinstance(verb, str) else None
+        if not isinstance(verb, str):
+            return {"id": identity, "error": "REQUEST_FIELD", "message": "field `verb` is not a str"}
+        handler = _handler(verb)
         if handler is None:
             return {"id": identity, "error": "unknown-verb", "message": "the verb is unknown"}
         return {"id": identity, **_answer(handler, request)}
