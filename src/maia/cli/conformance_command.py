@@ -9,7 +9,10 @@ from maia.cli.options import examples, new_app
 app = new_app()
 
 
-@app.command(epilog=examples("""echo '{"id": 1, "verb": "sexp.parse", "text": "(1:a)"}' | maia conformance"""))
+_EXAMPLE = """echo '{"id": 1, "verb": "tag.permits", "tag": "(ftp (* prefix r))", "request": "(ftp read)"}' | maia conformance"""
+
+
+@app.command(epilog=examples(_EXAMPLE))
 def conformance() -> None:
     """Answer one JSON object a line with one JSON object a line, until the input ends.
 
