@@ -9,10 +9,10 @@ from maia.cli.options import examples, new_app
 app = new_app()
 
 
-_EXAMPLE = """echo '{"id": 1, "verb": "tag.permits", "tag": "(ftp (* prefix r))", "request": "(ftp read)"}' | maia conformance"""
+_QUESTION = '{"id": 1, "verb": "tag.permits", "tag": "(ftp (* prefix r))", "request": "(ftp read)"}'
 
 
-@app.command(epilog=examples(_EXAMPLE))
+@app.command(epilog=examples(f"echo '{_QUESTION}' | maia conformance"))
 def conformance() -> None:
     """Answer one JSON object a line with one JSON object a line, until the input ends.
 
