@@ -13,7 +13,8 @@ from kernel_world import EVERY_KIND, NUMBERPLATE, OWNER, clause, events
 from maia.authority import Action
 from maia.broker import CONSTRAINT_VIOLATED, Clause, enforce_publication
 from maia.encryption import MAX_VALUE
-from maia.events import AttributeType, EventType, TypeName, Version, attribute
+from maia.errors import MalformedError
+from maia.events import AttributeType, EventType, TypeName, Version, attribute, check_batch
 
 PUBLISH = Action.PUBLISH
 ANY = clause(action=PUBLISH)
@@ -233,3 +234,17 @@ def test_octets_are_constrained_by_presence_alone():
     assert enforce_publication(EVERY_KIND, batch, [equal]).rows.tolist() == []
     assert isinstance(there, Clause)
     assert item.type is AttributeType.BINARY
+
+
+def test_rows_that_fit_one_by_one_but_not_together_are_refused(monkeypatch):
+    """A column that cannot hold all its rows at once refuses the batch; no row is lost on the way."""
+
+    def narrow(event_type, batch):
+        if batch.num_rows > 10:
+            raise MalformedError("too much for one column", code="VALUE_TYPE")
+        return check_batch(event_type, batch)
+
+    monkeypatch.setattr("maia.broker.checking.check_batch", narrow)
+    enforced = enforce_publication(NUMBERPLATE, events(numberplate=["A"] * 20), [ANY])
+    assert refused(enforced) == dict.fromkeys(range(20), "VALUE_TYPE")
+    assert enforced.batch.num_rows == 0
