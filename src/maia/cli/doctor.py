@@ -15,7 +15,10 @@ from maia.cli.exits import ExitCode
 from maia.cli.options import examples, new_app
 
 app = new_app()
-_PACKAGES = ("cryptography", "lark", "numpy", "platformdirs", "pyarrow", "pynacl", "rich", "typer")
+_PACKAGES = (
+    *("cryptography", "lark", "numpy", "pandas", "platformdirs", "protobuf", "pyarrow", "pynacl", "pyspark"),
+    *("rich", "typer"),
+)
 _OLDEST = (3, 11)
 _MAX_FILES = 10_000
 
@@ -82,22 +85,21 @@ def _packages() -> list[Finding]:
 
 
 def _java() -> Finding:
-    """Look for Java, which the Spark pipeline will need; nothing else does."""
-    home = os.environ.get("JAVA_HOME")
-    if home:
-        found: str | None = str(Path(home) / "bin" / "java")
-        if not Path(str(found)).is_file():
-            return Finding(
-                name="Java", status="warning", detail=f"JAVA_HOME holds no java: {home}", hint="mend or unset JAVA_HOME"
-            )
-    else:
-        found = shutil.which("java")
-    if found is None:
-        return Finding(
-            name="Java", status="warning", detail="not found; only Spark jobs need it",
-            hint="install Java 17 or newer from your system (package openjdk-17-jre-headless), or set JAVA_HOME",
-        )  # fmt: skip
-    return Finding(name="Java", status="ok", detail=found)
+    """Look for Java where Spark jobs will; nothing else needs it."""
+    from maia.errors import UnavailableError
+    from maia.pipeline import find_java
+
+    configured = os.environ.get("JAVA_HOME")
+    if configured and not (Path(configured) / "bin" / "java").is_file():
+        detail = f"JAVA_HOME holds no java: {configured}"
+        return Finding(name="Java", status="warning", detail=detail, hint="mend or unset JAVA_HOME")
+    try:
+        java = find_java()
+    except UnavailableError as error:
+        detail = "not found; only Spark jobs need it"
+        return Finding(name="Java", status="warning", detail=detail, hint=error.message)
+    place = "" if java.home is None else f": {java.home}"
+    return Finding(name="Java", status="ok", detail=f"from {java.origin}{place}")
 
 
 def _peer() -> Finding:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import tomllib
+
 import pytest
 
 from maia.cli import doctor
@@ -40,6 +43,7 @@ def test_open_key_files_are_a_problem(maia):
 def test_missing_things_are_warnings(maia, monkeypatch):
     """Without Java, sexp-conv and keys Maia still works; the hint says how to get them."""
     monkeypatch.setattr(doctor.shutil, "which", lambda _: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda *_: None)
     ran = maia("doctor", "--json", JAVA_HOME=None)
     assert ran.code == 0
     found = findings(ran)
@@ -81,5 +85,11 @@ def test_an_old_python_and_a_missing_package_are_problems(monkeypatch):
 
 @pytest.mark.parametrize("name", doctor._PACKAGES)
 def test_the_packages_are_those_of_the_project(repository, name):
-    """The list of packages is the list of dependencies."""
+    """Every package that is looked for is a dependency."""
     assert f'"{name}>=' in (repository / "pyproject.toml").read_text("utf-8")
+
+
+def test_no_dependency_is_forgotten(repository):
+    """Every dependency is looked for."""
+    project = tomllib.loads((repository / "pyproject.toml").read_text("utf-8"))["project"]
+    assert sorted(re.split(r"[<>=]", text)[0] for text in project["dependencies"]) == sorted(doctor._PACKAGES)
