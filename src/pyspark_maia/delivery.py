@@ -20,15 +20,17 @@ from pathlib import Path
 
 from maia.authority import Action
 from maia.broker import Subscription, milliseconds
-from maia.encryption import Tolerance
+from maia.encryption import Tolerance, groups_of
 from maia.errors import (
     DeniedError,
     FilterSyntaxError,
     FilterTypeError,
     MalformedError,
     NotFoundError,
+    UnavailableError,
     VerificationError,
 )
+from maia.events import EncryptionMode
 from maia.pipeline import AuditRow, Commit, DeliverPlan, DeliveryJob, LogDirectory, Outbox, outbox_secret, write_audit
 from maia.stores import Home, HomeKeys, proven_origins
 
@@ -97,7 +99,9 @@ class HomePlans:
                     tolerance=Tolerance(grace=_FOREVER, skew=home.tolerance.skew),
                 )
             plans[name.type_id.hex()] = replace(known, subscriptions=(*known.subscriptions, subscription))
-        yield from plans.values()
+        for plan in plans.values():
+            _check_keys(home, plan)
+            yield plan
 
 
 def delivery_job(
@@ -142,6 +146,18 @@ def read_subscriptions(home: Path) -> tuple[Wanted, ...]:
     if len(data) > _MAX_FILE or len(found) > _MAX_SUBSCRIPTIONS or len({item.name for item in found}) != len(found):
         raise MalformedError(f"`{_FILE}` has too many subscriptions, or a name twice", code="SUBSCRIPTIONS")
     return found
+
+
+def _check_keys(home: Home, plan: DeliverPlan) -> None:
+    """Stop rather than deliver a sealed type as nulls, for ever, because the keyring is gone or has not come yet."""
+    modes = {item.event_type.options.encryption for item in plan.subscriptions}
+    if EncryptionMode.PLAIN in modes:
+        return
+    ring = home.keyring()
+    labels = [uid.encode() for uid in plan.kinds]
+    groups = {group for mode in modes for group in groups_of(plan.type_id, labels, mode)}
+    if not any(ring.epochs(group) for group in groups):
+        raise UnavailableError("this home holds no key of the type that it is to deliver", code="NO_KEYS")
 
 
 def _refuse(home: Home, item: Wanted, code: str, at: datetime) -> None:

@@ -1,0 +1,18 @@
+"""Lets the tests of this folder share `network` and `killing`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from network import Network, build  # noqa: E402 - the folder must be on the path first
+
+
+@pytest.fixture
+def network(tmp_path: Path) -> Network:
+    """Give two homes over one empty log."""
+    return build(tmp_path / "net")

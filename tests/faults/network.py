@@ -1,0 +1,124 @@
+"""A small network for the tests of jobs and faults: two homes over one log, and ways to publish without Spark."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark_maia import Wanted
+
+from maia.events import (
+    EncryptionMode,
+    EventType,
+    Options,
+    TypeName,
+    attribute,
+    parse_version,
+    sign_event_type,
+    to_arrow_schema,
+)
+from maia.pipeline import DeliveryJob, LogDirectory, PublishPlan, parcel_row, publish_batches
+from maia.stores import Home, HomeConfig, publish_plan
+from maia.testing import ATTRIBUTES, TYPE_NAME, TYPE_VERSION, NumberplateNetwork, numberplate_network
+
+CCS_SUBSCRIPTIONS = (
+    Wanted(name="billing", as_="BO", type=TYPE_NAME),
+    Wanted(name="statistics", as_="SO", type=TYPE_NAME),
+)
+MET_SUBSCRIPTIONS = (Wanted(name="detective", as_="Smith", type=TYPE_NAME),)
+KINDS = {"numberplate": "string", "timestamp": "timestamp", "location": "string"}
+START = datetime(2026, 6, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Two domains: the congestion charge service, which publishes, and the police."""
+
+    root: Path
+    people: NumberplateNetwork
+    ccs: Path
+    met: Path
+
+    @property
+    def log(self) -> LogDirectory:
+        """The log that both share."""
+        return LogDirectory(self.root / "log")
+
+
+def build(root: Path, *, mode: EncryptionMode = EncryptionMode.ATTRIBUTE, skew: int = 5) -> Network:
+    """Make the network; both homes get the keys of the type."""
+    root.mkdir(parents=True, exist_ok=True)
+    people = numberplate_network(now=datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1))
+    event_type = EventType(
+        name=TypeName(people.key("PITO"), TYPE_NAME, parse_version(TYPE_VERSION)),
+        attributes=tuple(attribute(name, uid, KINDS[name]) for name, uid in ATTRIBUTES.items()),
+        options=Options(encryption=mode),
+    )
+    signed = sign_event_type(event_type, people.people["PITO"])
+    for name, broker, keys in (("ccs", "CB", ("CB", "BO", "SO", "CCTV")), ("met", "MB", ("MB", "Smith"))):
+        home = Home(root / name, HomeConfig(name=name, broker=broker, log="../log", skew=skew))
+        home.path.mkdir()
+        for key in keys:
+            home.add_key(key, people.people[key])
+        home.add_public_key("PITO", people.key("PITO"))
+        (home.path / "maia.toml").write_text(home.config.to_toml(), "utf-8")
+        for certificate in people.certificates.values():
+            home.certificates.add(certificate)
+        home.types.put(signed.raw, at=datetime.now(UTC))
+    network = Network(root, people, root / "ccs", root / "met")
+    plan(network, "keys")  # makes the keys of the type
+    Home.open(network.met).save_keyring(Home.open(network.ccs).keyring())
+    return network
+
+
+def plan(network: Network, publication: str) -> PublishPlan:
+    """Advertise as the camera."""
+    return publish_plan(
+        Home.open(network.ccs), TYPE_NAME, as_="CCTV", version=None, publication=publication, at=datetime.now(UTC)
+    )
+
+
+def sightings(plates: Iterable[str]) -> pa.RecordBatch:
+    """Make one event per plate; the camera's right forces the location to Victoria."""
+    found = list(plates)
+    times = [START + timedelta(seconds=number) for number in range(len(found))]
+    schema = pa.schema(
+        [("numberplate", pa.string()), ("timestamp", pa.timestamp("us", tz="UTC")), ("location", pa.string())]
+    )
+    return pa.RecordBatch.from_pydict(
+        {"numberplate": found, "timestamp": times, "location": ["Victoria"] * len(found)}, schema=schema
+    )
+
+
+def publish_here(network: Network, publication: str, batches: Sequence[pa.RecordBatch]) -> None:
+    """Publish without Spark; returning is the acknowledgement."""
+    home = Home.open(network.ccs)
+    made = plan(network, publication)
+    type_id = made.sealing.type_id
+    writer = network.log.writer(publication, type_id, 0, secrets.token_hex(8), at=datetime.now(UTC))
+    refused = 0
+    for sealed in publish_batches(made, 0, iter(batches), home.broker, home.keyring(), home.next_stamp):
+        refused += sum(sealed.refused.values())
+        if sealed.parcel is not None:
+            writer.add(parcel_row(sealed.parcel))
+    file = writer.close()
+    network.log.commit(
+        publication, type_id.hex(), () if file is None else (file,), origin=home.broker.public_key.key_id.hex(),
+        evidence=made.sealing.evidence.hex(), refused=refused,
+    )  # fmt: skip
+
+
+def delivered(job: DeliveryJob, subscription: str) -> Iterator[dict[str, object]]:
+    """Open what a subscription got, as rows, in the order of delivery."""
+    for batch in job.outbox.read(subscription, job.make_secret()):
+        yield from batch.to_pylist()
+
+
+def schema_of(network: Network) -> pa.Schema:
+    """Give the schema of the type."""
+    home = Home.open(network.ccs)
+    return to_arrow_schema(home.read_type(home.find_type(TYPE_NAME)))

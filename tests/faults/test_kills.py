@@ -1,0 +1,130 @@
+"""Killed at any durable step, and again while recovering: every acknowledged event arrives once, and nothing twice."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from killing import Worker
+from network import CCS_SUBSCRIPTIONS, MET_SUBSCRIPTIONS, build, delivered
+from pyspark_maia import delivery_job
+
+from maia.encryption import parse_parcel
+
+PUBLICATIONS = [(f"publication-{number}", [f"PLATE {number}{letter}" for letter in "ABC"]) for number in range(3)]
+PUBLICATIONS.append(("publication-x", ["AE05 XYZ"]))
+PLATES = Counter(plate for _, plates in PUBLICATIONS for plate in plates)
+TORTURE = bool(os.environ.get("MAIA_TORTURE"))
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    """Give a process that works and dies on command."""
+    started = Worker.start()
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give homes to copy."""
+    root = tmp_path_factory.mktemp("template") / "net"
+    build(root)
+    return root
+
+
+def copy(template: Path, target: Path) -> Path:
+    """Start from the same homes each time."""
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(template, target)
+    return target
+
+
+def check_exactly_once(root: Path) -> None:
+    """Compare what subscriptions got with the ledger."""
+    ccs, met = delivery_job(root / "ccs", CCS_SUBSCRIPTIONS), delivery_job(root / "met", MET_SUBSCRIPTIONS)
+    assert Counter(row["numberplate"] for row in delivered(ccs, "billing")) == PLATES
+    statistics = list(delivered(ccs, "statistics"))
+    assert len(statistics) == len({row["_event"] for row in statistics}) == sum(PLATES.values())
+    assert {row["numberplate"] for row in statistics} == {None}
+    assert [row["numberplate"] for row in delivered(met, "detective")] == ["AE05 XYZ"]
+    assert not list(ccs.outbox.dead_letters())
+    check_parcels(root)
+
+
+def check_parcels(root: Path) -> None:
+    """No parcel id twice and stamps unique, over committed files and those that killed tasks left."""
+    import pyarrow.parquet as pq
+
+    headers = []
+    for path in (root / "log").glob("type=*/date=*/*.parquet"):
+        try:
+            table = pq.read_table(path)
+        except OSError:
+            continue  # cut off by a kill: never committed, and the outbox check above read all that were
+        headers += [parse_parcel(parcel).header for parcel in table.column("parcel").to_pylist()]
+    assert headers
+    assert len({header.parcel_id for header in headers}) == len(headers)
+    assert len({(header.origin, header.stamp) for header in headers}) == len(headers)
+
+
+def kill_points(steps: int) -> list[tuple[int, bool]]:
+    """All steps, before and after; or a few of them, spread."""
+    points = [(step, after) for step in range(1, steps + 1) for after in (False, True)]
+    return points if TORTURE else points[:: max(1, len(points) // 16)]
+
+
+@pytest.mark.fault("F01")
+@pytest.mark.fault("F02")
+@pytest.mark.threat("T44")
+def test_kill_at_durable_steps_loses_and_repeats_nothing(worker: Worker, template: Path, tmp_path: Path) -> None:
+    """The loop of SQLite: die at step 1, 2, 3 … of a run, start again, compare with the ledger."""
+    unhurt = worker.run(copy(template, tmp_path / "net"), PUBLICATIONS)
+    assert unhurt["ended"] == 0
+    check_exactly_once(tmp_path / "net")
+    points = kill_points(unhurt["steps"])
+    assert len(points) >= 16
+    for step, after in points:
+        root = copy(template, tmp_path / "net")
+        assert worker.run(root, PUBLICATIONS, kill=step, after=after)["ended"] == -9, (step, after)
+        assert worker.run(root, PUBLICATIONS)["ended"] == 0, (step, after)
+        check_exactly_once(root)
+
+
+@pytest.mark.fault("F05")
+def test_second_kill_during_recovery_loses_and_repeats_nothing(
+    worker: Worker, template: Path, tmp_path: Path
+) -> None:
+    """Recovery itself may die, several times over."""
+    steps = worker.run(copy(template, tmp_path / "net"), PUBLICATIONS)["steps"]
+    chosen = random.Random(5)
+    for round_ in range(200 if TORTURE else 5):
+        root = copy(template, tmp_path / "net")
+        kills = [(chosen.randint(1, steps), chosen.random() < 0.5) for _ in range(chosen.randint(2, 4))]
+        for step, after in kills:
+            worker.run(root, PUBLICATIONS, kill=step, after=after)
+        assert worker.run(root, PUBLICATIONS)["ended"] == 0, (round_, kills)
+        check_exactly_once(root)
+
+
+@pytest.mark.fault("F02")
+@pytest.mark.requirement("7.09")
+def test_acknowledged_publication_survives_any_later_kill(worker: Worker, template: Path, tmp_path: Path) -> None:
+    """What was acknowledged is in the log although nothing publishes it again; no subscriber was there yet."""
+    steps = worker.run(copy(template, tmp_path / "net"), PUBLICATIONS)["steps"]
+    for step in range(1, steps + 1, 1 if TORTURE else 12):
+        root = copy(template, tmp_path / "net")
+        known = worker.run(root, PUBLICATIONS, kill=step)["acknowledged"]
+        job = delivery_job(root / "ccs", CCS_SUBSCRIPTIONS)
+        job.run_here()
+        got = Counter(row["numberplate"] for row in delivered(job, "billing"))
+        acknowledged = Counter(plate for name, plates in PUBLICATIONS if name in known for plate in plates)
+        assert got >= acknowledged, step
+        assert max(got.values(), default=1) == 1, step
+
+

@@ -1,0 +1,359 @@
+"""The outbox and its guard: what was lost, damaged, replaced or restored from another time stops the job, by name."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from network import CCS_SUBSCRIPTIONS, Network, delivered, publish_here, sightings
+from pyspark_maia import delivery_job
+
+from maia.errors import MaiaError, SealError, UsageError
+from maia.pipeline import DeliveryJob, Outbox, OutboxCommit, check_start
+
+
+def plates(job: DeliveryJob) -> list[object]:
+    """Give what the billing office got, in order."""
+    return [row["numberplate"] for row in delivered(job, "billing")]
+
+
+def make_job(network: Network) -> DeliveryJob:
+    """Make the job of the publishing domain."""
+    return delivery_job(network.ccs, CCS_SUBSCRIPTIONS)
+
+
+@pytest.mark.requirement("7.15")
+@pytest.mark.fault("F11")
+def test_subscriber_that_comes_late_gets_what_was_stored(network: Network) -> None:
+    """Events wait in the log; each arrives once, in order, whenever the job runs."""
+    job = make_job(network)
+    assert job.run_here() == 0
+    publish_here(network, "a", [sightings(["P1", "P2"])])
+    publish_here(network, "b", [sightings(["P3"])])
+    assert job.run_here() == 2
+    assert job.run_here() == 0
+    publish_here(network, "c", [sightings(["P4"])])
+    assert make_job(network).run_here() == 1
+    assert plates(job) == ["P1", "P2", "P3", "P4"]
+
+
+def test_publication_committed_twice_counts_once(network: Network) -> None:
+    """A retry under the same name adds nothing, whatever it holds."""
+    publish_here(network, "same", [sightings(["P1"])])
+    publish_here(network, "same", [sightings(["P1"])])
+    job = make_job(network)
+    job.run_here()
+    assert network.log.latest() == 0
+    assert plates(job) == ["P1"]
+
+
+@pytest.mark.threat("T48")
+def test_parcel_replayed_in_the_log_is_a_dead_letter(network: Network) -> None:
+    """A file committed again under another name, at once or later, delivers nothing a second time."""
+    publish_here(network, "a", [sightings(["P1", "P2"])])
+    [first] = network.log.commits()
+
+    def replay(name: str) -> None:
+        network.log.commit(name, first.type_id, first.files, origin=first.origin, evidence=first.evidence)
+
+    replay("again")
+    job = make_job(network)
+    job.run_here()
+    replay("later")
+    job.run_here()
+    assert plates(job) == ["P1", "P2"]
+    assert [(letter.code, letter.events) for letter in job.outbox.dead_letters()] == [("DUPLICATE_EVENTS", 2)] * 2
+
+
+def test_false_claim_does_not_keep_a_true_parcel_out(network: Network) -> None:
+    """Somebody who commits rubbish under the names of an event that is to come is refused; the event is not."""
+    publish_here(network, "a", [sightings(["P1"])])
+    publish_here(network, "b", [sightings(["P2"])])
+    mine, theirs = list(network.log.commits())
+    shutil.rmtree(network.log.path / "_commits")
+    claim = replace(mine.files[0], bases=theirs.files[0].bases)
+    network.log.commit("claim", mine.type_id, (claim,), origin=mine.origin, evidence=mine.evidence)
+    network.log.commit("b", theirs.type_id, theirs.files, origin=theirs.origin, evidence=theirs.evidence)
+    job = make_job(network)
+    job.run_here()
+    assert plates(job) == ["P2"]
+    assert [letter.code for letter in job.outbox.dead_letters()] == ["EVENTS_MISNAMED"]
+
+
+def test_two_brokers_with_the_same_publication_name_do_not_meet(network: Network) -> None:
+    """A publication belongs to its origin: another broker's of the same name is another one."""
+    publish_here(network, "a", [sightings(["P1"])])
+    [first] = network.log.commits()
+    network.log.commit("a", first.type_id, (), origin="00" * 32, evidence=first.evidence)
+    assert network.log.latest() == 1
+
+
+@pytest.mark.fault("F20")
+def test_outbox_holds_no_plaintext_and_opens_for_its_broker_alone(network: Network) -> None:
+    """Deliveries rest sealed, bound to their subscription and their place."""
+    publish_here(network, "a", [sightings(["CANARY PLATE"])])
+    job = make_job(network)
+    job.run_here()
+    for path in job.outbox.path.rglob("*"):
+        assert path.is_dir() or b"CANARY" not in path.read_bytes()
+    assert plates(job) == ["CANARY PLATE"]
+    with pytest.raises(SealError):
+        list(job.outbox.read("billing", bytes(32)))
+    head = job.outbox.head()
+    assert head is not None
+    billing, statistics = head.files
+    (job.outbox.path / statistics.path).write_bytes((job.outbox.path / billing.path).read_bytes())
+    with pytest.raises(MaiaError, match="OUTBOX_FILE_DAMAGED"):
+        list(delivered(job, "statistics" if statistics.events else "billing"))
+
+
+def flip(path: Path) -> None:
+    """Flip one bit in the middle."""
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(bytes(data))
+
+
+def cut(path: Path) -> None:
+    """Keep the first half."""
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def empty(path: Path) -> None:
+    """Keep nothing."""
+    path.write_bytes(b"")
+
+
+DAMAGE: dict[str, Callable[[Path], None]] = {"flip": flip, "cut": cut, "empty": empty, "delete": Path.unlink}
+PLACES = {
+    "a file of the log": ("log/type=*/date=*/*.parquet", {"LOG_FILE_DAMAGED", "LOG_FILE_MISSING"}),
+    "a commit of the log": ("log/_commits/000000000002.json", {"COMMIT_DAMAGED", "COMMIT_MISSING"}),
+    "the evidence in the log": ("log/_evidence/*", {"LOG_EVIDENCE_DAMAGED"}),
+    "a commit of the outbox": ("ccs/outbox/_commits/000000000000.json", {"COMMIT_DAMAGED", "COMMIT_MISSING"}),
+    "the names of what was delivered": (
+        "ccs/outbox/seen/000000000000*.parquet",
+        {"OUTBOX_FILE_DAMAGED", "OUTBOX_FILE_MISSING"},
+    ),
+    "the keyring": ("ccs/keyring", {"SEAL", "NO_KEYS"}),
+}
+
+
+@pytest.mark.fault("F08")
+@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("place", PLACES)
+def test_damaged_file_stops_the_job_by_name_and_nothing_is_skipped(network: Network, place: str, damage: str) -> None:
+    """Whatever is damaged, the job says so, delivers nothing past it, and goes on after the file is back."""
+    for name in ("a", "b"):
+        publish_here(network, name, [sightings([f"P {name}"])])
+        make_job(network).run_here()
+    for name in ("c", "d"):
+        publish_here(network, name, [sightings([f"P {name}"])])
+    pattern, codes = PLACES[place]
+    path = max(network.root.glob(pattern), key=lambda found: found.stat().st_mtime)
+    before = path.read_bytes()
+    DAMAGE[damage](path)
+    with pytest.raises(MaiaError) as refusal:
+        make_job(network).run_here()
+    assert refusal.value.code in codes
+    path.write_bytes(before)
+    make_job(network).run_here()
+    assert plates(make_job(network)) == ["P a", "P b", "P c", "P d"]
+
+
+@pytest.mark.fault("F08")
+def test_flipped_bits_never_give_a_wrong_or_missing_delivery(network: Network) -> None:
+    """Bits over every committed octet of the log: the job stops by name, or delivers exactly what was published."""
+    publish_here(network, "a", [sightings(["P1", "P2"])])
+    paths = [path for path in (network.root / "log").rglob("*") if path.is_file()]
+    assert len(paths) == 3
+    outbox = network.ccs / "outbox"
+    stopped = 0
+    for path in paths:
+        before = path.read_bytes()
+        for position in range(0, len(before), max(1, len(before) // 40)):
+            data = bytearray(before)
+            data[position] ^= 1 << position % 8
+            path.write_bytes(bytes(data))
+            shutil.rmtree(outbox, ignore_errors=True)
+            try:
+                make_job(network).run_here()
+            except MaiaError:
+                stopped += 1
+            else:
+                assert plates(make_job(network)) == ["P1", "P2"]
+        path.write_bytes(before)
+    assert stopped >= 100
+
+
+@pytest.mark.fault("F09")
+def test_log_from_another_time_or_place_is_refused(network: Network) -> None:
+    """An outbox knows the log that it was made from."""
+    publish_here(network, "a", [sightings(["P1"])])
+    saved = network.root / "saved"
+    shutil.copytree(network.log.path, saved)
+    publish_here(network, "b", [sightings(["P2"])])
+    make_job(network).run_here()
+    shutil.rmtree(network.log.path)
+    shutil.copytree(saved, network.log.path)
+    with pytest.raises(UsageError, match="LOG_BEHIND"):
+        make_job(network).run_here()
+    publish_here(network, "other", [sightings(["P3"])])
+    with pytest.raises(UsageError, match="LOG_FOREIGN"):
+        make_job(network).run_here()
+
+
+# -- the guard over Spark's checkpoint, with checkpoints written as Spark writes them
+
+
+class Started:
+    """An outbox and a checkpoint after three micro-batches, as a streaming query leaves them."""
+
+    def __init__(self, network: Network, root: Path) -> None:
+        self.network = network
+        self.checkpoint = root / "checkpoint"
+        self.outbox = Outbox(root / "outbox")
+        check_start(self.checkpoint, self.outbox, network.log)
+        (self.checkpoint / "metadata").write_text('{"id":"query-1"}', "utf-8")
+        for folder in ("offsets", "commits"):
+            (self.checkpoint / folder).mkdir()
+        for batch in range(3):
+            publish_here(network, f"publication {batch}", [sightings(["P"])])
+            self.plan(batch)
+            self.deliver(batch)
+            self.finish(batch)
+
+    def plan(self, batch: int) -> None:
+        """Do as Spark does before a micro-batch."""
+        offset = json.dumps({"commit": batch, "digest": "d"})
+        (self.checkpoint / "offsets" / str(batch)).write_text(f'v1\n{{"conf":{{}}}}\n{offset}', "utf-8")
+
+    def deliver(self, batch: int) -> None:
+        """Do as the job does."""
+        log = self.network.log.digest(batch)
+        assert self.outbox.commit(OutboxCommit(batch, "query-1", batch - 1, batch, log))
+
+    def finish(self, batch: int) -> None:
+        """Do as Spark does after a micro-batch."""
+        (self.checkpoint / "commits" / str(batch)).write_text('v1\n{"nextBatchWatermarkMs":0}', "utf-8")
+
+    def restore(self, what: Path, saved: Path) -> None:
+        """Put a backup in place."""
+        shutil.rmtree(what)
+        shutil.copytree(saved, what)
+
+
+def without(*names: str) -> Callable[[Started], None]:
+    """Delete parts of the checkpoint."""
+
+    def act(state: Started) -> None:
+        for name in names:
+            path = state.checkpoint / name
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    return act
+
+
+def delete_all(state: Started) -> None:
+    """Delete the checkpoint."""
+    shutil.rmtree(state.checkpoint)
+
+
+def delete_outbox(state: Started) -> None:
+    """Delete the outbox."""
+    shutil.rmtree(state.outbox.path)
+
+
+def lose_last_outbox_commit(state: Started) -> None:
+    """Put the outbox back by one micro-batch."""
+    (state.outbox.path / "_commits" / "000000000002.json").unlink()
+
+
+def empty_outbox(state: Started) -> None:
+    """Put the outbox back to its beginning."""
+    shutil.rmtree(state.outbox.path / "_commits")
+
+
+def earlier_checkpoint(state: Started) -> None:
+    """Put the checkpoint back by two micro-batches."""
+    for batch in (1, 2):
+        for folder in ("offsets", "commits"):
+            (state.checkpoint / folder / str(batch)).unlink()
+
+
+def other_query(state: Started) -> None:
+    """Let Spark have begun a new query in the same place."""
+    (state.checkpoint / "metadata").write_text('{"id":"query-2"}', "utf-8")
+
+
+def other_outbox(state: Started) -> None:
+    """Use the checkpoint with the outbox of another job."""
+    (state.outbox.path / "_identity.json").write_text('{"outbox":"another"}', "utf-8")
+
+
+def other_range(state: Started) -> None:
+    """Let the checkpoint have planned the last micro-batch over more of the log."""
+    (state.checkpoint / "offsets" / "2").write_text('v1\n{}\n{"commit":7,"digest":"d"}', "utf-8")
+
+
+GUARDED: dict[str, tuple[Callable[[Started], None], str]] = {
+    "metadata deleted": (without("metadata"), "CHECKPOINT_DAMAGED"),
+    "commits deleted": (without("commits"), "CHECKPOINT_BEHIND"),
+    "offsets deleted": (without("offsets"), "CHECKPOINT_BEHIND"),
+    "whole checkpoint deleted": (delete_all, "CHECKPOINT_MISSING"),
+    "identity of the checkpoint deleted": (without("_identity.json"), "CHECKPOINT_UNKNOWN"),
+    "outbox deleted": (delete_outbox, "OUTBOX_UNKNOWN"),
+    "outbox restored from an earlier time": (lose_last_outbox_commit, "OUTBOX_BEHIND"),
+    "outbox emptied": (empty_outbox, "OUTBOX_BEHIND"),
+    "checkpoint restored from an earlier time": (earlier_checkpoint, "CHECKPOINT_BEHIND"),
+    "checkpoint of another query": (other_query, "CHECKPOINT_FOREIGN"),
+    "outbox of another job": (other_outbox, "CHECKPOINT_FOREIGN"),
+    "last batch planned otherwise": (other_range, "CHECKPOINT_FOREIGN"),
+}
+
+
+@pytest.mark.fault("F09")
+@pytest.mark.fault("F08")
+@pytest.mark.parametrize("case", GUARDED)
+def test_guard_refuses_what_does_not_belong_together(network: Network, tmp_path: Path, case: str) -> None:
+    """Where plain Spark repeats or drops without a word, the job does not start."""
+    state = Started(network, tmp_path)
+    act, code = GUARDED[case]
+    act(state)
+    with pytest.raises(MaiaError) as refusal:
+        check_start(state.checkpoint, Outbox(state.outbox.path), network.log)
+    assert refusal.value.code == code
+
+
+@pytest.mark.fault("F09")
+def test_guard_lets_go_on_what_is_of_one_time(network: Network, tmp_path: Path) -> None:
+    """Unhurt; killed between outbox and checkpoint; both put back to the same time: all may go on."""
+    state = Started(network, tmp_path)
+    saved = tmp_path / "saved"
+    shutil.copytree(state.checkpoint, saved / "checkpoint")
+    shutil.copytree(state.outbox.path, saved / "outbox")
+    identity = check_start(state.checkpoint, state.outbox, network.log)
+    publish_here(network, "more", [sightings(["P"])])
+    state.plan(3)
+    assert check_start(state.checkpoint, state.outbox, network.log) == identity  # killed before delivering
+    state.deliver(3)
+    assert check_start(state.checkpoint, state.outbox, network.log) == identity  # killed before Spark's commit
+    state.finish(3)
+    state.restore(state.checkpoint, saved / "checkpoint")
+    state.restore(state.outbox.path, saved / "outbox")
+    assert check_start(state.checkpoint, Outbox(state.outbox.path), network.log) == identity
+
+
+def test_micro_batch_out_of_turn_is_refused(network: Network) -> None:
+    """A batch that does not continue where the outbox ends delivers nothing."""
+    publish_here(network, "a", [sightings(["P1"])])
+    publish_here(network, "b", [sightings(["P2"])])
+    job = make_job(network)
+    for batch, numbers in ((1, [0]), (0, [1]), (0, [0, 2])):
+        with pytest.raises(UsageError, match="CHECKPOINT_FOREIGN"):
+            job.step(batch, numbers, lambda work, groups: [work.deliver(group) for group in groups])
+    assert job.outbox.latest() == -1

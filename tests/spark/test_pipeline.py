@@ -1,0 +1,329 @@
+"""The same scenario from the kernel alone and from Spark, batch and streaming, however tasks fail and are repeated."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from network import (
+    CCS_SUBSCRIPTIONS,
+    MET_SUBSCRIPTIONS,
+    START,
+    Network,
+    build,
+    delivered,
+    plan,
+    publish_here,
+    sightings,
+)
+from pyspark_maia import HomePlans, delivery_job
+
+from maia.encryption import parse_parcel
+from maia.events import EncryptionMode
+from maia.pipeline import COUNT, EVENT, REFUSED, SUBSCRIPTION, LogDirectory, deliver, history, publish
+from maia.stores import Home, HomeKeys, HomeSigner
+from maia.testing import TYPE_NAME
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+PLATES = ["AE05 XYZ", "BX51 ABC", *(f"P{number}" for number in range(10))]
+View = tuple[Any, ...]
+VIEWS: dict[str, list[View]] = {
+    "billing": sorted((plate, START + timedelta(seconds=at), None) for at, plate in enumerate(PLATES)),
+    "statistics": sorted((None, START + timedelta(seconds=at), "Victoria") for at in range(len(PLATES))),
+    "detective": [("AE05 XYZ", START, "Victoria")],
+}
+
+
+def view(rows: Iterator[dict[str, Any]]) -> list[View]:
+    """Leave out which event a row is."""
+    return sorted(
+        ((row["numberplate"], row["timestamp"], row["location"]) for row in rows),
+        key=lambda item: (str(item[0]), item[1]),
+    )
+
+
+def views(network: Network) -> dict[str, list[View]]:
+    """Open the outboxes of both domains."""
+    ccs, met = delivery_job(network.ccs, CCS_SUBSCRIPTIONS), delivery_job(network.met, MET_SUBSCRIPTIONS)
+    found = {name: list(delivered(job, name)) for job, name in ((ccs, "billing"), (ccs, "statistics"), (met, "detective"))}
+    for rows in found.values():
+        assert len({row["_event"] for row in rows}) == len(rows)
+    return {name: view(iter(rows)) for name, rows in found.items()}
+
+
+def expected() -> dict[str, list[View]]:
+    """Sort the expected views as `view` does."""
+    return {name: sorted(rows, key=lambda item: (str(item[0]), item[1])) for name, rows in VIEWS.items()}
+
+
+def options(network: Network, **more: str) -> dict[str, str]:
+    """Publish as the camera."""
+    return {"home": str(network.ccs), "type": TYPE_NAME, "as": "CCTV", **more}
+
+
+def write_input(folder: Path, rows: pa.RecordBatch, *, files: int = 2) -> Path:
+    """Lay rows down as the plain input of a stream, in files of their own order."""
+    folder.mkdir(parents=True, exist_ok=True)
+    size = -(-rows.num_rows // files)
+    for start in range(0, rows.num_rows, size):
+        table = pa.Table.from_batches([rows.slice(start, size)])
+        pq.write_table(table, folder / f"{start:05d}-{secrets.token_hex(4)}.parquet")
+    return folder
+
+
+def fail_once(marker: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Let the first attempt of each task die after it handed on its rows."""
+    import os
+
+    from pyspark import TaskContext
+
+    yield from batches
+    context = TaskContext.get()
+    assert context is not None
+    path = Path(f"{marker}-{context.partitionId()}-{context.stageId()}")
+    if not path.exists():
+        path.write_text("failed once", "utf-8")
+        os.kill(os.getpid(), 9)
+
+
+def deliver_all(spark: Any, network: Network, checkpoints: Path) -> None:
+    """Run the delivery jobs of both domains on Spark until the log is read."""
+    for home, wanted in ((network.ccs, CCS_SUBSCRIPTIONS), (network.met, MET_SUBSCRIPTIONS)):
+        query = delivery_job(home, wanted).start(spark, checkpoints / home.name, once=True)
+        query.awaitTermination()
+
+
+def headers(network: Network) -> list[Any]:
+    """Read the headers of all parcels, also of files that no commit names."""
+    found = []
+    for path in network.log.path.glob("type=*/date=*/*.parquet"):
+        try:
+            column = pq.read_table(path).column("parcel")
+        except pa.ArrowInvalid:
+            continue  # a killed task left a part of a file
+        found += [parse_parcel(parcel).header for parcel in column.to_pylist()]
+    return found
+
+
+@pytest.mark.requirement("24.01")
+@pytest.mark.requirement("24.02")
+@pytest.mark.requirement("7.11")
+def test_kernel_alone_delivers_the_views(network: Network) -> None:
+    """Without Spark: the views that every engine must give."""
+    publish_here(network, "kernel", [sightings(PLATES)])
+    for home, wanted in ((network.ccs, CCS_SUBSCRIPTIONS), (network.met, MET_SUBSCRIPTIONS)):
+        delivery_job(home, wanted).run_here()
+    assert views(network) == expected()
+
+
+@pytest.mark.requirement("24.01")
+@pytest.mark.requirement("24.02")
+@pytest.mark.threat("T44")
+@pytest.mark.fault("F03")
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_batch_delivers_the_same_views_although_workers_die(
+    spark: Any, network: Network, tmp_path: Path, partitions: int
+) -> None:
+    """Published and delivered by Spark; each publishing worker is killed once, after it had sealed its rows."""
+    folder = write_input(tmp_path / "in", sightings(PLATES), files=partitions)
+    frame = spark.read.parquet(str(folder)).repartition(partitions)
+    failing = frame.mapInArrow(partial(fail_once, str(tmp_path / "failed")), frame.schema)
+    failing.write.format("maia").options(**options(network)).mode("append").save()
+    assert len(list(tmp_path.glob("failed-*"))) >= 1
+    [commit] = network.log.commits()
+    assert commit.events == len(PLATES)
+    found = headers(network)
+    assert len({header.parcel_id for header in found}) == len(found)
+    assert len({(header.origin, header.stamp) for header in found}) == len(found)
+    deliver_all(spark, network, tmp_path / "checkpoints")
+    assert views(network) == expected()
+
+
+@pytest.mark.requirement("15.01")
+@pytest.mark.parametrize("mode", list(EncryptionMode))
+def test_stages_give_the_same_views_in_every_mode(spark: Any, tmp_path: Path, mode: EncryptionMode) -> None:
+    """`publish`, `deliver` and `history` as DataFrame to DataFrame, for plain, event and attribute mode."""
+    network = build(tmp_path / "net", mode=mode)
+    home = str(network.ccs)
+    frame = spark.read.parquet(str(write_input(tmp_path / "in", sightings(PLATES))))
+    parcels = publish(frame, plan(network, "stage"), HomeSigner(home), HomeKeys(home), partial(stamps, home))
+    parcels.write.parquet(str(tmp_path / "parcels"))
+    stored = spark.read.parquet(str(tmp_path / "parcels"))
+    assert stored.where(f"{REFUSED} is not null").count() == 0
+    row = stored.select("parcel").first()
+    assert (b"AE05 XYZ" in bytes(row[0])) is (mode is EncryptionMode.PLAIN)
+    # The origin's right is proven by the evidence that a commit names.
+    publish_here(network, "evidence", [sightings(["X"])])
+    [made] = HomePlans(home, CCS_SUBSCRIPTIONS)(list(network.log.commits()), datetime.now(UTC))
+    for stage in (deliver, history):
+        rows = [item.asDict() for item in stage(stored, made, HomeKeys(home)).collect()]
+        assert {item[REFUSED] for item in rows} == {None}
+        assert len({(item[SUBSCRIPTION], item[EVENT]) for item in rows}) == len(rows) == 2 * len(PLATES)
+        for name in ("billing", "statistics"):
+            own = ({**item, "timestamp": item["timestamp"].replace(tzinfo=UTC)} for item in rows if item[SUBSCRIPTION] == name)
+            assert view(own) == expected()[name]
+
+
+def stamps(home: str) -> Callable[[], int]:
+    """Give the stamps of a home, where it is called."""
+    return Home.open(home).next_stamp
+
+
+@pytest.mark.requirement("24.02")
+@pytest.mark.fault("F02")
+@pytest.mark.fault("F09")
+def test_stream_restarted_from_its_checkpoint_neither_loses_nor_doubles(
+    spark: Any, network: Network, tmp_path: Path
+) -> None:
+    """Publish as a stream in three runs; one micro-batch is repeated because its commit was lost; a lost checkpoint is refused."""
+    rows = sightings(PLATES)
+    folder, checkpoint = tmp_path / "in", tmp_path / "checkpoint"
+
+    def run(cut: slice) -> None:
+        write_input(folder, rows.slice(cut.start, cut.stop - cut.start), files=2)
+        again(checkpoint)
+
+    def again(place: Path) -> None:
+        frame = spark.readStream.schema(spark.read.parquet(str(folder)).schema).parquet(str(folder))
+        writer = frame.writeStream.format("maia").options(**options(network, publication="cameras"))
+        writer.option("checkpointLocation", str(place)).trigger(availableNow=True).start().awaitTermination()
+
+    run(slice(0, 4))
+    run(slice(4, 8))
+    # Killed between the log's commit and Spark's: the micro-batch comes again under its number.
+    (checkpoint / "commits" / "1").unlink()
+    (checkpoint / "commits" / ".1.crc").unlink()
+    run(slice(8, len(PLATES)))
+    assert [commit.batch for commit in network.log.commits()] == [0, 1, 2]
+    deliver_all(spark, network, tmp_path / "checkpoints")
+    assert views(network) == expected()
+    # Without its checkpoint, plain Spark would begin at batch 0 and the log would take it for a repetition.
+    with pytest.raises(Exception, match="PUBLICATION_TAKEN"):
+        again(tmp_path / "new checkpoint")
+    assert network.log.latest() == 2
+
+
+@pytest.mark.fault("F02")
+@pytest.mark.fault("F08")
+def test_delivery_query_repeats_nothing_and_refuses_a_lost_checkpoint(
+    spark: Any, network: Network, tmp_path: Path
+) -> None:
+    """The job as a streaming query: restart, repeated micro-batch, damage, lost metadata."""
+    checkpoint = tmp_path / "checkpoint"
+
+    def run() -> None:
+        delivery_job(network.ccs, CCS_SUBSCRIPTIONS).start(spark, checkpoint, once=True).awaitTermination()
+
+    publish_here(network, "a", [sightings(PLATES[:6])])
+    run()
+    publish_here(network, "b", [sightings(PLATES[6:])])
+    run()
+    (checkpoint / "commits" / "1").unlink()
+    (checkpoint / "commits" / ".1.crc").unlink()
+    run()
+    job = delivery_job(network.ccs, CCS_SUBSCRIPTIONS)
+    assert [row["numberplate"] for row in delivered(job, "billing")] == PLATES
+    assert job.outbox.latest() == 1
+    publish_here(network, "c", [sightings(["later"])])
+    [path] = [path for path in network.log.path.glob("type=*/date=*/*") if path.stat().st_mtime_ns == max(
+        other.stat().st_mtime_ns for other in network.log.path.glob("type=*/date=*/*"))]  # fmt: skip
+    data = path.read_bytes()
+    path.write_bytes(data[:-1])
+    with pytest.raises(Exception, match="LOG_FILE_DAMAGED"):
+        run()
+    path.write_bytes(data)
+    run()
+    assert [row["numberplate"] for row in delivered(job, "billing")] == [*PLATES, "later"]
+    (checkpoint / "metadata").unlink()
+    with pytest.raises(Exception, match="CHECKPOINT_DAMAGED"):
+        run()
+
+
+@pytest.mark.threat("T56")
+@pytest.mark.fault("F11")
+def test_poison_rows_are_refused_with_a_reason_and_stop_nothing(spark: Any, network: Network, tmp_path: Path) -> None:
+    """One value of ten megabytes among others: the others are delivered, the one is accounted for."""
+    rows = spark.createDataFrame(
+        [(plate, START, "Victoria") for plate in (*PLATES[:5], "x" * (10 << 20), *PLATES[5:])],
+        "numberplate string, timestamp timestamp, location string",
+    ).coalesce(1)
+    rows.write.format("maia").options(**options(network)).mode("append").save()
+    [commit] = network.log.commits()
+    assert (commit.events, commit.refused) in {(len(PLATES), 1), (len(PLATES) + 1, 0)}
+    audit = pq.read_table(network.ccs / "audit").to_pylist()
+    assert sum(row["events"] for row in audit if row["kind"] == "refuse") == commit.refused
+    deliver_all(spark, network, tmp_path / "checkpoints")
+    job = delivery_job(network.ccs, CCS_SUBSCRIPTIONS)
+    assert sorted(row["numberplate"] for row in delivered(job, "billing") if len(row["numberplate"]) < 99) == sorted(PLATES)
+
+
+@pytest.mark.requirement("24.07")
+def test_broker_without_keys_sees_ciphertext_alone(spark: Any, network: Network, tmp_path: Path) -> None:
+    """A domain that carries the log for others reads it with plain Spark: types, stamps and counts, and no value."""
+    publish_here(network, "a", [sightings(PLATES)])
+    seen = spark.read.parquet(*(str(network.log.path / file.path) for commit in network.log.commits() for file in commit.files))
+    [row] = seen.collect()
+    assert row["events"] == len(PLATES)
+    for plate in (*PLATES, "Victoria"):
+        assert plate.encode() not in bytes(row["parcel"]), plate
+
+
+@pytest.mark.threat("T66")
+def test_session_opens_no_port_beyond_loopback_and_no_console(spark: Any) -> None:
+    """No web interface; every socket that this process tree listens on is bound to loopback."""
+    import subprocess
+
+    assert spark.sparkContext.uiWebUrl is None
+    listening = subprocess.run(["ss", "-Hltnp"], capture_output=True, text=True, check=True).stdout.splitlines()
+    java = [line for line in listening if '"java"' in line and f"pid={jvm_pid(spark)}," in line]
+    assert java
+    for line in java:
+        address = line.split()[3].rsplit(":", 1)[0]
+        assert address in {"127.0.0.1", "[::ffff:127.0.0.1]", "[::1]"}, line
+
+
+def jvm_pid(spark: Any) -> int:
+    """Ask the JVM for its process id."""
+    return int(spark._jvm.java.lang.ProcessHandle.current().pid())
+
+
+@pytest.mark.threat("T64")
+@pytest.mark.threat("T65")
+def test_attribute_names_are_never_code_and_case_keeps_columns_apart(spark: Any, network: Network) -> None:
+    """A filter or a name with quotes, dots and backticks is read as data; `Numberplate` is no `numberplate`."""
+    publish_here(network, "a", [sightings(PLATES)])
+    reader = spark.read.format("maia").options(home=str(network.ccs), type=TYPE_NAME).option("as", "BO")
+    for text in ("numberplate = 'x' or 1 = 1", "`numberplate`; drop table x", "a.b = 1", "Numberplate = 'AE05 XYZ'"):
+        with pytest.raises(Exception, match=r"FILTER_|UNKNOWN_ATTRIBUTE"):
+            reader.option("where", text).load().count()
+    literal = "'; drop table x; --"
+    escaped = literal.replace("'", "''")
+    assert reader.option("where", f"numberplate = '{escaped}'").load().count() == 0
+    frame = spark.read.format("maia").options(home=str(network.ccs), type=TYPE_NAME).option("as", "BO").load()
+    with pytest.raises(Exception, match="Numberplate"):
+        frame.select("Numberplate").count()
+    assert frame.select("numberplate").count() == len(PLATES)
+
+
+def test_count_column_says_how_many_events_a_refusal_stands_for(spark: Any, network: Network, tmp_path: Path) -> None:
+    """Refusals of a stage are rows too, so input equals output plus refused."""
+    publish_here(network, "a", [sightings(PLATES)])
+    [commit] = network.log.commits()
+    table = pq.read_table(network.log.path / commit.files[0].path)
+    forged = bytearray(table.column("parcel")[0].as_py())
+    forged[-1] ^= 1
+    position = table.schema.get_field_index("parcel")
+    table = table.set_column(position, table.schema.field(position), pa.array([bytes(forged)], type=pa.binary()))
+    pq.write_table(table, tmp_path / "forged.parquet")
+    [made] = HomePlans(str(network.ccs), CCS_SUBSCRIPTIONS)([commit], datetime.now(UTC))
+    rows = deliver(spark.read.parquet(str(tmp_path / "forged.parquet")), made, HomeKeys(str(network.ccs))).collect()
+    assert [(row[REFUSED], row[COUNT]) for row in rows] == [("BAD_SIGNATURE", len(PLATES))]
+    assert LogDirectory(network.log.path).latest() == 0
