@@ -142,6 +142,10 @@ DENIALS: dict[str, tuple[list[object], str, Stage, str]] = {
         [grant(P.root, Threshold(2, (A, B)), READ, delegate=True), grant(P.c, P.smith, READ)], "BROKEN_CHAIN",
         Stage.REDUCTION, SMITH.fingerprint,
     ),
+    "a threshold for something else": (
+        [grant(P.root, Threshold(2, (A, B)), (b"write",), delegate=True), grant(P.a, P.smith, READ)], "BROKEN_CHAIN",
+        Stage.REDUCTION, SMITH.fingerprint,
+    ),
     "an object": ([grant(P.root, ObjectHash(bytes(32)), READ)], "NO_EVIDENCE", Stage.REDUCTION, SMITH.fingerprint),
     "a condition is no obstacle here, but delegation is": (
         [grant(P.root, P.a, READ, conditions=["x"]), grant(P.a, P.smith, READ)], "DELEGATION_FORBIDDEN",
