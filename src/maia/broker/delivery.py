@@ -26,7 +26,7 @@ from maia.authority import Tag as ValueTag
 from maia.broker.clauses import Clause
 from maia.broker.rows import Mask, Positions, batch_of, column_of, mask_of, take_visible
 from maia.errors import DeniedError
-from maia.events import ARROW_TYPES, AttributeType, EventType, to_arrow_schema
+from maia.events import AttributeType, EventType, to_arrow_schema
 from maia.filters import SubscriptionIndex, TypedConstraint, TypedFilter
 
 SubscriptionId = str
@@ -77,11 +77,15 @@ class _Compiled:
     Attributes:
         demands: For each clause the number of its constraint in the plan.
         openers: By uid, the numbers of the constraints of the clauses that open it.
+        together: Positions of the attributes that the same clauses open, which are seen and hidden together.
+        schema: Of the subscriber's version.
     """
 
     subscription: Subscription
     demands: tuple[int, ...]
     openers: dict[str, tuple[int, ...]]
+    together: dict[tuple[int, ...], list[int]]
+    schema: pa.Schema
 
 
 @dataclass(slots=True)
@@ -150,7 +154,10 @@ class DeliveryPlan:
             )
             for uid in uids
         }
-        return _Compiled(subscription, demands, openers)
+        together: dict[tuple[int, ...], list[int]] = {}
+        for at, item in enumerate(subscription.event_type.attributes):
+            together.setdefault(openers[item.uid], []).append(at)
+        return _Compiled(subscription, demands, openers, together, to_arrow_schema(subscription.event_type))
 
 
 class _Views:
@@ -171,12 +178,7 @@ class _Views:
         kept = rows if admitted.all() else rows[admitted]
         if not len(kept):
             return None
-        picked = None if len(kept) == self._batch.num_rows else kept
-        columns = [
-            self._cells(item.uid, item.type, compiled.openers[item.uid], picked, len(kept))
-            for item in subscription.event_type.attributes
-        ]
-        batch = batch_of(columns, to_arrow_schema(subscription.event_type), len(kept))
+        batch = batch_of(self._cells(compiled, kept), compiled.schema, len(kept))
         used = tuple(
             clause
             for number, clause in zip(compiled.demands, subscription.clauses, strict=True)
@@ -185,15 +187,25 @@ class _Views:
         closed = tuple(item.name for item in subscription.event_type.attributes if not compiled.openers[item.uid])
         return Delivery(subscription.identity, kept, batch, used, closed)
 
-    def _cells(
-        self, uid: str, kind: AttributeType, openers: tuple[int, ...], rows: Positions | None, size: int
-    ) -> pa.Array:
-        wanted = ARROW_TYPES[kind]
-        column = column_of(self._batch, uid)
-        if column is None or not column.type.equals(wanted):
-            # INVARIANT: a uid has one type for ever, so another one here is no value of this attribute.
-            return pa.nulls(size, wanted)
-        return take_visible(column, self._any(openers), rows)
+    def _cells(self, compiled: _Compiled, rows: Positions) -> list[pa.Array]:
+        """Pick the columns of the subscriber's version, hidden cells null."""
+        fields = compiled.schema
+        cells = [pa.nulls(0, fields.field(at).type) for at in range(len(fields))]
+        picked = None if len(rows) == self._batch.num_rows else rows
+        for openers, positions in compiled.together.items():
+            there: list[tuple[int, pa.Array]] = []
+            for at in positions:
+                column = column_of(self._batch, compiled.subscription.event_type.attributes[at].uid)
+                if column is None or not column.type.equals(fields.field(at).type):
+                    # INVARIANT: a uid has one type for ever, so another one here is no value of this attribute.
+                    cells[at] = pa.nulls(len(rows), fields.field(at).type)
+                else:
+                    there.append((at, column))
+            if there:
+                taken = take_visible([column for _, column in there], self._any(openers), picked)
+                for (at, _), column in zip(there, taken, strict=True):
+                    cells[at] = column
+        return cells
 
     def _any(self, numbers: tuple[int, ...]) -> Mask:
         """Tell for each row whether one of these constraints holds; without any, none does."""

@@ -47,22 +47,25 @@ def batch_of(columns: list[pa.Array], schema: pa.Schema, rows: int) -> pa.Record
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def take_visible(column: pa.Array, visible: Mask, rows: Positions | None) -> pa.Array:
-    """Pick rows of a column, and leave nothing of the cells that are hidden.
+def take_visible(columns: list[pa.Array], visible: Mask, rows: Positions | None) -> list[pa.Array]:
+    """Pick rows of columns that are seen and hidden together, and leave nothing of the cells that are hidden.
 
     Args:
-        column: True values.
-        visible: For each row of the column, whether its cell may be seen.
+        columns: True values, at least one column.
+        visible: For each row, whether its cells may be seen.
         rows: The rows to pick; ``None`` for all.
     """
     shown = visible if rows is None else visible[rows]
-    if shown.all():
-        return column if rows is None else column.take(pa.array(rows))
-    if not shown.any():
-        return pa.nulls(len(shown), column.type)
+    everything = bool(shown.all())
+    if everything and rows is None:
+        return columns
+    if not everything and not shown.any():
+        return [pa.nulls(len(shown), column.type) for column in columns]
+    positions = np.arange(len(shown), dtype=np.int64) if rows is None else rows
     # SECURITY: taking a null writes no octets; `if_else` would keep the hidden value under it, and Arrow would ship it.
-    positions = np.arange(len(column), dtype=np.int64) if rows is None else rows
-    return column.take(pa.array(positions, mask=~shown))
+    picked = pa.array(positions) if everything else pa.array(positions, mask=~shown)
+    together = pa.RecordBatch.from_arrays(columns, names=[str(at) for at in range(len(columns))])
+    return list(together.take(picked).columns)
 
 
 def mask_of(batch: pa.RecordBatch, constraints: tuple[tuple[str, Tag], ...]) -> Mask:
