@@ -284,3 +284,14 @@ def test_more_clauses_than_a_plan_holds_are_refused(monkeypatch):
     with pytest.raises(VerificationError) as caught:
         subscribe(sessions(), pool)
     assert caught.value.code == "LIMIT_EXCEEDED"
+
+
+def test_types_live_side_by_side():
+    """The attribute types of one type are those of its own versions, whatever else is installed."""
+    made = sessions()
+    names = (TypeName(PITO, "uk.gov.pito.Theft", Version("1")), TypeName(PITO, TYPE.name.name, Version("9000")))
+    other, newer = (EventType(name=name, attributes=(attribute("x", 777, "float"),)) for name in names)
+    for definition in (other, newer):
+        made.install(verify_event_type(sign_event_type(definition, PEOPLE.pito), verifier=made.verifier, at=NOW))
+    assert set(made.kinds(other.type_id)) == {"777"}
+    assert set(made.kinds(TYPE.type_id)) == {"3265", "3467", "777"}

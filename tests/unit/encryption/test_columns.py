@@ -229,3 +229,10 @@ def test_nulls_of_every_type_are_as_long_as_values():
     ):
         column = pa.array([0, 1], pa.int32() if kind is AttributeType.DATE else pa.int64()).cast(ARROW_TYPES[kind])
         assert len(encode_column(column, kind)) == len(encode_column(pa.nulls(2, ARROW_TYPES[kind]), kind))
+
+
+@pytest.mark.parametrize("kind", AttributeType)
+def test_an_empty_column_is_a_column(kind):
+    """No values at all come back as no values, made so or cut so."""
+    for column in (pa.array([], ARROW_TYPES[kind]), pa.nulls(3, ARROW_TYPES[kind]).slice(1, 0)):
+        assert decode_column(encode_column(column, kind), count=0).equals(pa.array([], ARROW_TYPES[kind]))
