@@ -182,8 +182,8 @@ class MaiaReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Plan on the driver; a refused client or filter fails here, before anything is read."""
-        latest = LogDirectory(Home.open(self.asked.home).log_path).latest()
-        return _partitions(self.asked, -1, latest, history=True)
+        log = LogDirectory(Home.open(self.asked.home).log_path)
+        return _partitions(self.asked, log.expired(), log.latest(), history=True)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one file on a worker."""
@@ -266,6 +266,11 @@ def _commit(
     )  # fmt: skip
     rows = [row(kind="publish", code="OK", events=sum(file.events for file in files))]
     rows += [row(kind="refuse", code=code, events=count) for code, count in sorted(refused.items())]
+    notices = {
+        "VALUE_FORCED": sum(message.forced for message in written),
+        "VALUE_NULLED": sum(message.nulled for message in written),
+    }
+    rows += [row(kind="notice", code=code, events=count) for code, count in notices.items() if count]
     write_audit(home.path / "audit", rows)
     LogDirectory(home.log_path).commit(
         plan.publication,

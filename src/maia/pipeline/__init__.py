@@ -11,6 +11,7 @@ from maia.pipeline.outbox import DeadLetter, Outbox, OutboxCommit, OutboxFile, o
 from maia.pipeline.publish import PublishPlan, Sealed, event_base, parcel_row, publish_batches
 from maia.pipeline.session import SETTINGS, check_session, session
 from maia.pipeline.stages import deliver, history, publish
+from maia.pipeline.upkeep import TARGET_SIZE, Compacted, Expired, compact, expire
 
 __all__ = [
     "AUDIT_SCHEMA",
@@ -21,11 +22,14 @@ __all__ = [
     "SETTINGS",
     "STAMP",
     "SUBSCRIPTION",
+    "TARGET_SIZE",
     "AuditRow",
     "Commit",
+    "Compacted",
     "DeadLetter",
     "DeliverPlan",
     "DeliveryJob",
+    "Expired",
     "Java",
     "LogDirectory",
     "LogFile",
@@ -41,9 +45,11 @@ __all__ = [
     "check_log",
     "check_session",
     "check_start",
+    "compact",
     "deliver",
     "deliver_parcels",
     "event_base",
+    "expire",
     "find_java",
     "history",
     "outbox_secret",

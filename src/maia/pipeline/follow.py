@@ -31,8 +31,10 @@ def check_offset(log: LogDirectory, offset: Offset) -> int:
 
     Raises:
         UsageError: The log ends earlier (``LOG_BEHIND``), or has another commit there (``LOG_FOREIGN``).
+        NotFoundError: What comes after it has expired: ``LOG_EXPIRED``.
     """
     number = int(offset["commit"])
+    log.check_expired(number)
     if number > log.latest():
         raise UsageError(f"the checkpoint knows commit {number} of the log, which ends earlier", code="LOG_BEHIND")
     if log.digest(number) != offset["digest"]:
@@ -44,7 +46,7 @@ class LogFollower(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Offers the commits of a log in order, a bounded number at a time."""
 
     def __init__(self, log: LogDirectory, *, first: str = "earliest", most: int = MAX_COMMITS) -> None:
-        """Follow a log from its first commit, after its latest, or after a given one."""
+        """Follow a log from its first commit that has not expired, after its latest, or after a given one."""
         self.log = log
         self._first = first
         self._most = most
@@ -54,7 +56,10 @@ class LogFollower(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Start where it was asked."""
         if self._first == "latest":
             return offset_of(self.log, self.log.latest())
-        return offset_of(self.log, -1 if self._first == "earliest" else int(self._first))
+        if self._first == "earliest":
+            return offset_of(self.log, self.log.expired())
+        self.log.check_expired(int(self._first))
+        return offset_of(self.log, int(self._first))
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         """Bound a micro-batch."""

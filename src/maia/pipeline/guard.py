@@ -29,6 +29,7 @@ def check_log(outbox: Outbox, log: LogDirectory) -> None:
 
     Raises:
         UsageError: It ends earlier (``LOG_BEHIND``), or holds something else there (``LOG_FOREIGN``).
+        NotFoundError: What comes next has expired: ``LOG_EXPIRED``.
     """
     head = outbox.head()
     if head is None or head.upto < 0:
@@ -39,6 +40,7 @@ def check_log(outbox: Outbox, log: LogDirectory) -> None:
         )
     if log.digest(head.upto) != head.log:
         raise UsageError(f"commit {head.upto} of the log is not the one the outbox knows", code="LOG_FOREIGN")
+    log.check_expired(head.upto)
 
 
 def check_start(checkpoint: Path, outbox: Outbox, log: LogDirectory) -> str:

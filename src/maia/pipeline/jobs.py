@@ -185,7 +185,7 @@ class DeliveryJob:
             MaiaError: The log or the outbox is damaged, or the system refused.
         """
         head = self.outbox.head()
-        upto = -1 if head is None else head.upto
+        upto = self.log.expired() if head is None else head.upto
         if head is not None and head.batch == batch:
             if (list(numbers) or [head.upto])[-1] != head.upto or head.query != query:
                 raise UsageError(f"batch {batch} was delivered over another part of the log", code="CHECKPOINT_FOREIGN")
@@ -220,7 +220,7 @@ class DeliveryJob:
         done = 0
         while True:
             head = self.outbox.head()
-            after, batch = (-1, 0) if head is None else (head.upto, head.batch + 1)
+            after, batch = (self.log.expired(), 0) if head is None else (head.upto, head.batch + 1)
             if head is not None and head.query:
                 raise UsageError("a streaming query fills this outbox", code="CHECKPOINT_FOREIGN")
             numbers = range(after + 1, min(self.log.latest(), after + max_commits) + 1)

@@ -3,6 +3,7 @@
     type=<hex>/date=<day>/<publication>-<partition>-<attempt>.parquet     parcels, one row each
     _commits/<sequence>.json                                               what one publication added
     _evidence/<hex>                                                        certificates behind an origin's right
+    _upkeep/<number>.json                                                  where files moved to, what has expired
 
 Rules kept here:
 
@@ -15,7 +16,9 @@ Rules kept here:
   the log believes to have;
 - a commit tells the names of the events that each file holds, so that what was already delivered is known before it is
   opened;
-- a commit holds each file's length and digest; a file that is missing or differs stops the reader with a named error;
+- a commit holds each file's length and digest; a file that is missing or differs stops the reader with a named error.
+  A file that compaction moved is read where it lies now, its rows compared with their digest;
+- a reader that needs what has expired is told so (``LOG_EXPIRED``); it never gets a gap;
 - what no commit names (left by a killed task) is ciphertext, is read by nobody, and is removed by `sweep`.
 """
 
@@ -24,6 +27,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,7 +37,8 @@ import pyarrow.parquet as pq
 
 from maia.encoding import SexpLimits, encode, parse_canonical
 from maia.encryption import parse_parcel
-from maia.errors import EncodingError, UnavailableError, UsageError
+from maia.errors import EncodingError, NotFoundError, UnavailableError, UsageError
+from maia.pipeline.moves import UpkeepRecords, read_place
 from maia.pipeline.numbered import NO_RECORD, NumberedRecords, Record, named_errors, sync_folder, write_once
 
 PARCEL_SCHEMA = pa.schema(
@@ -49,6 +54,8 @@ PARCEL_SCHEMA = pa.schema(
 _COMMITS = "_commits"
 _EVIDENCE = "_evidence"
 _MAX_EVIDENCE = 16 << 20
+_BATCH = 4
+_MAX_MOVES = 8
 _EVIDENCE_LIMITS = SexpLimits(max_bytes=_MAX_EVIDENCE, max_depth=2, max_atom=1 << 16)
 
 
@@ -125,6 +132,7 @@ class LogDirectory:
         """Use a directory; it is made when something is written."""
         self.path = Path(path)
         self._records = NumberedRecords(self.path / _COMMITS, "commit {} of the log")
+        self._upkeep = UpkeepRecords(self.path)
 
     def latest(self) -> int:
         """Return the number of the newest commit; -1 when there is none."""
@@ -134,14 +142,42 @@ class LogDirectory:
         """Return the digest of a commit, by which readers know the log again."""
         return self._records.digest(number)
 
-    def commits(self, *, after: int = -1, upto: int | None = None) -> Iterator[Commit]:
-        """Read commits in order.
+    def expired(self) -> int:
+        """Return the number of the newest commit that has expired; -1 when none has."""
+        return self._upkeep.load().expired
+
+    def check_expired(self, after: int) -> None:
+        """Refuse to go on after a commit when the next one has expired.
 
         Raises:
+            NotFoundError: It has: ``LOG_EXPIRED``.
+        """
+        expired = self.expired()
+        if after < expired:
+            raise NotFoundError(
+                f"the log has expired up to commit {expired}, and commit {after + 1} is asked for", code="LOG_EXPIRED"
+            )
+
+    def commits(self, *, after: int | None = None, upto: int | None = None) -> Iterator[Commit]:
+        """Read commits in order, from the first that has not expired unless told after which.
+
+        Raises:
+            NotFoundError: One that is asked for has expired: ``LOG_EXPIRED``.
             EncodingError: A commit is missing (``COMMIT_MISSING``) or damaged (``COMMIT_DAMAGED``).
         """
+        if after is None:
+            after = self.expired()
+        else:
+            self.check_expired(after)
         for record in self._records.walk(after=after, upto=upto):
             yield _commit_of(record)
+
+    def instant(self, commit: Commit, *, now: datetime) -> datetime:
+        """Tell when a commit was made: by its newest parcel, or by its record where that is empty or of the future."""
+        stamp = max((file.last_stamp for file in commit.files), default=-1)
+        if not 0 <= stamp <= int(now.timestamp() * 1000):
+            return self._records.written(commit.sequence)
+        return datetime.fromtimestamp(stamp / 1000, UTC)
 
     def find(self, publication: str, *, origin: str) -> Commit | None:
         """Return the newest commit of a broker's publication or stream, or ``None``."""
@@ -246,33 +282,56 @@ class LogDirectory:
         """Read the parcels of a committed file, a few at a time, after comparing its digest.
 
         Raises:
-            UnavailableError: The file is missing: ``LOG_FILE_MISSING``.
+            UnavailableError: The file is missing: ``LOG_FILE_MISSING``; or it has expired: ``LOG_EXPIRED``.
             EncodingError: It is not what was committed: ``LOG_FILE_DAMAGED``.
         """
         path = self.path / file.path
         try:
             with named_errors(path):
                 data = path.read_bytes()
-        except FileNotFoundError as error:
-            raise UnavailableError(f"the log file `{file.path}` is missing", code="LOG_FILE_MISSING") from error
+        except FileNotFoundError:
+            yield from self._moved(file)
+            return
         if len(data) != file.size or hashlib.sha256(data).hexdigest() != file.digest:
             raise EncodingError(f"the log file `{file.path}` is not what was committed", code="LOG_FILE_DAMAGED")
         with pq.ParquetFile(pa.BufferReader(data)) as parquet:
-            yield from parquet.iter_batches(batch_size=4)
+            yield from parquet.iter_batches(batch_size=_BATCH)
 
-    def sweep(self, *, keep_newer_than: datetime) -> list[str]:
-        """Remove files that no commit names and that are older than an instant; return their names."""
-        named = {file.path for commit in self.commits() for file in commit.files}
+    def _moved(self, file: LogFile) -> Iterator[pa.RecordBatch]:
+        """Read a file's parcels where compaction put them; it may move them again while we look."""
+        for _ in range(_MAX_MOVES):
+            place = self._upkeep.load().places.get(file.path)
+            if place is None:
+                break
+            try:
+                yield from read_place(self.path, place).to_batches(max_chunksize=_BATCH)
+            except FileNotFoundError:
+                continue
+            return
+        expired = self.expired()
+        records = self._records.walk(upto=expired) if expired >= 0 else ()
+        if any(file.path == known.path for record in records for known in _commit_of(record).files):
+            raise NotFoundError(f"the log file `{file.path}` has expired", code="LOG_EXPIRED")
+        raise UnavailableError(f"the log file `{file.path}` is missing", code="LOG_FILE_MISSING")
+
+    def sweep(self, *, keep_newer_than: datetime, dry_run: bool = False) -> list[str]:
+        """Remove files that nothing names and that are older than an instant; return their names.
+
+        Those are files of killed tasks, and files that upkeep moved or let expire and was killed before it removed.
+        """
+        # A file that was moved is kept as long as the file it was moved to is not there.
+        places = {old: at for old, at in self._upkeep.load().places.items() if (self.path / at.path).exists()}
+        named = {file.path for commit in self.commits() for file in commit.files if file.path not in places}
+        named |= {place.path for place in places.values()}
+        found = [*sorted(self.path.glob("type=*/date=*/*.parquet")), *sorted(self.path.glob("_*/.*.part"))]
         removed = []
-        for path in sorted(self.path.glob("type=*/date=*/*.parquet")):
+        for path in found:
             relative = path.relative_to(self.path).as_posix()
-            if relative not in named and path.stat().st_mtime < keep_newer_than.timestamp():
-                path.unlink()
-                removed.append(relative)
-        for path in sorted(self.path.glob("_*/.*.part")):
-            if path.stat().st_mtime < keep_newer_than.timestamp():
-                path.unlink()
-                removed.append(path.relative_to(self.path).as_posix())
+            with named_errors(path), suppress(FileNotFoundError):
+                if relative not in named and path.stat().st_mtime < keep_newer_than.timestamp():
+                    if not dry_run:
+                        path.unlink()
+                    removed.append(relative)
         return removed
 
 

@@ -17,6 +17,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from maia.errors import EncodingError, UnavailableError
@@ -88,6 +89,11 @@ class NumberedRecords:
     def digest(self, number: int) -> str:
         """Return the digest of a record; of -1, the mark of none."""
         return NO_RECORD if number < 0 else self.read(number).digest
+
+    def written(self, number: int) -> datetime:
+        """Tell when the system wrote a record."""
+        with named_errors(self._folder):
+            return datetime.fromtimestamp((self._folder / _name(number)).stat().st_mtime, UTC)
 
     def put(self, number: int, value: dict[str, object], previous: str) -> bool:
         """Write a record under a number; false when the number is taken, which changes nothing.
