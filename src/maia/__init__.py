@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import typing as _typing
 
 from maia.version import __version__
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from pathlib import Path
 
     from maia.stores import Home

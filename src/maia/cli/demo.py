@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,15 +21,28 @@ if TYPE_CHECKING:
 app = new_app()
 
 
-@app.command(epilog=examples("maia demo", "maia demo --keep", "maia demo --json"))
+class Scenario(StrEnum):
+    """What can be played."""
+
+    NUMBERPLATE = "numberplate"
+    TRUST = "trust"
+
+
+@app.command(epilog=examples("maia demo", "maia demo trust --keep", "maia demo numberplate --events 20000 --json"))
 def demo(
-    keep: Annotated[bool, typer.Option("--keep", help="Keep the home, to look at it with the other verbs.")] = False,
+    scenario: Annotated[
+        Scenario, typer.Argument(help="`numberplate` sends real sightings through Spark; `trust` stops before that.")
+    ] = Scenario.NUMBERPLATE,
+    *,
+    events: Annotated[int, typer.Option("--events", min=1000, max=50_000_000, help="How many sightings.")] = 200_000,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the homes, to look at them with the other verbs.")] = False,
     json: options.Json = False,
 ) -> None:
     """Play the numberplate scenario: PITO owns an event type, and two domains give their people narrow rights to it.
 
-    Makes fresh keys and certificates in a temporary home, draws who gave what to whom, lets a verifier fill the matrix
-    of rights, and shows one event as three versions of its type see it.
+    Makes fresh keys and certificates in a temporary folder, draws who gave what to whom, lets a verifier fill the matrix
+    of rights, and shows one event as three versions of its type see it. Then cameras publish sightings through Spark,
+    and a billing office, a statistics office and a detective read one stream, each what it may.
     """
     from maia.cli.home import Home
     from maia.cli.instants import now
@@ -39,20 +53,32 @@ def demo(
     folder = Path(tempfile.mkdtemp(prefix="maia-demo-"))
     try:
         network = numberplate_network(seed=None, now=now())
-        place = Home(folder)
+        place = Home(folder / "people")
         _settle(network, place)
         note(f"home: {folder}")
         story = version_story(network.people["PITO"], network.people["TM"], at=network.now)
-        if json:
-            write_json({"home": str(folder), "kept": keep, **_facts(network, place), "type": _story(story)})
-        else:
+        stream = None
+        if not json:
             from maia.cli.demo_view import draw_demo
 
             draw_demo(network, place, story)
+        if scenario is Scenario.NUMBERPLATE:
+            from maia.cli.demo_stream import play
+
+            stream = play(network, folder, events=events, say=note)
+        if json:
+            facts: dict[str, object] = {**_facts(network, place), "type": _story(story)}
+            if stream is not None:
+                facts["stream"] = stream.to_json()
+            write_json({"home": str(folder), "kept": keep, **facts})
+        elif stream is not None:
+            from maia.cli.demo_stream_view import draw_stream
+
+            draw_stream(stream)
     finally:
         if not keep:
             shutil.rmtree(folder)
-    note(f"kept; try: maia cert show --home {folder}" if keep else "the home was removed; --keep keeps it")
+    note(f"kept; try: maia cert show --home {folder / 'people'}" if keep else "the home was removed; --keep keeps it")
 
 
 def _settle(network: NumberplateNetwork, home: Home) -> None:

@@ -74,8 +74,9 @@ def draw_type(unverified: UnverifiedEventType, home: Home) -> None:
     if definition.extends is not None:
         write_line(f"extends {show_name(definition.extends, home)}")
     if definition.previous is not None:
-        embedded = isinstance(definition.previous, UnverifiedEventType)
-        identity = definition.previous.definition_id if embedded else definition.previous  # type: ignore[union-attr]
+        previous = definition.previous
+        embedded = isinstance(previous, UnverifiedEventType)
+        identity = previous.definition_id if isinstance(previous, UnverifiedEventType) else previous
         write_line(f"previous {identity.hex()[:16]}{' (embedded)' if embedded else ''}")
     write_line(f"signed by {home.show(unverified.signer.key_id)}, {len(definition.credentials)} credentials")
 

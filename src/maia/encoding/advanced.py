@@ -85,8 +85,8 @@ def parse_advanced(text: str, *, limits: SexpLimits = DEFAULT_LIMITS) -> Sexp:
     Raises:
         EncodingError: The text is not an advanced S-expression, or exceeds a limit.
 
-    >>> parse_advanced('(tag (* prefix "/home/cme") #0a#)')
-    (b'tag', (b'*', b'prefix', b'/home/cme'), b'\n')
+    >>> parse_advanced('(tag (* prefix "/pub/cme") #0a#)')
+    (b'tag', (b'*', b'prefix', b'/pub/cme'), b'\n')
     """
     try:
         data = text.encode("utf-8")

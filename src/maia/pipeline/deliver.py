@@ -52,7 +52,7 @@ class DeliverPlan:
     def check_origin(self, header: ParcelHeader) -> None:
         """Refuse a parcel of another type, or of a broker without a proven right."""
         if header.type_id != self.type_id:
-            raise DeniedError("a parcel of another type", code="OTHER_TYPE")
+            raise DeniedError("a parcel of another type", code="PARCEL_OTHER_TYPE")
         if (header.origin, header.evidence) not in self.origins:
             raise DeniedError("the origin's right to publish is not proven", code="ORIGIN_NOT_PROVEN")
 

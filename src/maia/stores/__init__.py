@@ -5,8 +5,8 @@ Homes and plans need Arrow and are loaded on first use, so that commands that on
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+import typing as _typing
+from importlib import import_module as _import_module
 
 from maia.stores.cache import VerifiedCache
 from maia.stores.certificates import CertificateFolder
@@ -14,7 +14,7 @@ from maia.stores.keys import read_key, read_public_key, write_key, write_public_
 from maia.stores.statements import StatementFile
 from maia.stores.types import DirectoryRegistry, SqliteRegistry, fetch_type, verify_with_registry
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from maia.stores.home import Home, HomeConfig, HomeKeys, HomeSigner
     from maia.stores.plans import deliver_plan, proven_origins, publish_plan
 
@@ -54,6 +54,6 @@ def __getattr__(name: str) -> object:
     """Load what needs Arrow when it is asked for."""
     if name not in _ON_FIRST_USE:
         raise AttributeError(f"module `maia.stores` has no attribute `{name}`")
-    value: object = getattr(import_module(f"maia.stores.{_ON_FIRST_USE[name]}"), name)
+    value: object = getattr(_import_module(f"maia.stores.{_ON_FIRST_USE[name]}"), name)
     globals()[name] = value
     return value

@@ -110,8 +110,8 @@ class Home:
     _types: dict[bytes, bytes] = field(default_factory=dict)
 
     @classmethod
-    def create(cls, path: Path | str, config: HomeConfig) -> Home:
-        """Make a new home with a broker key.
+    def create(cls, path: Path | str, config: HomeConfig, *, broker: KeySigner | None = None) -> Home:
+        """Make a new home with a broker key, a fresh one unless one is given.
 
         Raises:
             UsageError: There is one already.
@@ -121,7 +121,7 @@ class Home:
             raise UsageError(f"`{root}` is a home already", code="HOME_EXISTS")
         make_folder(root, mode=0o755)
         home = cls(root, config)
-        home.new_key(config.broker)
+        home.add_key(config.broker, KeySigner.generate() if broker is None else broker)
         write_file(root / _CONFIG, config.to_toml().encode(), mode=PUBLIC_FILE)
         return home
 
