@@ -1,6 +1,6 @@
 """What protection costs on Spark: the same rows through plain Parquet, through Maia, and sealed value by value.
 
-    python benchmarks/bench_pipeline.py [--events 200000] [--attributes 1,10,25] [--runs 3] [--output docs/reference/benchmarks]
+    python benchmarks/bench_pipeline.py [--events 200000] [--attributes 1,10,25] [--runs 3] [--output FOLDER]
 
 In one run, on the same rows: (a) a plain Parquet log, written and read with the same filter and projection; (b) Maia in
 plain mode; (c) Maia in attribute mode, with signatures, matching, screening, translation and audit; (d) Maia in event
@@ -96,6 +96,9 @@ def run(events: int, attributes: int, runs: int, folder: Path) -> dict[str, Timi
     found: dict[str, Timings] = {name: Timings() for name in ("parquet", "plain", "attribute", "event", "per value")}
     key = F.expr("unhex('000102030405060708090a0b0c0d0e0f')")
 
+    closed = [F.aes_encrypt(name, key).alias(name) for name in frame.columns]
+    opened = [F.aes_decrypt(name, key).cast("string").alias(name) for name in frame.columns]
+
     def drain(seen: DataFrame) -> None:
         seen.write.format("noop").mode("overwrite").save()
 
@@ -113,13 +116,10 @@ def run(events: int, attributes: int, runs: int, folder: Path) -> dict[str, Timi
                 timed(lambda home=home: drain(home.read(TYPE, as_="reader", where="a0 any"))),
             )
         sealed = folder / f"per-value-{attributes}-{number}"
-        names = frame.columns
         laps["per value"] = (
-            timed(lambda path=sealed: frame.select(*[F.aes_encrypt(n, key).alias(n) for n in names]).write.parquet(str(path))),
-            timed(lambda path=sealed: drain(
-                spark.read.parquet(str(path)).select(*[F.aes_decrypt(n, key).cast("string").alias(n) for n in names]).where("a0 is not null")
-            )),
-        )  # fmt: skip
+            timed(lambda path=sealed: frame.select(*closed).write.parquet(str(path))),
+            timed(lambda path=sealed: drain(spark.read.parquet(str(path)).select(*opened).where("a0 is not null"))),
+        )
         if number:  # the first round warms up workers and compilers
             for name, (write, read) in laps.items():
                 found[name].write.append(write)
@@ -135,8 +135,10 @@ def report(results: dict[int, dict[str, Timings]], events: int, output: Path) ->
     lines = [
         "# Pipeline",
         "",
-        f"{events:,} events of 30-character strings, written and read; best of the runs, in one process; "
-        f"{os.cpu_count()} cores, Python {platform.python_version()}. Regenerate with `make bench`.",
+        (
+            f"{events:,} events of 30-character strings, written and read; best of the runs, in one process; "
+            f"{os.cpu_count()} cores, Python {platform.python_version()}. Regenerate with `make bench`."
+        ),
         "",
         "| attributes | variant | write s | read s | events/s | ratio to plain Parquet | thesis |",
         "|---|---|---|---|---|---|---|",
@@ -152,7 +154,7 @@ def report(results: dict[int, dict[str, Timings]], events: int, output: Path) ->
     output.mkdir(parents=True, exist_ok=True)
     (output / "pipeline.md").write_text("\n".join([*lines, "", "![ratios](pipeline.svg)", ""]), encoding="utf-8")
     _plot(results, output / "pipeline.svg")
-    print("\n".join(lines[4:]))  # noqa: T201 - the table is this program's output
+    print("\n".join(lines[4:]))
 
 
 def _plot(results: dict[int, dict[str, Timings]], path: Path) -> None:

@@ -153,7 +153,7 @@ def _midnight(now: datetime) -> datetime:
 
 def _sightings(spark: SparkSession, events: int, now: datetime) -> dict[str, DataFrame]:
     """Make the sightings of two cameras; every thousandth is the car that the detective follows."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+    from pyspark.sql import functions as F  # noqa: N812
 
     start = int(_midnight(now).timestamp())
     yesterday = int((_midnight(now) - timedelta(days=1)).timestamp())

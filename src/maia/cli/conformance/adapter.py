@@ -38,7 +38,7 @@ def run(requests: BinaryIO, answers: BinaryIO) -> None:
     while line := requests.readline(MAX_LINE + 1):
         if len(line) > MAX_LINE:
             while not line.endswith(b"\n") and line:
-                line = requests.readline(MAX_LINE)  # noqa: PLW2901 - the rest of a line that is too long
+                line = requests.readline(MAX_LINE)  # the rest of a line that is too long
             reply: dict[str, object] = {"id": None, "error": "LINE_TOO_LONG", "message": "the line is too long"}
         elif not line.strip():
             continue
@@ -63,7 +63,7 @@ def answer_line(line: bytes) -> dict[str, object]:
         return {"id": identity, **_answer(handler, request)}
     except MaiaError as error:
         return {"id": identity, "error": error.code, "message": error.message}
-    except Exception:
+    except Exception:  # noqa: BLE001 - the process answers every line and never dies of one
         _log.exception("a fault of the adapter itself")
         return {"id": identity, "error": "internal", "message": "a fault of the adapter itself"}
 

@@ -82,7 +82,7 @@ def run_scenario(request: Json) -> dict[str, object]:
     run.subscribe(objects(scenario, "subscriptions"))
     tasks = run.plan(objects(scenario, "events"))
     if engine == "spark":
-        from maia.cli.conformance.spark_engine import run_in_spark  # noqa: PLC0415 - starting Spark takes seconds
+        from maia.cli.conformance.spark_engine import run_in_spark  # starting Spark takes seconds
 
         results = run_in_spark(tasks)
     else:
