@@ -235,7 +235,6 @@ def test_stamps_are_milliseconds_and_only_rise():
         milliseconds(at("2026-06-01T09:00").replace(tzinfo=None))
 
 
-@pytest.mark.threat("T45")
 def test_no_stamp_repeats_after_crashes_and_clock_steps():
     """A hundred crashes, each with the clock set back an hour: stamps rise from the mark that was kept."""
     high, seen = -1, set()
