@@ -1,0 +1,100 @@
+"""The trust benchmark at small sizes: what it counts is exact, and what it times has the shape the thesis found.
+
+Times themselves belong to ``docs/reference/benchmarks/trust.md``; here only counts and orders of magnitude are held.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[ModuleType]:
+    """Load the benchmark, whose subjects stand in a file beside it."""
+    pytest.importorskip("biscuit_auth", reason="the benchmark compares with biscuit-python")
+    sys.path.insert(0, str(FOLDER))
+    try:
+        yield importlib.import_module("bench_trust")
+    finally:
+        sys.path.remove(str(FOLDER))
+
+
+@pytest.fixture(scope="module")
+def results(bench: ModuleType) -> object:
+    """Run everything once, small."""
+    return bench.run(rounds=5, pool_size=60, lengths=(1, 3, 5))
+
+
+@pytest.mark.requirement("21.01")
+def test_reduction_of_five_costs_less_than_the_signatures_of_five(bench: ModuleType, results: object) -> None:
+    """Table 4.7 is reproduced with Ed25519 and RSA columns: mean, σ, ratio; five reductions beat five verifications."""
+    table = results.table
+    assert set(table) == {
+        "5-tuple reduction of the chain", "one request, link by link", "Ed25519, PyNaCl", "Ed25519, pyca",
+        "RSA-2048, pyca", "RSA-3072, pyca",
+    }  # fmt: skip
+    assert all(len(times.rounds) == 5 and times.sigma >= 0 < times.mean for times in table.values())
+    assert 5 * table["Ed25519, PyNaCl"].over(table["5-tuple reduction of the chain"]) > 1
+    assert table["Ed25519, PyNaCl"].over(table["one request, link by link"]) > 1
+    page = bench.page(results)
+    assert all(f"| {name} |" in page for name in table)
+
+
+@pytest.mark.requirement("21.02")
+def test_a_cached_decision_verifies_nothing_and_is_compared_with_a_plain_lookup(
+    bench: ModuleType, results: object
+) -> None:
+    """With the decision cache on, a signed type costs no signature; its ratio to a plain lookup stands on the page."""
+    subscription = bench.Subscriptions(bench.make_chain(5), "decisions")
+    assert subscription.handle()
+    assert subscription.verifications == 5
+    for _ in range(3):
+        assert subscription.handle()
+        assert subscription.verifications == 0
+    assert results.chain["cold from bytes"].over(results.chain["warm"]) > 5
+    assert "× a plain lookup" in bench.page(results)
+
+
+@pytest.mark.requirement("21.03")
+@pytest.mark.parametrize("length", [1, 2, 5, 10])
+def test_verifications_grow_with_the_chain_unless_certificates_are_cached(bench: ModuleType, length: int) -> None:
+    """Cache off: chain length + 1 verifications each time. On: one, the client's own key, after the first time."""
+    chain = bench.make_chain(length)
+    off, on = bench.Subscriptions(chain, "off"), bench.Subscriptions(chain, "certificates")
+    counts = []
+    for _ in range(3):
+        assert off.handle()
+        assert on.handle()
+        counts.append((off.verifications, on.verifications))
+    assert counts == [(length + 1, length + 1), (length + 1, 1), (length + 1, 1)]
+
+
+@pytest.mark.requirement("21.03")
+def test_the_figure_is_drawn_for_each_length_and_cache(bench: ModuleType, results: object, tmp_path: Path) -> None:
+    """Figure 4.5: a row per length with the three caches and the plain baseline, and a plot of them."""
+    assert list(results.lengths) == [1, 3, 5]
+    for times in results.lengths.values():
+        assert set(times) == {"off", "certificates", "decisions", "plain"}
+        assert times["off"].over(times["certificates"]) > 1
+        assert times["certificates"].over(times["decisions"]) > 1
+    bench.plot(results.lengths, tmp_path / "trust.svg")
+    assert "<svg" in (tmp_path / "trust.svg").read_text("utf-8")[:2000]
+
+
+def test_a_large_pool_verifies_only_what_a_proof_needs(bench: ModuleType) -> None:
+    """A yes checks the signatures of its chain; a stranger's no checks none; the rest of the pool is left alone."""
+    chain = bench.make_chain(5)
+    pool = bench.make_pool(300, chain)
+    verifier = bench.Verifier()
+    assert verifier.decide(chain.request, principal=chain.principal.public_key, evidence=pool, at=bench.NOW)
+    assert verifier.signatures.verifications == 5
+    assert not verifier.decide(chain.request, principal=bench.key("stranger").public_key, evidence=pool, at=bench.NOW)
+    assert verifier.signatures.verifications == 5
