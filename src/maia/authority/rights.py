@@ -262,7 +262,8 @@ def encode_value(value: Value) -> tuple[bytes, bytes]:
     if isinstance(value, Decimal):
         if not value.is_finite():
             raise TagError("a constraint on a number that is not finite", code="CONSTRAINT_VALUE")
-        return b"decimal", format(value, "f").encode()
+        text = format(value, "f")
+        return b"decimal", (text if "." in text else f"{text}.0").encode()
     if isinstance(value, datetime):
         return b"date", encode_timestamp(value)
     if isinstance(value, date):

@@ -18,7 +18,7 @@ from maia.authority import Action, CertificatePool, VerifiedEventType, Verifier,
 from maia.broker.clauses import Clause, clauses_from
 from maia.broker.delivery import DeliveryPlan, Subscription, check_readable, uid_filter
 from maia.errors import ChainError, DeniedError, NotFoundError, VerificationError
-from maia.events import AttributeType, EventType, TypeId
+from maia.events import AttributeType, EncryptionMode, EventType, TypeId
 from maia.filters import TypedFilter, compile_filter
 from maia.principals import CertificateId, Principal, PublicKey
 
@@ -89,6 +89,11 @@ class Sessions:
             if identity == type_id:
                 found.update({item.uid: item.type for item in verified.event_type.attributes})
         return found
+
+    def modes(self, type_id: TypeId) -> frozenset[EncryptionMode]:
+        """Return how the known versions of a type let their events be sealed."""
+        known = [verified for (identity, _), verified in self._types.items() if identity == type_id]
+        return frozenset(verified.event_type.options.encryption for verified in known)
 
     def advertise(
         self, principal: PublicKey, type_id: TypeId, version: str, evidence: CertificatePool, *, at: datetime

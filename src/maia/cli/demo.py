@@ -41,8 +41,8 @@ def demo(
     """Play the numberplate scenario: PITO owns an event type, and two domains give their people narrow rights to it.
 
     Makes fresh keys and certificates in a temporary folder, draws who gave what to whom, lets a verifier fill the
-    matrix of rights, and shows one event as three versions of its type see it. Then cameras publish sightings through Spark,
-    and a billing office, a statistics office and a detective read one stream, each what it may.
+    matrix of rights, and shows one event as three versions of its type see it. Then cameras publish sightings
+    through Spark, and a billing office, a statistics office and a detective read one stream, each what it may.
     """
     from maia.cli.home import Home
     from maia.cli.instants import now

@@ -7,15 +7,15 @@ the last micro-batch is not in it any more.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from maia.broker import Delivery, DeliveryPlan, Opened, Subscription, open_batch
+from maia.broker import Clause, Delivery, DeliveryPlan, Opened, Subscription, open_batch
 from maia.encryption import KeyProvider, ParcelHeader, Tolerance
 from maia.errors import DeniedError, MaiaError
-from maia.events import AttributeType, TypeId
+from maia.events import AttributeType, EncryptionMode, TypeId
 
 MakeKeys = Callable[[], KeyProvider]
 Origin = tuple[bytes, bytes]
@@ -30,17 +30,20 @@ class DeliverPlan:
         type_id: The type whose parcels are read.
         kinds: Attribute types by uid over all known versions.
         subscriptions: With the clauses they have now.
-        origins: Brokers whose right to publish was proven, with the evidence that proved it.
+        origins: Brokers whose right to publish was proven, by the evidence that proved it, with the clauses of that
+            right; ``None`` is a broker that may set everything, as one's own does.
         arrives: The time of the micro-batch, in milliseconds.
         tolerance: Grace of old keys and skew of clocks. History is read with a grace that has no end.
+        modes: How the versions of the type let their events be sealed; a parcel sealed otherwise is refused.
     """
 
     type_id: TypeId
     kinds: dict[str, AttributeType]
     subscriptions: tuple[Subscription, ...]
-    origins: frozenset[Origin]
+    origins: Mapping[Origin, tuple[Clause, ...] | None]
     arrives: int
     tolerance: Tolerance
+    modes: frozenset[EncryptionMode] = frozenset(EncryptionMode)
 
     def compiled(self) -> DeliveryPlan:
         """Build the index over the subscriptions."""
@@ -49,12 +52,14 @@ class DeliverPlan:
             plan.add(subscription)
         return plan
 
-    def check_origin(self, header: ParcelHeader) -> None:
-        """Refuse a parcel of another type, or of a broker without a proven right."""
+    def check_origin(self, header: ParcelHeader) -> tuple[Clause, ...] | None:
+        """Refuse a parcel of another type, or of a broker without a proven right; say what that broker may set."""
         if header.type_id != self.type_id:
             raise DeniedError("a parcel of another type", code="PARCEL_OTHER_TYPE")
-        if (header.origin, header.evidence) not in self.origins:
+        origin = (header.origin, header.evidence)
+        if origin not in self.origins:
             raise DeniedError("the origin's right to publish is not proven", code="ORIGIN_NOT_PROVEN")
+        return self.origins[origin]
 
 
 @dataclass(slots=True)
@@ -92,6 +97,7 @@ def deliver_parcels(plan: DeliverPlan, parcels: Iterator[pa.RecordBatch], keys: 
                     arrives=plan.arrives,
                     tolerance=plan.tolerance,
                     check_origin=plan.check_origin,
+                    modes=plan.modes,
                 )
                 outcome.deliveries = compiled.deliver(outcome.opened.batch)
             except MaiaError as error:

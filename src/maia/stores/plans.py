@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from maia.authority import Action, Verifier, ask_type
-from maia.broker import Sealing, Subscription, milliseconds
+from maia.broker import Clause, Sealing, Subscription, clauses_from, milliseconds
 from maia.encryption import Tolerance
 from maia.errors import VerificationError
 from maia.events import EventType
@@ -110,31 +110,30 @@ def deliver_plan(
         origins=proven_origins(home, made.event_type, commits, verifier=sessions.verifier, at=at),
         arrives=milliseconds(at),
         tolerance=tolerance,
+        modes=sessions.modes(name.type_id),
     )
 
 
 def proven_origins(
     home: Home, event_type: EventType, commits: Iterable[Commit], *, verifier: Verifier, at: datetime
-) -> frozenset[Origin]:
-    """Tell which of the brokers that filled these commits had the right to publish the type.
+) -> dict[Origin, tuple[Clause, ...]]:
+    """Tell which of the brokers that filled these commits may publish the type, and what they may set.
 
-    The certificates are those the parcels name by hash; together with the home's own they must prove the right now.
+    The certificates are those that the parcels name by hash, and they must prove the right now. A clause with conditions
+    does not count: what holds at another domain cannot be seen from here.
     """
     log = LogDirectory(home.log_path)
     name = event_type.name
     request = ask_type(Action.PUBLISH, name.owner, name.name, None)
-    found: set[Origin] = set()
-    seen: set[Origin] = set()
+    found: dict[Origin, tuple[Clause, ...]] = {}
     for commit in commits:
-        if commit.type_id != event_type.type_id.hex():
-            continue
         origin = (bytes.fromhex(commit.origin), bytes.fromhex(commit.evidence))
-        if origin in seen:
+        if commit.type_id != event_type.type_id.hex() or origin in found:
             continue
-        seen.add(origin)
+        principal, evidence = KeyHash(KeyId(origin[0])), log.evidence(origin[1])
         try:
-            verifier.verify(request, principal=KeyHash(KeyId(origin[0])), evidence=log.evidence(origin[1]), at=at)
+            rights = verifier.clauses(request, principal=principal, evidence=evidence, at=at)
         except VerificationError:
-            continue
-        found.add(origin)
-    return frozenset(found)
+            rights = ()
+        found[origin] = tuple(clause for clause in clauses_from(rights) if not clause.conditions)
+    return {origin: clauses for origin, clauses in found.items() if clauses}

@@ -55,7 +55,7 @@ class TaskResult:
 
     index: int
     refused: str | None
-    rows: tuple[tuple[str, dict[str, object]], ...]
+    rows: tuple[tuple[str, pa.RecordBatch], ...]
 
 
 def run_task(task: Task) -> TaskResult:
@@ -68,7 +68,7 @@ def run_task(task: Task) -> TaskResult:
         return TaskResult(task.index, next(iter(sealed.refused)), ())
     row = pa.RecordBatch.from_pylist([parcel_row(sealed.parcel)], schema=PARCEL_SCHEMA)
     [outcome] = deliver_parcels(task.deliver, iter([row]), keys)
-    found = [(delivery.subscription, delivery.batch.to_pylist()[0]) for delivery in outcome.deliveries]
+    found = [(delivery.subscription, delivery.batch) for delivery in outcome.deliveries]
     return TaskResult(task.index, outcome.refused, tuple(found))
 
 
@@ -189,7 +189,7 @@ class _Run:
             type_id=name.type_id,
             kinds=self.sessions.kinds(name.type_id),
             subscriptions=self.sessions.live(name.type_id, self.pool, at=at),
-            origins=frozenset({(signer_of(_BROKER).public_key.key_id, _EVIDENCE)}),
+            origins={(signer_of(_BROKER).public_key.key_id, _EVIDENCE): None},
             arrives=stamp,
             tolerance=Tolerance(),
         )
@@ -200,10 +200,11 @@ class _Run:
         for result in results:
             if result.refused is not None:
                 self.refusals.append({"event": result.index, "reason": result.refused})
-            for identity, row in result.rows:
+            for identity, batch in result.rows:
+                [row] = batch.to_pylist()
                 seen = {item.name: item for item in self.versions[identity].attributes}
                 forms = self.forms[result.index]
-                values = {name: write_value(seen[name], cell, forms.get(seen[name].uid)) for name, cell in row.items()}  # type: ignore[arg-type]
+                values = {name: write_value(seen[name], cell, forms.get(seen[name].uid)) for name, cell in row.items()}
                 self.deliveries.append({"to": self.names[identity], "event": result.index, "values": values})
 
     def sorted_deliveries(self) -> list[dict[str, object]]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import pickle
 import threading
 from collections.abc import Iterator
 
 import pyarrow as pa
+from pyarrow import ipc
 
 from maia.cli.conformance.scenarios import Task, TaskResult, run_task
 from maia.pipeline import session
 
-_SCHEMA = "result binary"
+_RESULT = "task long, refused string, subscription string, seen binary"
 _starting = threading.Lock()
 
 
@@ -24,19 +24,44 @@ def warm_up() -> None:
 
 
 def run_in_spark(tasks: list[Task]) -> list[TaskResult]:
-    """Run every task through `mapInArrow`, spread over two partitions."""
+    """Run every task through `mapInArrow`, spread over two partitions. Plans ride in the closure; they hold no key."""
     if not tasks:
         return []
     with _starting:
         spark = session(spark_master="local[2]")
-    # Plans and rows are this process's own values; nothing from outside is ever unpickled.
-    rows = [(bytearray(pickle.dumps(task)),) for task in tasks]
-    frame = spark.createDataFrame(rows, "task binary").repartition(2).mapInArrow(_run, _SCHEMA)
-    results = [pickle.loads(bytes(row.result)) for row in frame.collect()]  # noqa: S301 - see above
-    return sorted(results, key=lambda result: result.index)
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield _write(number, run_task(tasks[number]))
+
+    rows = spark.range(0, len(tasks), 1, 2).mapInArrow(run, _RESULT).collect()
+    refused = {row.task: row.refused for row in rows if row.subscription is None}
+    seen: dict[int, list[tuple[str, pa.RecordBatch]]] = {number: [] for number in range(len(tasks))}
+    for row in rows:
+        if row.subscription is not None:
+            seen[row.task].append((row.subscription, ipc.open_stream(bytes(row.seen)).read_next_batch()))
+    return [TaskResult(task.index, refused[number], tuple(seen[number])) for number, task in enumerate(tasks)]
 
 
-def _run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        results = [run_task(pickle.loads(task.as_py())) for task in batch.column("task")]  # noqa: S301 - see above
-        yield pa.RecordBatch.from_pydict({"result": [pickle.dumps(result) for result in results]})
+def _write(number: int, result: TaskResult) -> pa.RecordBatch:
+    """Write a result as rows: one for the task itself, one for each subscription that gets the event."""
+    subscriptions = [None, *(name for name, _ in result.rows)]
+    views = [None, *(_stream(batch) for _, batch in result.rows)]
+    size = len(subscriptions)
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array([number] * size, type=pa.int64()),
+            pa.array([result.refused] * size, type=pa.string()),
+            pa.array(subscriptions, type=pa.string()),
+            pa.array(views, type=pa.binary()),
+        ],
+        names=["task", "refused", "subscription", "seen"],
+    )
+
+
+def _stream(batch: pa.RecordBatch) -> bytes:
+    sink = pa.BufferOutputStream()
+    with ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return bytes(sink.getvalue())

@@ -1,0 +1,178 @@
+"""What the commands that use Spark share: the session, its progress on a terminal, and its errors as Maia's.
+
+Rules kept here: nothing but data reaches standard output; bars appear on a terminal only; what Spark itself says on
+standard error is shown with `-v` alone; an error that Maia raised inside Spark leaves as that error, and any other as
+one line without values of events.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import maia.errors
+from maia.errors import DeniedError, MaiaError, NotFoundError, UnavailableError, VerificationError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from rich.progress import Progress
+
+    from maia.stores import Home
+
+_log = logging.getLogger(__name__)
+_RAISED = re.compile(r"^\s*(?:maia\.errors\.)(\w+): \[([A-Z][A-Z0-9_]*)\] (.*)$", re.MULTILINE)
+_EVERY = 0.2
+
+
+def start_spark() -> SparkSession:
+    """Start a session, or take the one that runs; what the Java machine prints is shown with `-v` only.
+
+    Raises:
+        UnavailableError: There is no Java, or Spark does not start.
+    """
+    from maia.pipeline import session
+
+    if _log.isEnabledFor(logging.DEBUG):
+        return session()
+    sys.stderr.flush()
+    kept = os.dup(2)
+    try:
+        with open(os.devnull, "wb") as nowhere:  # noqa: PTH123 - a device
+            os.dup2(nowhere.fileno(), 2)
+        with spark_errors():
+            return session(spark_log_level="OFF")
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+@contextmanager
+def spark_errors() -> Iterator[None]:
+    """Let errors leave as what they are: Maia's own by class and code, Spark's as ``SPARK_FAILED``."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise unwrap(str(error)) from error
+
+
+def unwrap(text: str) -> MaiaError:
+    r"""Find the error that Maia raised in what Spark says about it.
+
+    >>> unwrap("Traceback\nmaia.errors.ChainError: [NOT_PERMITTED] no `x`\n SQLSTATE: 38000")
+    ChainError('no `x`')
+    """
+    found = _RAISED.findall(text)
+    if not found:
+        first = text.strip().splitlines()[0] if text.strip() else "no reason given"
+        condition = re.match(r"\[([A-Z][A-Z0-9_.]*)\]", first)
+        return UnavailableError(
+            f"Spark failed: {condition[1] if condition else first[:200]}; `maia -v` shows more", code="SPARK_FAILED"
+        )
+    name, code, message = found[-1]
+    kind = getattr(maia.errors, name, MaiaError)
+    made = kind(message.strip(), code=code)
+    return made if isinstance(made, MaiaError) else MaiaError(message, code=code)
+
+
+@contextmanager
+def denial(home: Home, *, principal: str, action: str, type_text: str) -> Iterator[None]:
+    """Turn a right that is not proven into a denial (exit code 3), with known keys named and a way to learn more."""
+    from maia.cli.home import Home as Folder
+    from maia.cli.output import note
+
+    try:
+        yield
+    except (VerificationError, DeniedError) as error:
+        note(f"`maia explain --as {principal} --type {type_text} --action {action}` shows what there is")
+        raise DeniedError(Folder(home.path).decorate(error.message), code=error.code) from error
+
+
+def find_type(home: Home, text: str, version: str | None) -> tuple[str, str, str]:
+    """Find a type by NAME, NAME@VERSION or OWNER/NAME@VERSION: its name, its version, and how `--type` writes it.
+
+    Raises:
+        NotFoundError: This home knows no such type.
+        UsageError: Several fit.
+    """
+    from maia.cli.home import Home as Folder
+    from maia.principals import PublicKey
+
+    name, wanted, owner = text, version, ""
+    known = home.types.names()
+    if not any(item.name == text for item in known):
+        head, mark, tail = text.rpartition("@")
+        name, wanted = (head, version or tail) if mark else (text, version)
+        if not any(item.name == name for item in known):
+            owner, _, name = name.partition("/")
+    found = home.find_type(name or text, wanted)
+    if owner and found.owner != home.key(owner):
+        raise NotFoundError(f"there is no type `{name}` of `{owner}`", code="TYPE_NOT_FOUND")
+    key = found.owner
+    shown = Folder(home.path).names.get(key.key_id, key.fingerprint) if isinstance(key, PublicKey) else str(key)
+    return found.name, found.version.text, f"{shown}/{found.name}@{found.version.text}"
+
+
+@dataclass(slots=True)
+class Watch:
+    """Shows how far Spark is, on a terminal; silent elsewhere."""
+
+    bar: Progress | None = None
+    task: int = 0
+    ended: threading.Event = field(default_factory=threading.Event)
+    thread: threading.Thread | None = None
+
+    def follow(self, spark: SparkSession) -> None:
+        """Show the tasks of whatever runs."""
+        if self.bar is not None:
+            self.thread = threading.Thread(target=self._poll, args=(spark,), daemon=True)
+            self.thread.start()
+
+    def say(self, text: str) -> None:
+        """Show another text."""
+        if self.bar is not None:
+            self.bar.update(self.task, description=text)  # type: ignore[arg-type]
+
+    def _poll(self, spark: SparkSession) -> None:
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        while not self.ended.wait(_EVERY):
+            with suppress(Py4JError, PySparkException, OSError):
+                tracker = spark.sparkContext.statusTracker()
+                infos = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
+                done = sum(info.numCompletedTasks for info in infos if info is not None)
+                total = sum(info.numTasks for info in infos if info is not None)
+                if self.bar is not None and total:
+                    self.bar.update(self.task, completed=done, total=total)  # type: ignore[arg-type]
+
+
+@contextmanager
+def watching(text: str) -> Iterator[Watch]:
+    """Show a bar on standard error while something runs, when that is a terminal and nobody asked for quiet."""
+    if not sys.stderr.isatty() or not _log.isEnabledFor(logging.INFO):
+        yield Watch()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    # A stream of its own: standard error is turned away while Java starts.
+    with open(os.dup(2), "w", encoding="utf-8") as stream:  # noqa: PTH123 - a descriptor
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+        with Progress(*columns, console=Console(file=stream, force_terminal=True), transient=True) as bar:
+            watch = Watch(bar, bar.add_task(text, total=None))
+            try:
+                yield watch
+            finally:
+                watch.ended.set()
+                if watch.thread is not None:
+                    watch.thread.join(timeout=5)
