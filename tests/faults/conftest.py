@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from network import Network, build  # noqa: E402 - the folder must be on the path first
+from network import Network, build
 
 
 @pytest.fixture

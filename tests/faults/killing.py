@@ -2,7 +2,7 @@
 
 Run as a program it reads commands, one JSON object a line, does each in a forked child and answers with one line:
 
-    {"root": …, "publications": [[name, [plates…]]…], "kill": step or null, "after": whether the step itself still happens}
+    {"root": …, "publications": [[name, [plates…]]…], "kill": step or null, "after": whether the step still happens}
 
 A step is a call that makes something durable or visible: fsync, link, rename, unlink, and making a file or folder. The
 answer says how many steps there were, which publications were acknowledged, and how the child ended. The ledger of what
@@ -24,7 +24,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from network import CCS_SUBSCRIPTIONS, MET_SUBSCRIPTIONS, Network, publish_here, sightings  # noqa: E402
+from network import CCS_SUBSCRIPTIONS, MET_SUBSCRIPTIONS, Network, publish_here, sightings
 
 STEPS = ("fsync", "link", "replace", "rename", "unlink", "mkdir", "open")
 
@@ -92,7 +92,6 @@ def child(command: dict[str, Any], report: int) -> None:
 
 def serve() -> None:
     """Fork a child for each command."""
-    import maia.pipeline
     import pyspark_maia  # noqa: F401 - loaded once, before the forks
 
     for line in sys.stdin:
@@ -116,7 +115,8 @@ def serve() -> None:
         steps = next((int(text[1:]) for text in lines if text.startswith("=")), None)
         acknowledged = [text for text in lines if not text.startswith("=")]
         answer = {"ended": os.waitstatus_to_exitcode(status), "steps": steps, "acknowledged": acknowledged}
-        print(json.dumps(answer), flush=True)
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
 
 
 @dataclass(slots=True)
@@ -148,5 +148,30 @@ class Worker:
         self.process.communicate()
 
 
+def say(text: str) -> None:
+    """Tell the test."""
+    os.write(1, f"{text}\n".encode())
+
+
+def once(root: Path, publications: list[tuple[str, list[str]]]) -> int:
+    """Do the work in this process; say which error stopped it."""
+    from maia.errors import MaiaError
+
+    limit = os.environ.get("KILLING_FILE_SIZE")
+    if limit:  # a disk that takes no more: writes past this size fail
+        import resource
+
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), resource.RLIM_INFINITY))
+    try:
+        work(root, publications, say)
+    except MaiaError as error:
+        say(f"={error.code}")
+        return 3
+    return 0
+
+
 if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        sys.exit(once(Path(sys.argv[1]), [(name, plates) for name, plates in json.loads(sys.argv[2])]))
     serve()

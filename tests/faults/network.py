@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
-from pyspark_maia import Wanted
 
+from maia.authority import Action, type_right
 from maia.events import (
     EncryptionMode,
     EventType,
@@ -23,7 +23,8 @@ from maia.events import (
 )
 from maia.pipeline import DeliveryJob, LogDirectory, PublishPlan, parcel_row, publish_batches
 from maia.stores import Home, HomeConfig, publish_plan
-from maia.testing import ATTRIBUTES, TYPE_NAME, TYPE_VERSION, NumberplateNetwork, numberplate_network
+from maia.testing import ATTRIBUTES, TYPE_NAME, TYPE_VERSION, NumberplateNetwork, grant, numberplate_network
+from pyspark_maia import Wanted
 
 CCS_SUBSCRIPTIONS = (
     Wanted(name="billing", as_="BO", type=TYPE_NAME),
@@ -49,8 +50,10 @@ class Network:
         return LogDirectory(self.root / "log")
 
 
-def build(root: Path, *, mode: EncryptionMode = EncryptionMode.ATTRIBUTE, skew: int = 5) -> Network:
-    """Make the network; both homes get the keys of the type."""
+def build(
+    root: Path, *, mode: EncryptionMode = EncryptionMode.ATTRIBUTE, skew: int = 5, free_camera: bool = False
+) -> Network:
+    """Make the network; both homes get the keys of the type. A free camera may report from anywhere."""
     root.mkdir(parents=True, exist_ok=True)
     people = numberplate_network(now=datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1))
     event_type = EventType(
@@ -68,6 +71,10 @@ def build(root: Path, *, mode: EncryptionMode = EncryptionMode.ATTRIBUTE, skew: 
         (home.path / "maia.toml").write_text(home.config.to_toml(), "utf-8")
         for certificate in people.certificates.values():
             home.certificates.add(certificate)
+        if free_camera:
+            uids = list(ATTRIBUTES.values())
+            right = type_right(people.key("PITO"), TYPE_NAME, actions=[Action.PUBLISH], attributes=uids)
+            home.certificates.add(grant(people.people["CCS"], people.people["CCTV"], right))
         home.types.put(signed.raw, at=datetime.now(UTC))
     network = Network(root, people, root / "ccs", root / "met")
     plan(network, "keys")  # makes the keys of the type

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
+import subprocess
+import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import killing
 import pytest
 from killing import Worker
 from network import CCS_SUBSCRIPTIONS, MET_SUBSCRIPTIONS, build, delivered
-from pyspark_maia import delivery_job
 
 from maia.encryption import parse_parcel
+from pyspark_maia import delivery_job
 
 PUBLICATIONS = [(f"publication-{number}", [f"PLATE {number}{letter}" for letter in "ABC"]) for number in range(3)]
 PUBLICATIONS.append(("publication-x", ["AE05 XYZ"]))
@@ -65,7 +69,7 @@ def check_parcels(root: Path) -> None:
     for path in (root / "log").glob("type=*/date=*/*.parquet"):
         try:
             table = pq.read_table(path)
-        except OSError:
+        except (OSError, ValueError):
             continue  # cut off by a kill: never committed, and the outbox check above read all that were
         headers += [parse_parcel(parcel).header for parcel in table.column("parcel").to_pylist()]
     assert headers
@@ -97,9 +101,7 @@ def test_kill_at_durable_steps_loses_and_repeats_nothing(worker: Worker, templat
 
 
 @pytest.mark.fault("F05")
-def test_second_kill_during_recovery_loses_and_repeats_nothing(
-    worker: Worker, template: Path, tmp_path: Path
-) -> None:
+def test_second_kill_during_recovery_loses_and_repeats_nothing(worker: Worker, template: Path, tmp_path: Path) -> None:
     """Recovery itself may die, several times over."""
     steps = worker.run(copy(template, tmp_path / "net"), PUBLICATIONS)["steps"]
     chosen = random.Random(5)
@@ -128,3 +130,44 @@ def test_acknowledged_publication_survives_any_later_kill(worker: Worker, templa
         assert max(got.values(), default=1) == 1, step
 
 
+REFUSING = {
+    "every sync fails from the fifth on": ["-e", "trace=fsync", "-e", "inject=fsync:error=EIO:when=5+"],
+    "one sync fails": ["-e", "trace=fsync", "-e", "inject=fsync:error=EIO:when=9"],
+    "the disk is full when a name is made": [
+        "-e", "trace=link,linkat", "-e", "inject=link,linkat:error=ENOSPC:when=2+",
+    ],
+    "the disk is read-only when a file takes its place": [
+        "-e", "trace=rename,renameat,renameat2", "-e", "inject=rename,renameat,renameat2:error=EROFS:when=2+",
+    ],
+}  # fmt: skip
+
+
+def work_once(root: Path, *before: str, **environment: str) -> tuple[int, list[str]]:
+    """Do the work in a process of its own; return how it ended and what it said."""
+    command = [*before, sys.executable, killing.__file__, str(root), json.dumps(PUBLICATIONS)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **environment})
+    return done.returncode, done.stdout.split()
+
+
+@pytest.mark.fault("F06")
+@pytest.mark.parametrize("case", REFUSING)
+def test_system_that_refuses_stops_the_work_by_name_and_loses_nothing(
+    template: Path, tmp_path: Path, require_tool: Callable[[str], str], case: str
+) -> None:
+    """An error of the disk is said by its code; when the disk is well again the work goes on, exactly once."""
+    root = copy(template, tmp_path / "net")
+    ended, said = work_once(root, require_tool("strace"), "-f", "-qq", "-o", os.devnull, *REFUSING[case])
+    assert (ended, said[-1]) == (3, "=FILE_UNAVAILABLE")
+    assert work_once(root)[0] == 0
+    check_exactly_once(root)
+
+
+@pytest.mark.fault("F06")
+def test_file_that_cannot_grow_stops_the_work_by_name_and_loses_nothing(template: Path, tmp_path: Path) -> None:
+    """A short write, as of a full disk, is never taken for a whole file."""
+    for size in (300, 1000, 1500, 2000, 2500):
+        root = copy(template, tmp_path / "net")
+        ended, said = work_once(root, KILLING_FILE_SIZE=str(size))
+        assert (ended, said[-1]) == (3, "=FILE_UNAVAILABLE"), size
+        assert work_once(root)[0] == 0
+        check_exactly_once(root)

@@ -8,13 +8,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 from network import CCS_SUBSCRIPTIONS, Network, delivered, publish_here, sightings
-from pyspark_maia import delivery_job
 
 from maia.errors import MaiaError, SealError, UsageError
 from maia.pipeline import DeliveryJob, Outbox, OutboxCommit, check_start
+from pyspark_maia import delivery_job
 
 
 def plates(job: DeliveryJob) -> list[object]:

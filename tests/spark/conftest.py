@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import warnings
@@ -11,7 +12,8 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "faults"))
+FAULTS = str(Path(__file__).parent.parent / "faults")
+sys.path.insert(0, FAULTS)
 
 from network import Network, build  # noqa: E402 - the folder must be on the path first
 
@@ -21,6 +23,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Give the session: two workers, a task may fail three times, slow tasks are run twice."""
     from maia.pipeline import session
 
+    # Workers find the functions that the tests send them by name.
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (FAULTS, os.environ.get("PYTHONPATH"))))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)  # pyspark leaves its launcher's pipes open
         made = session(
@@ -31,18 +35,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         )
         yield made
         made.stop()
+        gc.collect()
 
 
 @pytest.fixture
 def network(tmp_path: Path) -> Network:
     """Give two homes over one empty log."""
     return build(tmp_path / "net")
-
-
-@pytest.fixture(autouse=True)
-def _no_leftover_environment() -> Iterator[None]:
-    """Keep what a test sets for its workers out of the next one."""
-    before = dict(os.environ)
-    yield
-    for name in set(os.environ) - set(before):
-        del os.environ[name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -23,15 +23,22 @@ from network import (
     publish_here,
     sightings,
 )
-from pyspark_maia import HomePlans, delivery_job
+from tasks import fail_once, stamps
 
 from maia.encryption import parse_parcel
 from maia.events import EncryptionMode
 from maia.pipeline import COUNT, EVENT, REFUSED, SUBSCRIPTION, LogDirectory, deliver, history, publish
-from maia.stores import Home, HomeKeys, HomeSigner
+from maia.stores import HomeKeys, HomeSigner
 from maia.testing import TYPE_NAME
+from pyspark_maia import HomePlans, delivery_job
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.slow,
+    # pyspark leaves sockets to the garbage collector
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 PLATES = ["AE05 XYZ", "BX51 ABC", *(f"P{number}" for number in range(10))]
 View = tuple[Any, ...]
@@ -53,7 +60,9 @@ def view(rows: Iterator[dict[str, Any]]) -> list[View]:
 def views(network: Network) -> dict[str, list[View]]:
     """Open the outboxes of both domains."""
     ccs, met = delivery_job(network.ccs, CCS_SUBSCRIPTIONS), delivery_job(network.met, MET_SUBSCRIPTIONS)
-    found = {name: list(delivered(job, name)) for job, name in ((ccs, "billing"), (ccs, "statistics"), (met, "detective"))}
+    found = {
+        name: list(delivered(job, name)) for job, name in ((ccs, "billing"), (ccs, "statistics"), (met, "detective"))
+    }
     for rows in found.values():
         assert len({row["_event"] for row in rows}) == len(rows)
     return {name: view(iter(rows)) for name, rows in found.items()}
@@ -77,21 +86,6 @@ def write_input(folder: Path, rows: pa.RecordBatch, *, files: int = 2) -> Path:
         table = pa.Table.from_batches([rows.slice(start, size)])
         pq.write_table(table, folder / f"{start:05d}-{secrets.token_hex(4)}.parquet")
     return folder
-
-
-def fail_once(marker: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Let the first attempt of each task die after it handed on its rows."""
-    import os
-
-    from pyspark import TaskContext
-
-    yield from batches
-    context = TaskContext.get()
-    assert context is not None
-    path = Path(f"{marker}-{context.partitionId()}-{context.stageId()}")
-    if not path.exists():
-        path.write_text("failed once", "utf-8")
-        os.kill(os.getpid(), 9)
 
 
 def deliver_all(spark: Any, network: Network, checkpoints: Path) -> None:
@@ -168,13 +162,12 @@ def test_stages_give_the_same_views_in_every_mode(spark: Any, tmp_path: Path, mo
         assert {item[REFUSED] for item in rows} == {None}
         assert len({(item[SUBSCRIPTION], item[EVENT]) for item in rows}) == len(rows) == 2 * len(PLATES)
         for name in ("billing", "statistics"):
-            own = ({**item, "timestamp": item["timestamp"].replace(tzinfo=UTC)} for item in rows if item[SUBSCRIPTION] == name)
+            own = (
+                {**item, "timestamp": item["timestamp"].replace(tzinfo=UTC)}
+                for item in rows
+                if item[SUBSCRIPTION] == name
+            )
             assert view(own) == expected()[name]
-
-
-def stamps(home: str) -> Callable[[], int]:
-    """Give the stamps of a home, where it is called."""
-    return Home.open(home).next_stamp
 
 
 @pytest.mark.requirement("24.02")
@@ -183,7 +176,7 @@ def stamps(home: str) -> Callable[[], int]:
 def test_stream_restarted_from_its_checkpoint_neither_loses_nor_doubles(
     spark: Any, network: Network, tmp_path: Path
 ) -> None:
-    """Publish as a stream in three runs; one micro-batch is repeated because its commit was lost; a lost checkpoint is refused."""
+    """Publish as a stream in three runs; a micro-batch is repeated; a lost checkpoint is refused."""
     rows = sightings(PLATES)
     folder, checkpoint = tmp_path / "in", tmp_path / "checkpoint"
 
@@ -262,14 +255,18 @@ def test_poison_rows_are_refused_with_a_reason_and_stop_nothing(spark: Any, netw
     assert sum(row["events"] for row in audit if row["kind"] == "refuse") == commit.refused
     deliver_all(spark, network, tmp_path / "checkpoints")
     job = delivery_job(network.ccs, CCS_SUBSCRIPTIONS)
-    assert sorted(row["numberplate"] for row in delivered(job, "billing") if len(row["numberplate"]) < 99) == sorted(PLATES)
+    assert sorted(row["numberplate"] for row in delivered(job, "billing") if len(row["numberplate"]) < 99) == sorted(
+        PLATES
+    )
 
 
 @pytest.mark.requirement("24.07")
 def test_broker_without_keys_sees_ciphertext_alone(spark: Any, network: Network, tmp_path: Path) -> None:
     """A domain that carries the log for others reads it with plain Spark: types, stamps and counts, and no value."""
     publish_here(network, "a", [sightings(PLATES)])
-    seen = spark.read.parquet(*(str(network.log.path / file.path) for commit in network.log.commits() for file in commit.files))
+    seen = spark.read.parquet(
+        *(str(network.log.path / file.path) for commit in network.log.commits() for file in commit.files)
+    )
     [row] = seen.collect()
     assert row["events"] == len(PLATES)
     for plate in (*PLATES, "Victoria"):

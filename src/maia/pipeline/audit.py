@@ -7,6 +7,7 @@ the same ``task`` name, so counting distinct (``kind``, ``source``, ``subject``,
 from __future__ import annotations
 
 import hashlib
+import os
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from maia.pipeline.numbered import named_errors, sync_folder
 
 AUDIT_SCHEMA = pa.schema(
     [
@@ -59,17 +62,25 @@ class AuditRow:
 
 
 def write_audit(folder: Path, rows: Iterable[AuditRow]) -> Path | None:
-    """Write rows to a new file of the audit; ``None`` when there are none."""
+    """Write rows to a new file of the audit, and sync it; ``None`` when there are none.
+
+    Raises:
+        UnavailableError: The system refused.
+    """
     found = list(rows)
     if not found:
         return None
     day = found[0].at.date().isoformat()
     path = folder / f"date={day}" / f"{secrets.token_hex(12)}.parquet"
-    path.parent.mkdir(parents=True, exist_ok=True)
     table = pa.Table.from_pylist(
         [{name: getattr(row, name) for name in AUDIT_SCHEMA.names} for row in found], schema=AUDIT_SCHEMA
     )
-    pq.write_table(table, path)
+    with named_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(table, path)
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+        sync_folder(path.parent)
     return path
 
 

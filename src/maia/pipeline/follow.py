@@ -19,6 +19,7 @@ from maia.pipeline.log import LogDirectory
 
 Offset = dict[str, int | str]
 MAX_COMMITS = 64
+_SCHEMA = pa.schema([pa.field("commit", pa.int64(), nullable=False)])
 
 
 def offset_of(log: LogDirectory, number: int) -> Offset:
@@ -106,7 +107,7 @@ class CommitReader(LogFollower):
         """Give the numbers."""
         if isinstance(partition, CommitRange):
             numbers = pa.array(range(partition.after + 1, partition.upto + 1), type=pa.int64())
-            yield pa.RecordBatch.from_arrays([numbers], names=["commit"])
+            yield pa.RecordBatch.from_arrays([numbers], schema=_SCHEMA)
 
 
 class LogSource(DataSource):

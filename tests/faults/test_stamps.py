@@ -1,0 +1,103 @@
+"""Stamps: strictly increasing over kills and clocks set back; far ahead, they are refused and move nothing."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from network import CCS_SUBSCRIPTIONS, Network, delivered, publish_here, sightings
+
+import maia.stores.home as clocked
+from maia.pipeline import LogDirectory
+from maia.stores import Home
+from pyspark_maia import delivery_job
+
+TORTURE = bool(os.environ.get("MAIA_TORTURE"))
+
+
+def reserve(home: Path, clock: datetime, report: int) -> None:
+    """Take stamps without end and say each after it was reserved."""
+    clocked.now = lambda: clock
+    opened = Home.open(home)
+    while True:
+        os.write(report, b"%d\n" % opened.next_stamp())
+
+
+@pytest.mark.threat("T45")
+@pytest.mark.requirement("7.11")
+def test_stamps_increase_over_kills_and_a_clock_that_goes_back(network: Network) -> None:
+    """Killed at any moment, with clocks up to an hour apart: no stamp is ever given twice or out of order."""
+    chosen = random.Random(45)
+    start = datetime.now(UTC)
+    seen: list[int] = []
+    for _ in range(100 if TORTURE else 12):
+        clock = start - timedelta(seconds=chosen.randrange(3600))
+        reader, writer = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                reserve(network.ccs, clock, writer)
+            finally:
+                os._exit(1)
+        os.close(writer)
+        with os.fdopen(reader) as pipe:
+            lines = [pipe.readline() for _ in range(chosen.randrange(1, 6))]
+            os.kill(pid, signal.SIGKILL)
+            lines += pipe.readlines()
+        _, status = os.waitpid(pid, 0)
+        assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL
+        seen += [int(line) for line in lines if line.endswith("\n")]
+    assert len(seen) > 20
+    assert all(later > earlier for earlier, later in pairwise(seen))
+
+
+@pytest.mark.threat("T45")
+def test_processes_at_the_same_time_never_share_a_stamp(network: Network) -> None:
+    """Four processes take stamps at once."""
+    reader, writer = os.pipe()
+    children = []
+    for _ in range(4):
+        pid = os.fork()
+        if pid == 0:
+            try:
+                opened = Home.open(network.ccs)
+                for _ in range(25):
+                    os.write(writer, b"%d\n" % opened.next_stamp())
+            finally:
+                os._exit(0)
+        children.append(pid)
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        stamps = [int(line) for line in pipe]
+    for pid in children:
+        os.waitpid(pid, 0)
+    assert len(stamps) == len(set(stamps)) == 100
+
+
+@pytest.mark.fault("F11")
+@pytest.mark.threat("T41")
+def test_stamp_ten_years_ahead_is_a_dead_letter_and_moves_nothing(
+    network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One bad clock: its events are refused with a reason, those of others and late ones are delivered."""
+    publish_here(network, "late", [sightings(["LATE"])])
+    stamps = network.ccs / "stamps"
+    before = stamps.read_bytes()
+    ahead = datetime.now(UTC) + timedelta(days=3650)
+    with monkeypatch.context() as patched:
+        patched.setattr(clocked, "now", lambda: ahead)
+        publish_here(network, "ahead", [sightings(["AHEAD", "AHEAD TOO"])])
+    stamps.write_bytes(before)  # another broker's clock was wrong, not this one's
+    publish_here(network, "now", [sightings(["NOW"])])
+    # Late: the job runs an hour after the events came.
+    job = delivery_job(network.ccs, CCS_SUBSCRIPTIONS)
+    job.clock = lambda: datetime.now(UTC) + timedelta(hours=1)
+    job.run_here()
+    assert [row["numberplate"] for row in delivered(job, "billing")] == ["LATE", "NOW"]
+    assert [(letter.code, letter.events) for letter in job.outbox.dead_letters()] == [("STAMP_AHEAD", 2)]
+    assert LogDirectory(network.log.path).latest() == 2
