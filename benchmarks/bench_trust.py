@@ -227,8 +227,8 @@ def aims_table(results: Results) -> list[str]:
         "The pool was read before; its signatures were not verified. A yes verifies the signatures of its proof only;",
         "an explained no verifies what could have led to the principal, so that it names no forged link.",
         "",
-        "Where an aim is missed: five raw verifications by libsodium alone cost most of what Biscuit's library, written",
-        "in Rust, needs for parsing, verifying and deciding; reading certificates in Python is what is left to gain.",
+        "Where an aim is missed, five raw verifications by libsodium alone cost most of what Biscuit's Rust library",
+        "needs for parsing, verifying and deciding; reading certificates in Python is what is left to gain.",
         "A broker reads a certificate once and keeps it in a pool; from there on the line of certificates read counts.",
     ]
 
