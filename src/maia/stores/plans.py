@@ -119,8 +119,8 @@ def proven_origins(
 ) -> dict[Origin, tuple[Clause, ...]]:
     """Tell which of the brokers that filled these commits may publish the type, and what they may set.
 
-    The certificates are those that the parcels name by hash, and they must prove the right now. A clause with conditions
-    does not count: what holds at another domain cannot be seen from here.
+    The certificates are those that the parcels name by hash, and they must prove the right now. A clause with
+    conditions does not count: what holds at another domain cannot be seen from here.
     """
     log = LogDirectory(home.log_path)
     name = event_type.name
