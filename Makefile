@@ -19,7 +19,7 @@ SCRIPTS := $(wildcard scripts benchmarks vectors examples)
 DECIDING := src/maia/errors.py,src/maia/encoding/*,src/maia/principals/*,src/maia/events/*,src/maia/filters/*,src/maia/authority/*
 DECIDING_COVERAGE ?= 97
 
-.PHONY: help dev demo test coverage check fmt lint docs bench vectors requirements fuzz pins clean
+.PHONY: help dev demo test coverage check fmt lint docs bench vectors requirements fuzz torture pins clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -95,6 +95,9 @@ fuzz: $(READY)  ## fuzz every parser with atheris (FUZZ_SECONDS each)
 		echo "(make test runs the same parsers under hypothesis)" >&2; exit 1; }
 	@for f in tests/fuzz/fuzz_*.py; do [ -e "$$f" ] || continue; echo "== $$f"; \
 		$(BIN)/python "$$f" -max_total_time=$(FUZZ_SECONDS); done
+
+torture: $(READY)  ## kill, cut, flip and fill the disk at every step, without the bounds of CI (an hour or more)
+	@MAIA_TORTURE=1 $(BIN)/pytest -n 0 -p no:cacheprovider --timeout 7200 tests/faults $(ARGS)
 
 pins: $(READY)  ## resolve the newest versions and write requirements/dev.txt
 	@$(BIN)/python scripts/pins.py

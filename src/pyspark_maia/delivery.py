@@ -97,6 +97,7 @@ class HomePlans:
                     origins=proven_origins(home, made.event_type, commits, verifier=sessions.verifier, at=at),
                     arrives=milliseconds(at),
                     tolerance=Tolerance(grace=_FOREVER, skew=home.tolerance.skew),
+                    modes=sessions.modes(name.type_id),
                 )
             plans[name.type_id.hex()] = replace(known, subscriptions=(*known.subscriptions, subscription))
         for plan in plans.values():
