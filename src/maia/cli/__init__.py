@@ -28,7 +28,12 @@ _VERBS = _MappingProxy(
         "statement": _Verb("maia.cli.statement", "Make and keep validity statements."),
         "type": _Verb("maia.cli.type", "Define, evolve and check event types."),
         "filter": _Verb("maia.cli.filter", "Check, format and compare filters."),
-        "demo": _Verb("maia.cli.demo", "Play the numberplate scenario with real keys."),
+        "domain": _Verb("maia.cli.domain", "Make the home of a domain."),
+        "publish": _Verb("maia.cli.publish", "Publish the rows of a file as events."),
+        "subscribe": _Verb("maia.cli.subscribe", "See events as a client may see them."),
+        "log": _Verb("maia.cli.log", "Show, compact and expire the log."),
+        "audit": _Verb("maia.cli.audit", "Show who published, saw or was refused what."),
+        "demo": _Verb("maia.cli.demo", "Play the numberplate scenario with real keys and real Spark."),
         "doctor": _Verb("maia.cli.doctor", "Look at the installation and at a home."),
         "conformance": _Verb("maia.cli.conformance_command", "Answer conformance questions, one JSON object a line."),
     }
