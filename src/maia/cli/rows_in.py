@@ -1,7 +1,8 @@
 """Rows to publish, from CSV, JSON lines or Parquet, read by Spark with the schema of a version.
 
-Rules kept here: a column or key that is no attribute is refused, with the nearest name; a row that cannot be read as the
-version says is counted as ``ROW_MALFORMED`` and goes no further. No cell becomes null because it could not be read.
+Rules kept here: a column that is no attribute is refused, with the nearest name; a row that cannot be read as the
+version says, or has a key that is no attribute, is counted as ``ROW_MALFORMED`` and goes no further. No cell becomes
+null because it could not be read.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from maia.events import EventType, to_spark_json
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
 FORMATS = ("csv", "json", "parquet")
 ROW_MALFORMED = "ROW_MALFORMED"
@@ -141,7 +142,7 @@ def _json(lines: DataFrame, event_type: EventType) -> Rows:
     broken = F.col("row").isNull() | F.col("row").getField(mark).isNotNull() | F.col("keys").isNull()
     broken = broken | (F.size(F.array_except("keys", known)) > 0) | (F.size("keys") != F.size(F.array_distinct("keys")))
     cells = [F.col("row").getField(name).alias(name) for name in schema.names]
-    return _counted(frame.select(*cells, F.coalesce(broken, F.lit(value=True)).alias(mark)), mark, schema)
+    return _counted(frame.select(*cells, F.coalesce(broken, F.lit(True)).alias(mark)), mark, schema)
 
 
 def _parquet(spark: SparkSession, path: Path, event_type: EventType) -> Rows:
@@ -152,9 +153,18 @@ def _parquet(spark: SparkSession, path: Path, event_type: EventType) -> Rows:
     check_columns(frame.columns, event_type)
     for field in frame.schema.fields:
         have, want = field.dataType.simpleString(), schema[field.name].dataType.simpleString()
-        if have != want and (have, want) not in _WIDENED:
+        if have != want and (have, want) not in _WIDENED and not _fits(field.dataType, schema[field.name].dataType):
             raise MalformedError(f"column `{field.name}` is {have}, the attribute is {want}", code="INPUT_TYPE")
-    return _counted(frame.withColumn(mark, F.lit(value=False)), mark, schema)
+    return _counted(frame.withColumn(mark, F.lit(False)), mark, schema)
+
+
+def _fits(have: DataType, want: DataType) -> bool:
+    """Tell whether every decimal number of one type is one of the other."""
+    from pyspark.sql.types import DecimalType
+
+    if not isinstance(have, DecimalType) or not isinstance(want, DecimalType):
+        return False
+    return have.scale <= want.scale and have.precision - have.scale <= want.precision - want.scale
 
 
 def _counted(frame: DataFrame, mark: str, schema: StructType) -> Rows:

@@ -7,6 +7,7 @@ one line without values of events.
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import re
@@ -56,13 +57,18 @@ def start_spark() -> SparkSession:
 @contextmanager
 def spark_errors() -> Iterator[None]:
     """Let errors leave as what they are: Maia's own by class and code, Spark's as ``SPARK_FAILED``."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
     try:
         yield
-    except (PySparkException, Py4JError) as error:
+    except _spark_kinds() as error:
         raise unwrap(str(error)) from error
+
+
+def _spark_kinds() -> tuple[type[Exception], ...]:
+    """List what Spark raises: its own errors, and those of its bridge to Java, which comes with it."""
+    from pyspark.errors import PySparkException
+
+    bridge: type[Exception] = importlib.import_module("py4j.protocol").Py4JError
+    return (PySparkException, bridge)
 
 
 def unwrap(text: str) -> MaiaError:
@@ -143,11 +149,8 @@ class Watch:
             self.bar.update(self.task, description=text)  # type: ignore[arg-type]
 
     def _poll(self, spark: SparkSession) -> None:
-        from py4j.protocol import Py4JError
-        from pyspark.errors import PySparkException
-
         while not self.ended.wait(_EVERY):
-            with suppress(Py4JError, PySparkException, OSError):
+            with suppress(*_spark_kinds(), OSError):
                 tracker = spark.sparkContext.statusTracker()
                 infos = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
                 done = sum(info.numCompletedTasks for info in infos if info is not None)

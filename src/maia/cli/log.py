@@ -1,0 +1,227 @@
+"""`maia log show|compact|expire|sweep`: look at a home's log and keep it in order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from maia.cli import options
+from maia.cli.options import examples, new_app
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from maia.pipeline import Commit, Expired
+    from maia.stores import Home
+
+app = new_app("Look at the log of a home and keep it in order.")
+
+_DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and change nothing.")]
+_Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+
+@app.command(epilog=examples("maia log show", "maia log show --limit 5 --json"))
+def show(
+    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="At most so many, the newest.")] = 50,
+    home: options.Home = Path(),
+    json: options.Json = False,
+) -> None:
+    """Show the commits of the log: what each publication added. Whoever holds the log can see this, and no more."""
+    from collections import deque
+
+    from maia.cli.instants import now
+    from maia.cli.output import note, write_json
+    from maia.pipeline import LogDirectory
+    from maia.stores import Home
+
+    opened = Home.open(home)
+    log = LogDirectory(opened.log_path)
+    expired, latest = log.expired(), log.latest()
+    commits = deque(log.commits(after=max(expired, latest - limit)), maxlen=limit)
+    if json:
+        rows = [_to_json(commit, log.instant(commit, now=now())) for commit in commits]
+        write_json({"latest": latest, "expired": expired, "commits": rows})
+        return
+    if not commits:
+        note("the log is empty" if expired < 0 else "everything in the log has expired")
+        return
+    _draw(opened, [(commit, log.instant(commit, now=now())) for commit in commits])
+    if expired >= 0:
+        note(f"commits 0 to {expired} have expired")
+
+
+@app.command(epilog=examples("maia log compact", "maia log compact --target 256MB --dry-run"))
+def compact(
+    target: Annotated[
+        str, typer.Option("--target", metavar="SIZE", help="Size of a rewritten file, at most; it is held in memory.")
+    ] = "128MB",
+    dry_run: _DryRun = False,
+    home: options.Home = Path(),
+    json: options.Json = False,
+) -> None:
+    """Rewrite small files into larger ones. Parcels stay as they are, byte for byte, and so do the commits.
+
+    Readers and publishers may work meanwhile.
+    """
+    from maia.cli.ages import parse_size, show_size
+    from maia.cli.output import write_json, write_line
+    from maia.pipeline import LogDirectory
+    from maia.pipeline import compact as rewrite
+    from maia.stores import Home
+
+    log = LogDirectory(Home.open(home).log_path)
+    done = rewrite(log, target=parse_size(target), dry_run=dry_run)
+    if json:
+        write_json({"before": done.before, "after": done.after, "octets": done.octets, "done": not dry_run})
+    elif not done.before:
+        write_line("nothing to rewrite")
+    else:
+        would = "would rewrite" if dry_run else "rewrote"
+        write_line(f"{would} {done.before} files into {done.after}, {show_size(done.octets)}")
+
+
+@app.command(epilog=examples("maia log expire --older-than 30d --dry-run", "maia log expire --older-than 30d --yes"))
+def expire(
+    older_than: Annotated[str, typer.Option("--older-than", metavar="AGE", help="How old: 12h, 30d, 1y.")],
+    *,
+    dry_run: _DryRun = False,
+    yes: _Yes = False,
+    home: options.Home = Path(),
+    json: options.Json = False,
+) -> None:
+    """Remove the events of commits older than an age, from the beginning of the log on.
+
+    A reader that still needs them is told so (LOG_EXPIRED) and gets no gap; a new one starts behind them. This cannot
+    be undone.
+    """
+    from maia.cli.ages import instant_ago
+    from maia.cli.instants import now
+    from maia.cli.output import note, write_json, write_line
+    from maia.pipeline import LogDirectory
+    from maia.pipeline import expire as let_expire
+    from maia.stores import Home
+
+    opened, at = Home.open(home), now()
+    log = LogDirectory(opened.log_path)
+    before = instant_ago(older_than, at=at)
+    found = let_expire(log, before=before, now=at, dry_run=True)
+    if found.commits:
+        _warn(opened, found)
+        note(f"expires {found.commits} commits up to {found.upto}: {found.events} events in {found.files} files")
+    if found.commits and not dry_run:
+        if not yes:
+            _confirm(f"Remove {found.events} events for ever?")
+        found = let_expire(log, before=before, now=at)
+        _remember(opened, found, at)
+    if json:
+        write_json(
+            {"upto": found.upto, "commits": found.commits, "events": found.events, "files": found.files,
+             "done": bool(found.commits) and not dry_run}
+        )  # fmt: skip
+    elif found.commits:
+        write_line(f"{'would expire' if dry_run else 'expired'} {found.commits} commits, {found.events} events")
+    else:
+        write_line("nothing is that old")
+
+
+@app.command(epilog=examples("maia log sweep --dry-run", "maia log sweep --older-than 1d --yes"))
+def sweep(
+    older_than: Annotated[
+        str, typer.Option("--older-than", metavar="AGE", help="How old; longer than any publication runs.")
+    ] = "1d",
+    *,
+    dry_run: _DryRun = False,
+    yes: _Yes = False,
+    home: options.Home = Path(),
+    json: options.Json = False,
+) -> None:
+    """Remove files that nothing names: left by tasks and upkeep that were killed. Nobody reads them."""
+    from maia.cli.ages import instant_ago
+    from maia.cli.instants import now
+    from maia.cli.output import write_json, write_line
+    from maia.pipeline import LogDirectory
+    from maia.stores import Home
+
+    log = LogDirectory(Home.open(home).log_path)
+    before = instant_ago(older_than, at=now())
+    found = log.sweep(keep_newer_than=before, dry_run=True)
+    if found and not dry_run:
+        if not yes:
+            _confirm(f"Remove {len(found)} files?")
+        found = log.sweep(keep_newer_than=before)
+    if json:
+        write_json({"files": found, "done": not dry_run})
+        return
+    for name in found:
+        write_line(name)
+    if not found:
+        write_line("nothing to remove")
+
+
+def _to_json(commit: Commit, at: datetime) -> dict[str, object]:
+    from maia.cli.instants import show_instant
+
+    return {
+        "commit": commit.sequence, "publication": commit.name, "type_id": commit.type_id, "origin": commit.origin,
+        "at": show_instant(at), "events": commit.events, "refused": commit.refused,
+        "parcels": sum(file.parcels for file in commit.files), "files": [file.path for file in commit.files],
+        "octets": sum(file.size for file in commit.files), "digest": commit.digest,
+    }  # fmt: skip
+
+
+def _draw(home: Home, commits: list[tuple[Commit, datetime]]) -> None:
+    from rich.table import Table
+
+    from maia.cli.ages import show_size
+    from maia.cli.home import Home as Folder
+    from maia.cli.output import draw, printable
+    from maia.principals import KeyId
+
+    types = {name.type_id.hex(): name.name for name in home.types.names()}
+    names = Folder(home.path).names
+    table = Table(box=None, pad_edge=False)
+    for title in ("commit", "at", "type", "broker", "events", "refused", "parcels", "size", "publication"):
+        number = title in ("commit", "events", "refused", "parcels", "size")
+        table.add_column(title, justify="right" if number else "left", overflow="fold")
+    for commit, at in commits:
+        cells = (
+            str(commit.sequence), f"{at:%Y-%m-%d %H:%M:%S}", types.get(commit.type_id, commit.type_id[:16]),
+            names.get(KeyId(bytes.fromhex(commit.origin)), commit.origin[:16]), str(commit.events),
+            str(commit.refused), str(sum(file.parcels for file in commit.files)),
+            show_size(sum(file.size for file in commit.files)), commit.name,
+        )  # fmt: skip
+        table.add_row(*(printable(cell) for cell in cells))
+    draw(table)
+
+
+def _warn(home: Home, found: Expired) -> None:
+    """Say when this home's own deliveries have not come so far."""
+    from maia.cli.output import note
+    from maia.pipeline import Outbox
+
+    head = Outbox(home.path / "outbox").head()
+    if head is not None and head.upto < found.upto:
+        note(f"warning: the outbox of this home has read up to commit {head.upto} only, and would have to start anew")
+
+
+def _remember(home: Home, found: Expired, at: datetime) -> None:
+    """Put what was removed into the audit."""
+    from maia.pipeline import AuditRow, write_audit
+
+    row = AuditRow(
+        at=at, kind="expire", principal=home.broker.public_key.fingerprint, type_id="", source=f"up to {found.upto}",
+        subject="log", code="OK", events=found.events,
+    )  # fmt: skip
+    write_audit(home.path / "audit", [row])
+
+
+def _confirm(question: str) -> None:
+    import sys
+
+    from maia.errors import UsageError
+
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline(64).strip().lower() not in ("y", "yes"):
+        raise UsageError("nothing was removed: nobody confirmed it", code="CONFIRMATION_MISSING")
