@@ -362,8 +362,8 @@ def cell_rights(tag: Tag) -> tuple[CellRight, ...]:
         TagError: The tag is no right on cells.
 
     >>> right = type_right(None, actions=[Action.SUBSCRIBE], attributes=["7"], constraints=[Constraint("8", "=", "x")])
-    >>> [(item.uids.to_sexp(), item.constraints[0][0]) for item in cell_rights(right)]
-    [(b'7', '8')]
+    >>> tuple((item.uids.to_sexp(), item.constraints[0][0]) for item in cell_rights(right))
+    ((b'7', '8'),)
     """
     out: list[CellRight] = []
     for option in tag.members if isinstance(tag, OneOf) else (tag,):

@@ -39,8 +39,8 @@ def sub_types(type_id: TypeId, groups: Iterable[Collection[str]]) -> tuple[SubTy
     Raises:
         UsageError: There are no groups, or more than one publication is split into.
 
-    >>> [len(found.uids) for found in sub_types(TypeId(bytes(32)), [{"1"}, {"1", "2"}, {"1"}])]
-    [1, 2]
+    >>> tuple(len(found.uids) for found in sub_types(TypeId(bytes(32)), [{"1"}, {"1", "2"}, {"1"}]))
+    (1, 2)
     """
     distinct = sorted({frozenset(group) for group in groups}, key=lambda group: (len(group), sorted(group)))
     if not 1 <= len(distinct) <= MAX_GROUPS:

@@ -45,10 +45,10 @@ class KeyGroupId:
 def groups_of(type_id: TypeId, uids: Iterable[bytes], mode: EncryptionMode) -> tuple[KeyGroupId, ...]:
     """List the key groups that sealing in a mode needs.
 
-    >>> [group.label for group in groups_of(TypeId(bytes(32)), [b"1", b"2"], EncryptionMode.ATTRIBUTE)]
-    [b'1', b'2']
-    >>> [group.label for group in groups_of(TypeId(bytes(32)), [b"1", b"2"], EncryptionMode.EVENT)]
-    [b'*']
+    >>> tuple(group.label for group in groups_of(TypeId(bytes(32)), [b"1", b"2"], EncryptionMode.ATTRIBUTE))
+    (b'1', b'2')
+    >>> tuple(group.label for group in groups_of(TypeId(bytes(32)), [b"1", b"2"], EncryptionMode.EVENT))
+    (b'*',)
     """
     if mode is EncryptionMode.PLAIN:
         return ()

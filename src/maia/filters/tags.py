@@ -100,9 +100,9 @@ def to_tag(constraints: Sequence[TypedConstraint]) -> Sexp:
 def from_tag(tag: Sexp, attribute: str, kind: AttributeType) -> tuple[TypedConstraint, ...]:
     """Read the constraints on one attribute from a tag.
 
-    >>> [c.operator.value for c in from_tag((b"*", b"range", b"numeric", b"ge", b"1", b"l", b"9"), "x",
-    ...                                     AttributeType.INTEGER)]
-    ['>=', '<']
+    >>> tuple(c.operator.value for c in from_tag((b"*", b"range", b"numeric", b"ge", b"1", b"l", b"9"), "x",
+    ...                                          AttributeType.INTEGER))
+    ('>=', '<')
 
     Args:
         tag: The tag, as `to_tag` writes it or an equivalent one.
