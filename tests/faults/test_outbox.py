@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -356,3 +357,45 @@ def test_micro_batch_out_of_turn_is_refused(network: Network) -> None:
         with pytest.raises(UsageError, match="CHECKPOINT_FOREIGN"):
             job.step(batch, numbers, lambda work, groups: [work.deliver(group) for group in groups])
     assert job.outbox.latest() == -1
+
+
+class Trap:
+    """Does something when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Path.write_text, (self.path, "sprung"))
+
+
+@pytest.mark.threat("T66")
+def test_pickles_in_place_of_files_are_never_run(network: Network, tmp_path: Path) -> None:
+    """Whatever file of log, outbox and checkpoint is replaced by a pickle: it is refused, not loaded."""
+    state = Started(network, tmp_path)
+    trap = tmp_path / "sprung"
+    pickled = pickle.dumps(Trap(trap))
+    places = [
+        *(path for path in (network.root / "log").rglob("*") if path.is_file()),
+        *state.outbox.path.rglob("*.json"),
+        state.checkpoint / "metadata",
+        state.checkpoint / "_identity.json",
+        state.checkpoint / "offsets" / "2",
+    ]
+
+    def read_everything() -> None:
+        outbox = Outbox(state.outbox.path)
+        check_start(state.checkpoint, outbox, network.log)
+        outbox.check()
+        make_job(network).run_here()
+
+    for place in places:
+        before = place.read_bytes()
+        place.write_bytes(pickled)
+        with pytest.raises(MaiaError):
+            read_everything()
+        place.write_bytes(before)
+        shutil.rmtree(network.ccs / "outbox", ignore_errors=True)
+    assert not trap.exists()
+    pickle.loads(pickled)  # noqa: S301 - the control: it would have sprung
+    assert trap.exists()

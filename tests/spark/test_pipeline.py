@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -332,3 +333,41 @@ def test_count_column_says_how_many_events_a_refusal_stands_for(spark: Any, netw
     rows = deliver(spark.read.parquet(str(tmp_path / "forged.parquet")), made, HomeKeys(str(network.ccs))).collect()
     assert [(row[REFUSED], row[COUNT]) for row in rows] == [("BAD_SIGNATURE", len(PLATES))]
     assert LogDirectory(network.log.path).latest() == 0
+
+
+@pytest.mark.requirement("7.15")
+@pytest.mark.fault("F09")
+def test_reader_of_a_stream_resumes_after_what_it_saw_and_knows_its_log(
+    spark: Any, network: Network, tmp_path: Path
+) -> None:
+    """`readStream.format("maia")`: each event once over restarts; a log that was put back is refused."""
+    seen: list[Any] = []
+
+    def run() -> None:
+        reader = spark.readStream.format("maia").options(
+            home=str(network.ccs), type=TYPE_NAME, maxCommitsPerTrigger="1"
+        )
+        frame = reader.option("as", "BO").option("withEventId", "true").load()
+        writer = frame.writeStream.foreachBatch(lambda rows, _: seen.extend(rows.collect()))
+        writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(
+            availableNow=True
+        ).start().awaitTermination()
+
+    publish_here(network, "a", [sightings(PLATES[:4])])
+    publish_here(network, "b", [sightings(PLATES[4:8])])
+    saved = tmp_path / "saved"
+    shutil.copytree(network.log.path, saved)
+    run()
+    publish_here(network, "c", [sightings(PLATES[8:])])
+    run()
+    run()
+    assert [row["numberplate"] for row in seen] == PLATES
+    assert len({row["_event"] for row in seen}) == len(PLATES)
+    shutil.rmtree(network.log.path)
+    shutil.copytree(saved, network.log.path)
+    with pytest.raises(Exception, match="LOG_BEHIND"):
+        run()
+    publish_here(network, "other", [sightings(["X"])])
+    with pytest.raises(Exception, match="LOG_FOREIGN"):
+        run()
+    assert len(seen) == len(PLATES)

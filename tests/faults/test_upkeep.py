@@ -1,0 +1,479 @@
+"""Compaction and retention: readers get the same parcels whatever is rewritten, and are told about what has expired."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from network import CCS_SUBSCRIPTIONS, Network, build, delivered, publish_here, sightings
+
+from maia.errors import EncodingError, MaiaError, NotFoundError, UnavailableError, UsageError
+from maia.pipeline import Commit, LogDirectory, compact, expire
+from maia.pipeline import upkeep as upkeep_module
+from maia.pipeline.moves import UpkeepRecords
+from pyspark_maia import delivery_job
+
+NOW = datetime.now(UTC)
+LATER = NOW + timedelta(days=400)
+SMALL = 1 << 20
+
+
+def parcels(log: LogDirectory, commit: Commit) -> list[dict[str, Any]]:
+    """Read all rows of a commit."""
+    return [row for file in commit.files for batch in log.parcels(file) for row in batch.to_pylist()]
+
+
+def everything(log: LogDirectory) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Read the whole log: each commit's digest and rows."""
+    return [(commit.digest, parcels(log, commit)) for commit in log.commits()]
+
+
+def data_files(log: LogDirectory) -> set[str]:
+    """List the files of parcels."""
+    return {path.relative_to(log.path).as_posix() for path in log.path.glob("type=*/date=*/*.parquet")}
+
+
+def fill(network: Network, count: int, first: int = 0) -> None:
+    """Publish so many small commits."""
+    for number in range(first, first + count):
+        publish_here(network, f"p{number}", [sightings([f"P{number}-{row}" for row in range(3)])])
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+def test_compaction_leaves_parcels_and_commits_as_they_are(network: Network) -> None:
+    """Many small files become one; every parcel is the same, byte for byte, and every commit has its digest."""
+    fill(network, 6)
+    before = everything(network.log)
+    done = compact(network.log, target=SMALL)
+    assert (done.before, done.after) == (6, 1)
+    assert len(data_files(network.log)) == 1
+    assert everything(LogDirectory(network.log.path)) == before
+    assert compact(network.log, target=SMALL).before == 0
+
+
+def test_a_compacted_log_reads_as_plain_parquet_once(network: Network) -> None:
+    """Whoever reads the files as they lie finds each parcel once."""
+    fill(network, 4)
+    rows = [row for _, found in everything(network.log) for row in found]
+    compact(network.log, target=SMALL)
+    [path] = data_files(network.log)
+    with (network.log.path / path).open("rb") as file:
+        assert pq.read_table(file).to_pylist() == rows
+
+
+def test_compacted_files_are_compacted_again_with_new_ones(network: Network) -> None:
+    """A small rewritten file is put together with what came later."""
+    fill(network, 3)
+    compact(network.log, target=SMALL)
+    fill(network, 2, first=3)
+    before = everything(network.log)
+    assert (compact(network.log, target=SMALL).before, len(data_files(network.log))) == (3, 1)
+    assert everything(network.log) == before
+
+
+def test_files_that_are_large_enough_stay(network: Network) -> None:
+    """A file of at least half the target is left alone, and nothing grows beyond the target."""
+    fill(network, 4)
+    [size] = {file.size for commit in network.log.commits() for file in commit.files}
+    assert compact(network.log, target=size * 2).before == 0
+    assert compact(network.log, target=int(size * 2.5)).after == 2
+
+
+def test_dry_run_of_compaction_changes_nothing(network: Network) -> None:
+    """It only counts."""
+    fill(network, 3)
+    before = data_files(network.log)
+    assert compact(network.log, target=SMALL, dry_run=True).before == 3
+    assert data_files(network.log) == before
+
+
+def test_a_target_of_nothing_is_refused(network: Network) -> None:
+    """There is no file of no size."""
+    with pytest.raises(UsageError, match="LOG_UPKEEP_SIZE"):
+        compact(network.log, target=0)
+
+
+def test_a_job_that_resumes_after_compaction_delivers_each_event_once(network: Network) -> None:
+    """The outbox knows the log again, and goes on where it was."""
+    fill(network, 3)
+    job = delivery_job(network.ccs, CCS_SUBSCRIPTIONS)
+    job.run_here()
+    fill(network, 3, first=3)
+    compact(network.log, target=SMALL)
+    delivery_job(network.ccs, CCS_SUBSCRIPTIONS).run_here()
+    found = [row["numberplate"] for row in delivered(job, "billing")]
+    assert sorted(found) == sorted(f"P{number}-{row}" for number in range(6) for row in range(3))
+
+
+STEPS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
+    "before the new file is synced": lambda patch: patch.setattr(upkeep_module, "sync_folder", _kill),
+    "before the new file is recorded": lambda patch: patch.setattr(UpkeepRecords, "move", _kill),
+    "before the old files are removed": lambda patch: patch.setattr(upkeep_module, "_remove", _kill),
+}
+
+
+def _kill(*_: object, **__: object) -> None:
+    raise Killed
+
+
+@pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
+def test_compaction_killed_at_any_step_loses_and_doubles_nothing(
+    network: Network, monkeypatch: pytest.MonkeyPatch, step: Callable[[pytest.MonkeyPatch], None]
+) -> None:
+    """After the kill, after a sweep, and after the next compaction the log reads the same."""
+    fill(network, 4)
+    before = everything(network.log)
+    with monkeypatch.context() as patch:
+        step(patch)
+        with pytest.raises(Killed):
+            compact(network.log, target=SMALL)
+    assert everything(network.log) == before
+    network.log.sweep(keep_newer_than=LATER)
+    assert everything(network.log) == before
+    compact(network.log, target=SMALL)
+    network.log.sweep(keep_newer_than=LATER)
+    assert everything(network.log) == before
+    assert len(data_files(network.log)) == 1
+
+
+def test_a_move_that_lost_its_new_file_keeps_the_old_ones(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sweep removes a moved file only when the file that it was moved to is there."""
+    fill(network, 3)
+    before = everything(network.log)
+    with monkeypatch.context() as patch:
+        STEPS["before the old files are removed"](patch)
+        with pytest.raises(Killed):
+            compact(network.log, target=SMALL)
+    [new] = [path for path in data_files(network.log) if "compact-" in path]
+    (network.log.path / new).unlink()
+    network.log.sweep(keep_newer_than=LATER)
+    assert everything(network.log) == before
+
+
+def test_compaction_that_lost_the_race_changes_nothing(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two compactions at once one is told to try again; the log reads the same."""
+    fill(network, 3)
+    before = everything(network.log)
+    move = UpkeepRecords.move
+
+    def race(self: UpkeepRecords, known: Any, places: Any) -> bool:
+        with monkeypatch.context() as patch:
+            patch.setattr(UpkeepRecords, "move", move)
+            compact(network.log, target=SMALL)
+        return move(self, known, places)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(UpkeepRecords, "move", race)
+        with pytest.raises(UnavailableError, match="LOG_UPKEEP_RUNNING"):
+            compact(network.log, target=SMALL)
+    assert everything(network.log) == before
+    assert len(data_files(network.log)) == 1
+
+
+def test_a_reader_follows_a_file_that_moves_again_while_it_looks(
+    network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look at the record and the opening of the file another compaction ran."""
+    fill(network, 2)
+    compact(network.log, target=SMALL)
+    fill(network, 2, first=2)
+    before = everything(network.log)
+    commits = list(network.log.commits())
+    from maia.pipeline import log as log_module
+
+    real = log_module.read_place
+
+    def late(root: Path, place: Any) -> Any:
+        monkeypatch.setattr(log_module, "read_place", real)
+        compact(network.log, target=SMALL)
+        return real(root, place)
+
+    monkeypatch.setattr(log_module, "read_place", late)
+    assert [(commit.digest, parcels(network.log, commit)) for commit in commits] == before
+
+
+def test_compaction_refuses_a_damaged_file_and_leaves_it(network: Network) -> None:
+    """What was not found whole is not copied."""
+    fill(network, 3)
+    victim = network.log.path / next(iter(network.log.commits())).files[0].path
+    data = bytearray(victim.read_bytes())
+    data[len(data) // 2] ^= 1
+    victim.write_bytes(data)
+    before = data_files(network.log)
+    with pytest.raises(EncodingError, match="LOG_FILE_DAMAGED"):
+        compact(network.log, target=SMALL)
+    assert data_files(network.log) == before
+
+
+@pytest.mark.fault("F09")
+def test_damage_to_a_compacted_file_is_found(network: Network) -> None:
+    """A flipped bit anywhere either leaves all rows as they are or stops the reader with a named error."""
+    fill(network, 2)
+    compact(network.log, target=SMALL)
+    before = everything(network.log)
+    [name] = data_files(network.log)
+    path = network.log.path / name
+    whole = path.read_bytes()
+    refused = 0
+    for position in range(0, len(whole), max(1, len(whole) // 60)):
+        path.write_bytes(whole[:position] + bytes([whole[position] ^ 0x10]) + whole[position + 1 :])
+        try:
+            assert everything(network.log) == before
+        except MaiaError as error:
+            assert error.code in {"LOG_FILE_DAMAGED", "FILE_UNAVAILABLE"}  # noqa: PT017 - either outcome is right
+            refused += 1
+    assert refused > 30
+    path.unlink()
+    with pytest.raises(UnavailableError, match="LOG_FILE_MISSING"):
+        everything(network.log)
+
+
+DAMAGED_RECORDS: dict[str, bytes] = {"cut": b"{", "of another kind": b'{"value": {}}', "empty": b""}
+
+
+@pytest.mark.parametrize("data", DAMAGED_RECORDS.values(), ids=DAMAGED_RECORDS)
+def test_a_damaged_upkeep_record_stops_the_reader(network: Network, data: bytes) -> None:
+    """Nobody guesses where a file went."""
+    fill(network, 2)
+    compact(network.log, target=SMALL)
+    [record] = (network.log.path / "_upkeep").glob("*.json")
+    record.write_bytes(data)
+    with pytest.raises(EncodingError, match="COMMIT_DAMAGED"):
+        everything(network.log)
+
+
+def test_upkeep_records_that_point_out_of_the_log_are_refused(network: Network) -> None:
+    """A path in a record stays below the log."""
+    fill(network, 1)
+    records = UpkeepRecords(network.log.path)
+    from maia.pipeline.moves import Place
+
+    records.move(records.load(), {"x": Place("../secret.parquet", 0, "0")})
+    with pytest.raises(EncodingError, match="COMMIT_DAMAGED"):
+        records.load()
+
+
+# -- retention
+
+
+def age(network: Network, upto: int) -> datetime:
+    """Give an instant between a commit and the next one."""
+    commits = list(network.log.commits())
+    [this] = [item for item in commits if item.sequence == upto]
+    return datetime.fromtimestamp(max(file.last_stamp for file in this.files) / 1000, UTC) + timedelta(milliseconds=1)
+
+
+def test_expiry_removes_the_beginning_and_says_so(network: Network) -> None:
+    """The files are gone, the rest reads as before, and whoever asks for the beginning is told."""
+    fill(network, 5)
+    before = everything(network.log)
+    done = expire(network.log, before=age(network, 1), now=LATER)
+    assert (done.upto, done.commits, done.events, done.files) == (1, 2, 6, 2)
+    assert everything(network.log) == before[2:]
+    assert len(data_files(network.log)) == 3
+    with pytest.raises(NotFoundError, match="LOG_EXPIRED"):
+        list(network.log.commits(after=-1))
+    with pytest.raises(NotFoundError, match="LOG_EXPIRED"):
+        list(network.log.commits(after=0))
+    assert [commit.sequence for commit in network.log.commits(after=1)] == [2, 3, 4]
+
+
+def test_a_reader_that_planned_before_is_told_that_its_file_has_expired(network: Network) -> None:
+    """It gets the name of what happened, not a missing file and not nothing."""
+    fill(network, 3)
+    old = list(network.log.commits())
+    expire(network.log, before=age(network, 0), now=LATER)
+    with pytest.raises(NotFoundError, match="LOG_EXPIRED"):
+        parcels(network.log, old[0])
+    assert parcels(network.log, old[1])
+
+
+def test_a_job_that_lags_behind_is_refused_and_a_new_one_starts_behind_the_gap(
+    network: Network, tmp_path: Path
+) -> None:
+    """An outbox that still needs expired commits stops; a new outbox starts at the first that is left."""
+    fill(network, 2)
+    job = delivery_job(network.ccs, CCS_SUBSCRIPTIONS)
+    job.run_here()
+    fill(network, 3, first=2)
+    expire(network.log, before=age(network, 2), now=LATER)
+    with pytest.raises(NotFoundError, match="LOG_EXPIRED"):
+        job.run_here()
+    fresh = delivery_job(network.ccs, CCS_SUBSCRIPTIONS, outbox=tmp_path / "fresh")
+    assert fresh.run_here() == 2
+    found = sorted(str(row["numberplate"]) for row in delivered(fresh, "billing"))
+    assert found == [f"P{number}-{row}" for number in (3, 4) for row in range(3)]
+
+
+def test_a_job_that_read_all_that_expired_goes_on(network: Network) -> None:
+    """Expiry up to where the outbox is disturbs nobody."""
+    fill(network, 2)
+    job = delivery_job(network.ccs, CCS_SUBSCRIPTIONS)
+    job.run_here()
+    expire(network.log, before=age(network, 1), now=LATER)
+    fill(network, 1, first=2)
+    assert job.run_here() == 1
+    assert len(list(delivered(job, "billing"))) == 9
+
+
+def test_offsets_of_streams_are_checked_against_expiry(network: Network) -> None:
+    """A stream starts at the first commit that is left, and one that stands before it is refused."""
+    from maia.pipeline.follow import CommitReader, check_offset, offset_of
+
+    fill(network, 4)
+    old = offset_of(network.log, 0)
+    expire(network.log, before=age(network, 1), now=LATER)
+    assert CommitReader(network.log).initialOffset()["commit"] == 1
+    with pytest.raises(NotFoundError, match="LOG_EXPIRED"):
+        check_offset(network.log, old)
+    with pytest.raises(NotFoundError, match="LOG_EXPIRED"):
+        CommitReader(network.log, first="0").initialOffset()
+    assert check_offset(network.log, offset_of(network.log, 1)) == 1
+
+
+def test_a_publication_that_has_expired_still_counts_once(network: Network) -> None:
+    """Publishing it again changes nothing: commits are remembered longer than their events."""
+    fill(network, 2)
+    expire(network.log, before=LATER, now=LATER)
+    fill(network, 2)
+    assert network.log.latest() == 1
+    assert everything(network.log) == []
+
+
+def test_expiry_of_compacted_files_waits_for_their_last_commit(network: Network) -> None:
+    """A rewritten file is removed when everything in it has expired."""
+    fill(network, 4)
+    before = everything(network.log)
+    compact(network.log, target=SMALL)
+    cut = age(network, 1)
+    assert expire(network.log, before=cut, now=LATER).files == 0
+    assert everything(network.log) == before[2:]
+    assert expire(network.log, before=LATER, now=LATER).files == 1
+    assert data_files(network.log) == set()
+
+
+@pytest.mark.parametrize("compacted", [False, True], ids=["plain files", "compacted files"])
+def test_expiry_killed_before_removal_is_finished_by_sweep(
+    network: Network, monkeypatch: pytest.MonkeyPatch, compacted: bool
+) -> None:
+    """Once recorded it counts; what was left lying is removed later."""
+    fill(network, 3)
+    if compacted:
+        compact(network.log, target=SMALL)
+    with monkeypatch.context() as patch:
+        patch.setattr(upkeep_module, "_remove", _kill)
+        with pytest.raises(Killed):
+            expire(network.log, before=LATER, now=LATER)
+    assert everything(network.log) == []
+    assert data_files(network.log)
+    assert network.log.sweep(keep_newer_than=LATER, dry_run=True)
+    assert data_files(network.log)
+    network.log.sweep(keep_newer_than=LATER)
+    assert data_files(network.log) == set()
+
+
+def test_dry_run_of_expiry_and_nothing_old_change_nothing(network: Network) -> None:
+    """Only the count is given."""
+    fill(network, 2)
+    before = everything(network.log)
+    assert expire(network.log, before=LATER, now=LATER, dry_run=True).commits == 2
+    assert expire(network.log, before=NOW - timedelta(days=1), now=LATER).commits == 0
+    assert everything(network.log) == before
+
+
+def test_expiry_that_lost_the_race_changes_nothing(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compaction in between sends it back."""
+    fill(network, 3)
+    real = UpkeepRecords.expire
+
+    def race(self: UpkeepRecords, known: Any, upto: int, moved: Any) -> bool:
+        compact(network.log, target=SMALL)
+        return real(self, known, upto, moved)
+
+    monkeypatch.setattr(UpkeepRecords, "expire", race)
+    before = everything(network.log)
+    with pytest.raises(UnavailableError, match="LOG_UPKEEP_RUNNING"):
+        expire(network.log, before=LATER, now=LATER)
+    assert everything(network.log) == before
+
+
+def test_a_stamp_of_the_future_does_not_keep_a_commit_for_ever(network: Network) -> None:
+    """Where a broker's clock ran ahead, the age of the record counts."""
+    fill(network, 1)
+    [commit] = network.log.commits()
+    stamp = datetime.fromtimestamp(commit.files[0].last_stamp / 1000, UTC)
+    [record] = (network.log.path / "_commits").glob("*.json")
+    long_ago = stamp - timedelta(days=90)
+    os.utime(record, (long_ago.timestamp(), long_ago.timestamp()))
+    assert network.log.instant(commit, now=stamp + timedelta(hours=1)) == stamp
+    assert network.log.instant(commit, now=stamp - timedelta(days=1)) == long_ago
+    assert expire(network.log, before=stamp - timedelta(days=30), now=stamp - timedelta(days=1)).commits == 1
+
+
+# -- any order of work
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Network:
+    """Give a network whose first commit has a file to copy parcels from."""
+    network = build(tmp_path_factory.mktemp("upkeep") / "net")
+    publish_here(network, "template", [sightings(["AE05 XYZ"])])
+    return network
+
+
+OPERATIONS = st.lists(
+    st.one_of(
+        st.tuples(st.just("publish"), st.integers(1, 3)),
+        st.tuples(st.just("compact"), st.sampled_from([1 << 13, 1 << 15, 1 << 20])),
+        st.tuples(st.just("expire"), st.integers(0, 12)),
+        st.tuples(st.just("sweep"), st.just(0)),
+    ),
+    max_size=14,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@given(operations=OPERATIONS)
+def test_whatever_upkeep_runs_readers_see_a_suffix_of_what_was_published(
+    template: Network, tmp_path_factory: pytest.TempPathFactory, operations: list[tuple[str, int]]
+) -> None:
+    """A plain list of commits is the oracle: what has not expired reads exactly as published."""
+    [source] = template.log.commits()
+    [row] = parcels(template.log, source)
+    log = LogDirectory(tmp_path_factory.mktemp("log"))
+    published: list[list[dict[str, Any]]] = []
+    expired = 0
+    for name, number in operations:
+        if name == "publish":
+            files, rows = [], []
+            for part in range(number):
+                writer = log.writer(f"p{len(published)}", row["type_id"], part, "a", at=NOW)
+                made = {**row, "stamp": 1000 * len(published) + part}
+                writer.add(made)
+                rows.append(made)
+                file = writer.close()
+                assert file is not None
+                files.append(file)
+            log.commit(f"p{len(published)}", source.type_id, tuple(files), origin=source.origin, evidence="")
+            published.append(rows)
+        elif name == "compact":
+            compact(log, target=number)
+        elif name == "expire":
+            cut = datetime.fromtimestamp(number, UTC)
+            expired = max(expired, min(number, len(published)))
+            assert expire(log, before=cut, now=LATER).upto == expired - 1
+        else:
+            log.sweep(keep_newer_than=LATER)
+    assert [parcels(log, commit) for commit in log.commits()] == published[expired:]
+    log.sweep(keep_newer_than=LATER)
+    assert [parcels(log, commit) for commit in log.commits()] == published[expired:]
