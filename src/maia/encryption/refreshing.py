@@ -1,0 +1,257 @@
+"""When a key group's key must change: the refresh rules, as a state and one step.
+
+Times are milliseconds of the epoch. A *holder* is whoever could have the current key: members, and those who left since
+the last refresh. Rules kept here (row numbers of the requirements):
+
+- 16.04: a join refreshes unless the joiner was authorised at the last refresh. Authorised is whoever showed a
+  credential that covers that instant, its first instant included. A holder was, by induction, so coming back before the
+  refresh that its leaving waits for changes nothing; that wait ends with the authority of the one who came back. Before
+  the first refresh nobody was authorised, so the first join makes the first key.
+- 16.05: a leave waits for the end of the leaver's authority or the period, whichever is first. Revocation is an end
+  now, for members and for leavers who still hold the key; for everybody else it changes no key.
+- 16.09: a member whose credential ends while it is inside is put out at that instant, and the key is refreshed then;
+  its later leave is none. A join on a credential that is not valid at that instant, or that was revoked, is none.
+- 16.06: no key is current for longer than the period, counted from the last refresh of any kind, members or not.
+- T46: a key that was used up is refreshed at once.
+- A refresh, for whatever reason, serves everybody who left by then. What happens at one instant happens together: a
+  leave at the instant of a refresh is served by it, and several reasons make one refresh.
+
+A step never goes back in time: an earlier instant counts as that of the last refresh, and a second refresh within a
+millisecond takes the next, since an epoch is known by its start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from itertools import groupby
+from types import MappingProxyType
+
+from maia.errors import UsageError
+
+MAX_REFRESHES = 100_000
+
+
+class ChangeKind(Enum):
+    """What can happen to a key group."""
+
+    JOIN = "join"
+    LEAVE = "leave"
+    REVOKE = "revoke"
+    REFRESH = "refresh"
+    EXHAUST = "exhaust"
+
+
+class RefreshCause(Enum):
+    """Why a key was refreshed."""
+
+    JOIN = "join"
+    END = "end"
+    REVOCATION = "revocation"
+    PERIOD = "period"
+    USE = "use"
+    ORDER = "order"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupChange:
+    """Something that happens to a key group. Only joins carry a validity; ``None`` is an open end."""
+
+    at: int
+    kind: ChangeKind
+    member: bytes = b""
+    valid_from: int | None = None
+    valid_to: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refresh:
+    """A refresh, and all reasons for it."""
+
+    at: int
+    causes: frozenset[RefreshCause]
+
+
+@dataclass(frozen=True, slots=True)
+class _Credential:
+    start: int | None
+    stop: int | None
+    revoked: int | None = None
+
+    @property
+    def end(self) -> int | None:
+        return self.stop if self.revoked is None else self.revoked
+
+    def covers(self, instant: int) -> bool:
+        return (self.start is None or self.start <= instant) and (self.end is None or instant < self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """What is known of one member: its credentials, whether it is inside, whether it holds the current key."""
+
+    credentials: tuple[_Credential, ...] = ()
+    inside: bool = False
+    holds: bool = False
+
+    def ended(self, instant: int) -> bool:
+        end = self.end
+        return end is not None and end <= instant
+
+    @property
+    def end(self) -> int | None:
+        """When the authority is over: the latest end, since every credential was valid when it was shown."""
+        ends = [credential.end for credential in self.credentials]
+        return None if None in ends else max((end for end in ends if end is not None), default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupState:
+    """What the rules remember of a key group."""
+
+    last: int | None = None
+    standings: Mapping[bytes, _Standing] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def members(self) -> frozenset[bytes]:
+        """Those inside."""
+        return frozenset(name for name, standing in self.standings.items() if standing.inside)
+
+    @property
+    def leavers(self) -> frozenset[bytes]:
+        """Those who are outside and still hold the current key."""
+        return frozenset(name for name, s in self.standings.items() if s.holds and not s.inside)
+
+
+def step_group(
+    state: GroupState, changes: Iterable[GroupChange], *, at: int, period: int | None
+) -> tuple[GroupState, Refresh | None]:
+    """Apply what happens at one instant, timers included, and tell whether the key must change.
+
+    Call it for every instant with a change and for every instant that `next_refresh` names.
+
+    Args:
+        state: As it was.
+        changes: All that happens at ``at``, in order; their own times are not looked at.
+        at: The instant.
+        period: How long a key may be current; ``None`` for ever.
+
+    Raises:
+        UsageError: The period is not positive.
+
+    >>> join = GroupChange(at=130, kind=ChangeKind.JOIN, member=b"m", valid_from=120, valid_to=400)
+    >>> state, refresh = step_group(GroupState(last=100), [join], at=130, period=None)
+    >>> refresh.at, sorted(cause.value for cause in refresh.causes), state.members
+    (130, ['join'], frozenset({b'm'}))
+    """
+    if period is not None and period <= 0:
+        raise UsageError("a refresh period is positive", code="REFRESH_PERIOD")
+    at = at if state.last is None else max(at, state.last)
+    known = dict(state.standings)
+    causes = {cause for change in changes if (cause := _apply(known, change, at=at, last=state.last)) is not None}
+    for name, standing in known.items():
+        if standing.holds and standing.ended(at):
+            causes.add(RefreshCause.END)
+            known[name] = replace(standing, inside=False)
+    if state.last is not None and period is not None and at >= state.last + period:
+        causes.add(RefreshCause.PERIOD)
+    if not causes:
+        return GroupState(last=state.last, standings=MappingProxyType(known)), None
+    start = at if state.last is None else max(at, state.last + 1)
+    return GroupState(last=start, standings=MappingProxyType(_after(known, start))), Refresh(
+        at=start, causes=frozenset(causes)
+    )
+
+
+def _apply(known: dict[bytes, _Standing], change: GroupChange, *, at: int, last: int | None) -> RefreshCause | None:
+    """Do one change; return why the key must change for it, if it must."""
+    if change.kind is ChangeKind.REFRESH:
+        return RefreshCause.ORDER
+    if change.kind is ChangeKind.EXHAUST:
+        return RefreshCause.USE
+    standing = known.get(change.member, _Standing())
+    if change.kind is ChangeKind.JOIN:
+        return _join(known, standing, change, at=at, last=last)
+    if change.kind is ChangeKind.LEAVE:
+        if standing.inside:
+            known[change.member] = replace(standing, inside=False)
+        return None
+    if change.member not in known:
+        return None
+    credentials = tuple(c if c.revoked is not None else replace(c, revoked=at) for c in standing.credentials)
+    known[change.member] = replace(standing, credentials=credentials, inside=False)
+    return RefreshCause.REVOCATION if standing.holds else None
+
+
+def _join(
+    known: dict[bytes, _Standing], standing: _Standing, change: GroupChange, *, at: int, last: int | None
+) -> RefreshCause | None:
+    credential = _Credential(change.valid_from, change.valid_to)
+    revoked = any(
+        c.revoked is not None and (c.start, c.stop) == (credential.start, credential.stop) for c in standing.credentials
+    )
+    if revoked or not credential.covers(at):
+        return None  # SECURITY: no authority now, so no membership and no key
+    others = tuple(c for c in standing.credentials if c != credential)
+    joined = _Standing((*others, credential), inside=True, holds=True)
+    known[change.member] = joined
+    entitled = standing.holds or (last is not None and any(c.covers(last) for c in joined.credentials))
+    return None if entitled else RefreshCause.JOIN
+
+
+def _after(known: Mapping[bytes, _Standing], at: int) -> dict[bytes, _Standing]:
+    """After a refresh only members hold the key; what can matter no more is forgotten."""
+    left: dict[bytes, _Standing] = {}
+    for name, standing in known.items():
+        # A revoked credential is remembered until it would have ended, so that it does not come back.
+        credentials = tuple(c for c in standing.credentials if c.stop is None or c.stop > at)
+        if standing.inside or credentials:
+            left[name] = _Standing(credentials, inside=standing.inside, holds=standing.inside)
+    return left
+
+
+def next_refresh(state: GroupState, *, period: int | None) -> int | None:
+    """Tell when the key must change next if nothing else happens; ``None`` when never.
+
+    >>> next_refresh(GroupState(last=100), period=200)
+    300
+    """
+    due = [s.end for s in state.standings.values() if s.holds and s.end is not None]
+    if state.last is not None and period is not None:
+        due.append(state.last + period)
+    return min(due, default=None)
+
+
+def plan_refreshes(changes: Iterable[GroupChange], *, period: int | None, until: int) -> tuple[Refresh, ...]:
+    """List the refreshes that the rules ask for, up to and including ``until``.
+
+    A refresh that is among the changes is an order that was carried out: it counts as the last refresh and serves
+    whoever waits, and it is not listed. Changes are taken in the order of their times; later ones than ``until`` do not
+    count.
+
+    Raises:
+        UsageError: The period is not positive, or there would be more than 100,000 refreshes.
+
+    >>> order = GroupChange(at=100, kind=ChangeKind.REFRESH)
+    >>> join = GroupChange(at=110, kind=ChangeKind.JOIN, member=b"m", valid_from=90, valid_to=260)
+    >>> leave = GroupChange(at=200, kind=ChangeKind.LEAVE, member=b"m")
+    >>> [refresh.at for refresh in plan_refreshes([order, join, leave], period=200, until=400)]
+    [260]
+    """
+    ordered = sorted((change for change in changes if change.at <= until), key=lambda change: change.at)
+    instants = [(at, list(group)) for at, group in groupby(ordered, key=lambda change: change.at)]
+    state, planned, position = GroupState(), list[Refresh](), 0
+    while len(planned) <= MAX_REFRESHES:
+        due = next_refresh(state, period=period)
+        if position < len(instants) and (due is None or instants[position][0] <= due):
+            at, batch = instants[position]
+            position += 1
+        elif due is not None and due <= until:
+            at, batch = due, []
+        else:
+            return tuple(planned)
+        state, refresh = step_group(state, batch, at=at, period=period)
+        if refresh is not None and RefreshCause.ORDER not in refresh.causes:
+            planned.append(refresh)
+    raise UsageError(f"more than {MAX_REFRESHES} refreshes", code="REFRESH_LIMIT")
