@@ -121,11 +121,14 @@ def read_place(root: Path, place: Place) -> pa.Table:
         UnavailableError: The system refused.
     """
     path = root / place.path
-    try:
-        with named_errors(path), path.open("rb") as source, pq.ParquetFile(source) as file:
-            table = file.read_row_group(place.group)
-    except (pa.ArrowException, IndexError) as error:
-        raise _damaged(place) from error
+    with named_errors(path), path.open("rb") as source:
+        try:
+            with pq.ParquetFile(source) as file:
+                table = file.read_row_group(place.group)
+        except (pa.ArrowException, IndexError, OSError) as error:
+            if isinstance(error, OSError) and error.errno:
+                raise
+            raise _damaged(place) from error
     if rows_digest(table) != place.digest:
         raise _damaged(place)
     return table
