@@ -9,8 +9,9 @@ from enum import Enum
 from maia.authority.proof import Proof
 from maia.authority.request import Request
 from maia.authority.tags import Tag
+from maia.encoding import format_advanced, html_table
 from maia.errors import UsageError, VerificationError
-from maia.principals import Certificate, KeyId, Period
+from maia.principals import Certificate, KeyId, Period, fingerprint
 
 
 class Stage(Enum):
@@ -75,6 +76,21 @@ class Grant:
     def holds_at(self, at: datetime) -> bool:
         """Tell whether the same proof still carries at another instant, statements being as they were."""
         return self.at <= at and self.period.contains(at) and (self.until is None or at < self.until)
+
+    def _repr_html_(self) -> str:
+        """Show the grant in a notebook: who may do what, until when, and the certificates that prove it."""
+        ends = min((end for end in (self.period.not_after, self.until) if end is not None), default=None)
+        rows = [
+            ("principal", fingerprint(self.principal)),
+            ("asked for", str(self.request)),
+            ("granted", format_advanced(self.tag.to_sexp())),
+            ("proven at", self.at.isoformat()),
+            ("until", "no end" if ends is None else ends.isoformat()),
+            ("may delegate", "yes" if self.may_delegate else "no"),
+            *(("condition", condition) for condition in self.conditions),
+            *(("certificate", certificate.certificate_id.hex()) for certificate in self.certificates),
+        ]
+        return html_table("grant", ("", ""), rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from maia.encoding.advanced import format_advanced, parse_advanced
 from maia.encoding.canonical import encode, parse_canonical
+from maia.encoding.html_table import html_table
 from maia.encoding.sexp import DEFAULT_LIMITS, Hinted, Sexp, SexpLimits
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "SexpLimits",
     "encode",
     "format_advanced",
+    "html_table",
     "parse_advanced",
     "parse_canonical",
 ]

@@ -28,7 +28,7 @@ import hashlib
 from dataclasses import dataclass, field, replace
 from typing import NewType, TypeAlias
 
-from maia.encoding import Sexp, SexpLimits, encode, parse_canonical
+from maia.encoding import Sexp, SexpLimits, encode, html_table, parse_canonical
 from maia.errors import MalformedError, UsageError
 from maia.events.attributes import Attribute, Uid, check_attributes
 from maia.events.names import TypeId, TypeName
@@ -103,6 +103,11 @@ class EventType:
     def by_uid(self, uid: Uid) -> Attribute | None:
         """Find an attribute by its uid, or ``None``."""
         return next((item for item in self.attributes if item.uid == uid), None)
+
+    def _repr_html_(self) -> str:
+        """Show the version in a notebook."""
+        rows = [(item.name, item.uid, item.type.value) for item in self.attributes]
+        return html_table(f"event type {self.name}", ("attribute", "uid", "type"), rows)
 
     def to_sexp(self) -> Sexp:
         """Write the unsigned body."""

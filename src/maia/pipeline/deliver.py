@@ -16,6 +16,7 @@ from maia.broker import Clause, Delivery, DeliveryPlan, Opened, Subscription, op
 from maia.encryption import KeyProvider, ParcelHeader, Tolerance
 from maia.errors import DeniedError, MaiaError
 from maia.events import AttributeType, EncryptionMode, TypeId
+from maia.pipeline.html import delivery_html
 
 MakeKeys = Callable[[], KeyProvider]
 Origin = tuple[bytes, bytes]
@@ -51,6 +52,10 @@ class DeliverPlan:
         for subscription in self.subscriptions:
             plan.add(subscription)
         return plan
+
+    def _repr_html_(self) -> str:
+        """Show the plan in a notebook."""
+        return delivery_html(self.type_id, self.subscriptions)
 
     def check_origin(self, header: ParcelHeader) -> tuple[Clause, ...] | None:
         """Refuse a parcel of another type, or of a broker without a proven right; say what that broker may set."""

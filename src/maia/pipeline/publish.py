@@ -18,6 +18,7 @@ from maia.encoding import encode
 from maia.encryption import KeyProvider, Parcel
 from maia.errors import UsageError
 from maia.events import EventType, parse_event_type
+from maia.pipeline.html import publishing_html
 from maia.principals import Signer
 
 MakeSigner = Callable[[], Signer]
@@ -49,6 +50,10 @@ class PublishPlan:
     def event_type(self) -> EventType:
         """Read the version back; it was verified when the plan was made."""
         return parse_event_type(self.definition).definition
+
+    def _repr_html_(self) -> str:
+        """Show the plan in a notebook."""
+        return publishing_html(self.event_type(), self.clauses)
 
 
 @dataclass(frozen=True, slots=True)
