@@ -67,7 +67,7 @@ def test_sealed_keys_work_with_passphrases_from_file_and_environment(run, tmp_pa
 def test_a_closed_pipe_is_no_traceback(run, tmp_path):
     """`maia … | head` ends quietly."""
     run("key", "new", "pito", "--no-passphrase")
-    script = f"{sys.executable} -c 'from maia.cli import main; main()' demo --json 2>err | head -c 1 >/dev/null"
+    script = f"{sys.executable} -c 'from maia.cli import main; main()' demo trust --json 2>err | head -c 1 >/dev/null"
     subprocess.run(["bash", "-c", script], cwd=tmp_path, check=False, timeout=60)
     assert "Traceback" not in (tmp_path / "err").read_text()
 

@@ -53,7 +53,7 @@ def demo(
     folder = Path(tempfile.mkdtemp(prefix="maia-demo-"))
     try:
         network = numberplate_network(seed=None, now=now())
-        place = Home(folder / "people")
+        place = Home(folder if scenario is Scenario.TRUST else folder / "people")
         _settle(network, place)
         note(f"home: {folder}")
         story = version_story(network.people["PITO"], network.people["TM"], at=network.now)
@@ -70,7 +70,7 @@ def demo(
             facts: dict[str, object] = {**_facts(network, place), "type": _story(story)}
             if stream is not None:
                 facts["stream"] = stream.to_json()
-            write_json({"home": str(folder), "kept": keep, **facts})
+            write_json({"home": str(place.path), "kept": keep, **facts})
         elif stream is not None:
             from maia.cli.demo_stream_view import draw_stream
 
@@ -78,7 +78,7 @@ def demo(
     finally:
         if not keep:
             shutil.rmtree(folder)
-    note(f"kept; try: maia cert show --home {folder / 'people'}" if keep else "the home was removed; --keep keeps it")
+    note(f"kept; try: maia cert show --home {place.path}" if keep else "the home was removed; --keep keeps it")
 
 
 def _settle(network: NumberplateNetwork, home: Home) -> None:

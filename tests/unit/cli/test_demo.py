@@ -34,7 +34,7 @@ def facts(tmp_path_factory):
 
     from maia.cli import app
 
-    ran = CliRunner().invoke(app, ["demo", "--json"])
+    ran = CliRunner().invoke(app, ["demo", "trust", "--json"])
     assert ran.exit_code == 0
     return json.loads(ran.stdout)
 
@@ -106,9 +106,9 @@ def test_the_reductions_come_from_the_certificates(tmp_path):
 
 def test_the_home_is_removed_or_kept(maia):
     """Without --keep nothing stays; with it the home can be used by the other verbs."""
-    gone = maia("demo", "--json").data
+    gone = maia("demo", "trust", "--json").data
     assert not Path(gone["home"]).exists()
-    kept = maia("demo", "--json", "--keep").data
+    kept = maia("demo", "trust", "--json", "--keep").data
     try:
         ran = maia("explain", "--as", "BO", "--network", "PITO/UK Police Network", "--action", "install",
                    "--home", kept["home"])  # fmt: skip
@@ -121,7 +121,7 @@ def test_the_home_is_removed_or_kept(maia):
 
 def test_the_story_is_drawn(maia):
     """Tree, matrix, reductions and versions are on standard output; the path of the home is not."""
-    ran = maia("demo")
+    ran = maia("demo", "trust")
     for words in (
         "Who gave what to whom", "Cap3b-CCTV", "may pass it on", "by N1: MB (", "Who may do what", "sets numberplate",
         "Certificates put together", "[BROKEN_CHAIN] no chain leads from `PITO`", "license-plate = null", "in transit",
@@ -136,7 +136,7 @@ def test_a_failing_demo_leaves_nothing_behind(maia, monkeypatch, tmp_path):
     monkeypatch.setattr(demo_module.tempfile, "mkdtemp", lambda prefix: str(_made(tmp_path / f"{prefix}x")))
     monkeypatch.setattr(demo_module, "_settle", _fail)
     with pytest.raises(ZeroDivisionError):
-        maia("demo")
+        maia("demo", "trust")
     assert list(tmp_path.glob("maia-demo-*")) == []
 
 

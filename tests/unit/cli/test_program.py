@@ -194,7 +194,7 @@ def test_only_json_is_on_stdout(police):
     target = ("--as", "smith", "--type", "pito/uk.gov.pito.Numberplate@1", "--action", "subscribe")
     for args in (
         ("key", "show"), ("cert", "show"), ("prove", *target), ("explain", *target), ("verify",), ("verify", *target),
-        ("statement", "show"), ("doctor",), ("demo",),
+        ("statement", "show"), ("doctor",), ("demo", "trust"),
     ):  # fmt: skip
         ran = police(*args, "--json")
         assert ran.data["code"] == ran.code == 0, args
