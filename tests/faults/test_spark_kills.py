@@ -11,6 +11,7 @@ import sys
 import time
 from base64 import b64encode
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -169,7 +170,7 @@ def test_no_plaintext_without_sparks_own_encryption_and_with_little_memory(tmp_p
     damaged = bytearray(table.column("parcel")[0].as_py())
     damaged[len(damaged) // 2] ^= 1
     rows = [{**row, "parcel": bytes(damaged)} for row in table.slice(0, 1).to_pylist()]
-    writer = job.network.log.writer("poison", bytes.fromhex(commit.type_id), 0, "poison", at=CANARY_TIME)
+    writer = job.network.log.writer("poison", bytes.fromhex(commit.type_id), 0, "poison", at=datetime.now(UTC))
     for row in rows:
         writer.add(row)
     file = writer.close()
