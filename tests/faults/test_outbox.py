@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import pickle
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from network import CCS_SUBSCRIPTIONS, Network, delivered, publish_here, sightings
 
 from maia.errors import MaiaError, SealError, UsageError
 from maia.pipeline import DeliveryJob, Outbox, OutboxCommit, check_start
+from maia.pipeline.jobs import Group, Report, Work
 from pyspark_maia import delivery_job
 
 
@@ -399,3 +401,45 @@ def test_pickles_in_place_of_files_are_never_run(network: Network, tmp_path: Pat
     assert not trap.exists()
     pickle.loads(pickled)  # noqa: S301 - the control: it would have sprung
     assert trap.exists()
+
+
+def revoke_billing(network: Network) -> None:
+    """Take the billing office's right away."""
+    right = network.people.certificates["Cap7"]
+    [path] = [path for path in (network.ccs / "certificates").iterdir() if right.raw in path.read_bytes()]
+    path.unlink()
+
+
+def test_right_that_ended_takes_effect_at_the_next_micro_batch(network: Network) -> None:
+    """What was delivered stays; what comes after is not, and the audit says why; others go on."""
+    publish_here(network, "a", [sightings(["P1"])])
+    make_job(network).run_here()
+    revoke_billing(network)
+    publish_here(network, "b", [sightings(["P2"])])
+    job = make_job(network)
+    job.run_here()
+    assert plates(job) == ["P1"]
+    assert len(list(delivered(job, "statistics"))) == 2
+    refused = [row for row in pq.read_table(network.ccs / "audit").to_pylist() if row["kind"] == "refuse"]
+    assert {row["subject"] for row in refused} == {"billing"}
+
+
+@pytest.mark.fault("F18")
+def test_batch_repeated_after_a_revocation_delivers_less_and_nothing_twice(network: Network) -> None:
+    """The first attempt wrote its files and died; the second has the newer rights, and only it counts."""
+    publish_here(network, "a", [sightings(["P1", "P2"])])
+    written: list[int] = []
+
+    def die(work: Work, groups: Sequence[Group]) -> list[Report]:
+        written.extend(len(work.deliver(group).files) for group in groups)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        make_job(network).step(0, [0], die)
+    assert written == [2]
+    revoke_billing(network)
+    job = make_job(network)
+    job.run_here()
+    assert plates(job) == []
+    assert len(list(delivered(job, "statistics"))) == 2
+    assert len(job.outbox.sweep()) == 2

@@ -371,3 +371,33 @@ def test_reader_of_a_stream_resumes_after_what_it_saw_and_knows_its_log(
     with pytest.raises(Exception, match="LOG_FOREIGN"):
         run()
     assert len(seen) == len(PLATES)
+
+
+def test_stages_work_on_streams_and_name_events_of_each_micro_batch_apart(
+    spark: Any, network: Network, tmp_path: Path
+) -> None:
+    """Rows to parcels and parcels to views as streaming frames; no two micro-batches share the name of an event."""
+    home, folder = str(network.ccs), tmp_path / "in"
+    for start in range(0, len(PLATES), 4):
+        write_input(folder / str(start), sightings(PLATES[start : start + 4]), files=1)
+    schema = spark.read.parquet(str(folder / "0")).schema
+
+    def follow(place: str, of: Any) -> Any:
+        return spark.readStream.schema(of).option("maxFilesPerTrigger", "1").parquet(place)
+
+    parcels = publish(
+        follow(f"{folder}/*", schema), plan(network, "stage"), HomeSigner(home), HomeKeys(home), partial(stamps, home)
+    )
+    sink = parcels.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "checkpoint"))
+    sink.trigger(availableNow=True).start(str(tmp_path / "parcels")).awaitTermination()
+    stored = spark.read.parquet(str(tmp_path / "parcels"))
+    bases = [parse_parcel(bytes(row[0])).header.event_base for row in stored.select("parcel").collect()]
+    assert len(set(bases)) == len(bases) == 3
+    publish_here(network, "evidence", [sightings(["X"])])
+    [made] = HomePlans(home, CCS_SUBSCRIPTIONS)(list(network.log.commits()), datetime.now(UTC))
+    seen: list[Any] = []
+    views_of = deliver(follow(str(tmp_path / "parcels"), stored.schema), made, HomeKeys(home))
+    writer = views_of.writeStream.foreachBatch(lambda rows, _: seen.extend(rows.collect()))
+    writer.option("checkpointLocation", str(tmp_path / "second")).trigger(availableNow=True).start().awaitTermination()
+    assert sorted(row["numberplate"] for row in seen if row[SUBSCRIPTION] == "billing") == sorted(PLATES)
+    assert len({(row[SUBSCRIPTION], row[EVENT]) for row in seen}) == len(seen) == 2 * len(PLATES)
