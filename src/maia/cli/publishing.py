@@ -14,7 +14,7 @@ from maia.cli.exits import ExitCode
 from maia.cli.instants import now
 from maia.cli.output import note
 from maia.cli.rows_in import ROW_MALFORMED, guess_format, read_file, read_header, read_lines
-from maia.cli.streaming import denial, find_type, spark_errors
+from maia.cli.streaming import check_client, denial, find_type, spark_errors
 from maia.errors import UsageError
 from maia.events import EventType
 from maia.pipeline import AuditRow, Commit, LogDirectory, write_audit
@@ -154,6 +154,7 @@ def prepare(
         raise UsageError(
             "a publication's name is one line of at most 200 printable characters", code="PUBLICATION_NAME"
         )
+    check_client(home, client)
     name, exact, shown = find_type(home, type_text, version)
     chosen = publication or secrets.token_hex(16)
     with denial(home, principal=client, action="publish", type_text=shown):

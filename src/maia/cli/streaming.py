@@ -103,6 +103,18 @@ def denial(home: Home, *, principal: str, action: str, type_text: str) -> Iterat
         raise DeniedError(Folder(home.path).decorate(error.message), code=error.code) from error
 
 
+def check_client(home: Home, name: str) -> None:
+    """Find a client's key by its name.
+
+    Raises:
+        NotFoundError: This home knows no key of this name.
+    """
+    from maia.cli.home import Home as Folder
+
+    if name not in Folder(home.path).keys:
+        raise NotFoundError(f"no key `{name}` in this home", code="NO_SUCH_KEY")
+
+
 def find_type(home: Home, text: str, version: str | None) -> tuple[str, str, str]:
     """Find a type by NAME, NAME@VERSION or OWNER/NAME@VERSION: its name, its version, and how `--type` writes it.
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from maia.cli.instants import now
 from maia.cli.output import draw, note, printable
-from maia.cli.streaming import Watch, denial, find_type, spark_errors
+from maia.cli.streaming import Watch, check_client, denial, find_type, spark_errors
 from maia.errors import UsageError
 from maia.stores import Home, deliver_plan
 
@@ -82,6 +82,7 @@ def prepare(
         raise UsageError("a table goes to standard output; write json or parquet to --out", code="OUTPUT_PLACE")
     if out is not None and str(out) != "-" and out.exists() and not follow:
         raise UsageError(f"`{out}` exists already", code="OUTPUT_EXISTS")
+    check_client(home, client)
     name, exact, shown = find_type(home, type_text, version)
     with denial(home, principal=client, action="subscribe", type_text=shown):
         deliver_plan(home, name, as_=client, where=where, version=exact, commits=(), at=now())

@@ -1,0 +1,190 @@
+"""`maia publish` before Spark starts: what is wrong with the input, the type or the right is said at once."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from clinic import TYPE, build, publish_here
+
+from maia.cli import stdin_lines
+from maia.cli.publishing import Outcome
+from maia.cli.stdin_lines import stretches
+from maia.cli.streaming import unwrap
+from maia.errors import ChainError, MalformedError, UnavailableError
+
+HEADER = "patient,ward,test,value,taken\n"
+
+
+@pytest.fixture(autouse=True)
+def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing here may start Spark."""
+
+    def start() -> None:
+        pytest.fail("Spark was started")
+
+    monkeypatch.setattr("maia.cli.streaming.start_spark", start)
+
+
+CASES: dict[str, tuple[str, tuple[str, ...], int, str]] = {
+    "a client without the right": (HEADER, ("--as", "doctor"), 3, "NOT_PERMITTED"),
+    "a client without any right": (HEADER, ("--as", "visitor"), 3, "NO_EVIDENCE"),
+    "a client nobody knows": (HEADER, ("--as", "nobody"), 5, "NO_SUCH_KEY"),
+    "a type nobody knows": (HEADER, ("--as", "lab", "--type", "clinic.Other"), 5, "TYPE_NOT_FOUND"),
+    "a version nobody knows": (HEADER, ("--as", "lab", "--version", "9"), 5, "TYPE_NOT_FOUND"),
+    "the type of another owner": (HEADER, ("--as", "lab", "--type", f"lab/{TYPE}@1"), 5, "TYPE_NOT_FOUND"),
+    "a column that is no attribute": ("pateint,ward\n", ("--as", "lab"), 1, "NO_ATTRIBUTE"),
+    "a column twice": ("ward,ward\n", ("--as", "lab"), 1, "INPUT_HEADER"),
+    "no header": ("", ("--as", "lab"), 1, "INPUT_HEADER"),
+    "an unknown format": (HEADER, ("--as", "lab", "--format", "xml"), 2, "INPUT_FORMAT"),
+    "a publication of two lines": (HEADER, ("--as", "lab", "--publication", "a\nb"), 2, "PUBLICATION_NAME"),
+}
+
+
+@pytest.mark.parametrize("text, flags, code, error", CASES.values(), ids=CASES)
+def test_publish_refuses_before_spark_starts(
+    maia: Any, tmp_path: Path, text: str, flags: tuple[str, ...], code: int, error: str
+) -> None:
+    """Each with its exit code and its name."""
+    build(maia)
+    (tmp_path / "in.csv").write_text(text)
+    kind = () if "--type" in flags else ("--type", TYPE)
+    ran = maia("publish", str(tmp_path / "in.csv"), *kind, *flags, "--json")
+    assert (ran.code, ran.data["error"]) == (code, error), ran.err
+
+
+def test_a_misspelt_column_is_told_the_nearest_attribute(maia: Any, tmp_path: Path) -> None:
+    """The message helps."""
+    build(maia)
+    (tmp_path / "in.csv").write_text("pateint\nAda\n")
+    assert "did you mean `patient`?" in maia("publish", str(tmp_path / "in.csv"), "--type", TYPE, "--as", "lab").err
+
+
+def test_a_missing_file_and_an_unclear_one_are_refused(maia: Any, tmp_path: Path) -> None:
+    """Neither is guessed."""
+    build(maia)
+    assert maia("publish", str(tmp_path / "none.csv"), "--type", TYPE, "--as", "lab").code == 5
+    (tmp_path / "in.dat").write_text(HEADER)
+    assert maia("publish", str(tmp_path / "in.dat"), "--type", TYPE, "--as", "lab").code == 2
+    assert maia("publish", "-", "--type", TYPE, "--as", "lab", "--format", "csv", stdin="").code == 2
+
+
+def test_a_denial_shows_how_to_learn_more(maia: Any, tmp_path: Path) -> None:
+    """The next command is spelt out, with the key's name."""
+    build(maia)
+    (tmp_path / "in.csv").write_text(HEADER)
+    ran = maia("publish", str(tmp_path / "in.csv"), "--type", TYPE, "--as", "doctor")
+    assert f"maia explain --as doctor --type owner/{TYPE}@1 --action publish" in ran.err
+    assert "`owner`" in ran.err
+
+
+def test_a_publication_that_was_published_counts_once(maia: Any, tmp_path: Path) -> None:
+    """Published again under its name it is known, without a look at the rows."""
+    home = build(maia)
+    publish_here(home, "monday", ["Ada", "Ben"])
+    (tmp_path / "in.csv").write_text(HEADER)
+    ran = maia("publish", str(tmp_path / "in.csv"), "--type", TYPE, "--as", "lab", "--publication", "monday", "--json")
+    assert ran.code == 0
+    assert (ran.data["events"], ran.data["repeated"]) == (2, True)
+
+
+def test_empty_standard_input_publishes_nothing(maia: Any) -> None:
+    """No line, no event, no Spark."""
+    build(maia)
+    ran = maia("publish", "-", "--type", TYPE, "--as", "lab", "--json", stdin="\n\n")
+    assert (ran.code, ran.data["events"], ran.data["commits"]) == (0, 0, 0)
+
+
+OUTCOMES: dict[str, tuple[dict[str, Any], int]] = {
+    "something published": ({"events": 1, "refused": {"ROW_MALFORMED": 5}}, 0),
+    "nothing came": ({}, 0),
+    "all rows malformed": ({"refused": {"ROW_MALFORMED": 5}}, 1),
+    "all rows refused": ({"refused": {"CONSTRAINT_VIOLATED": 5}}, 3),
+    "refused and malformed": ({"refused": {"CONSTRAINT_VIOLATED": 5, "ROW_MALFORMED": 1}}, 3),
+}
+
+
+@pytest.mark.parametrize("facts, code", OUTCOMES.values(), ids=OUTCOMES)
+def test_exit_code_of_an_outcome(facts: dict[str, Any], code: int) -> None:
+    """A publication of which nothing went out has failed."""
+    from collections import Counter
+
+    made = Outcome(publication="p", events=facts.get("events", 0), refused=Counter(facts.get("refused", {})))
+    assert made.exit_code() == code
+
+
+# -- standard input
+
+
+class Fake:
+    """Standard input without a descriptor."""
+
+    def __init__(self, data: bytes) -> None:
+        self.buffer = io.BytesIO(data)
+
+    def fileno(self) -> int:
+        """Have none."""
+        raise io.UnsupportedOperation
+
+
+@given(lines=st.lists(st.binary(max_size=20).map(lambda line: line.replace(b"\n", b" ")), max_size=40))
+def test_stretches_hold_every_line_once_and_in_order(lines: list[bytes]) -> None:
+    """Whatever comes, nothing but empty lines is lost."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdin", Fake(b"\n".join(lines)))
+        patch.setattr(stdin_lines, "MAX_LINES", 3)
+        patch.setattr(stdin_lines, "_READ", 7)
+        found = list(stretches(by_time=False))
+    assert [line for stretch in found for line in stretch] == [line for line in lines if line.strip()]
+    assert all(len(stretch) <= 3 for stretch in found[:-1])
+
+
+def test_slow_input_is_not_held_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line that came is given out although no more follow; the end comes later."""
+    reading, writing = os.pipe()
+    monkeypatch.setattr(stdin_lines, "_PATIENCE", 0.01)
+    with os.fdopen(reading) as stream:
+        monkeypatch.setattr(sys, "stdin", stream)
+        os.write(writing, b"one\ntw")
+        found = stretches(by_time=True)
+        assert next(found) == [b"one"]
+        os.write(writing, b"o\n")
+        os.close(writing)
+        assert list(found) == [[b"two"]]
+
+
+def test_a_line_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory has a bound."""
+    monkeypatch.setattr(stdin_lines, "MAX_OCTETS", 100)
+    monkeypatch.setattr(stdin_lines, "_READ", 10)
+    monkeypatch.setattr(sys, "stdin", Fake(b"x" * 1000))
+    with pytest.raises(MalformedError, match="INPUT_LINE"):
+        list(stretches(by_time=False))
+
+
+# -- errors from inside Spark
+
+
+def test_errors_of_maia_come_out_of_spark_as_themselves() -> None:
+    """Class, code and message are found in the traceback that Spark passes on."""
+    text = "[PYTHON_DATA_SOURCE_ERROR] x\nTraceback …:\nmaia.errors.ChainError: [NO_X] no `x`\n SQLSTATE: 38000"
+    found = unwrap(text)
+    assert (type(found), found.code, found.message) == (ChainError, "NO_X", "no `x`")
+
+
+def test_errors_of_spark_are_named_without_their_details() -> None:
+    """The condition is kept; values that stand behind it are not."""
+    found = unwrap("[CAST_INVALID_INPUT] The value 'Ada' cannot be cast")
+    assert type(found) is UnavailableError
+    assert found.code == "SPARK_FAILED"
+    assert "CAST_INVALID_INPUT" in found.message
+    assert "Ada" not in found.message
