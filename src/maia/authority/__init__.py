@@ -6,6 +6,7 @@ from maia.authority.derive import Derived, derive
 from maia.authority.exposure import Exposure, check_revocable, exposure_window
 from maia.authority.graph import Graph
 from maia.authority.limits import DEFAULT_VERIFIER_LIMITS, VerifierLimits
+from maia.authority.lint import UNENFORCEABLE, RightFinding, lint_right
 from maia.authority.names import NameClosure, group_namings
 from maia.authority.pool import CertificatePool
 from maia.authority.presentation import Presentation, decide_presentation
@@ -81,6 +82,7 @@ __all__ = [
     "MANAGE_PARTS",
     "NOTHING",
     "STAGES",
+    "UNENFORCEABLE",
     "Action",
     "CellRight",
     "CertificatePool",
@@ -106,6 +108,7 @@ __all__ = [
     "ProofTree",
     "Reach",
     "Request",
+    "RightFinding",
     "Root",
     "SignatureCache",
     "Stage",
@@ -137,6 +140,7 @@ __all__ = [
     "intersect",
     "is_nothing",
     "issue_statement",
+    "lint_right",
     "network_blanket",
     "network_right",
     "one_of",

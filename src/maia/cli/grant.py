@@ -62,6 +62,7 @@ def grant(
     The issuer has to hold the right, and to be allowed to pass it on, by the certificates of this home; the owner of a
     type or network needs nothing. --blanket issues a wider one, which is worth as much as the issuer has at the time.
     """
+    from maia.authority import lint_right, parse_tag
     from maia.cli.home import Home
     from maia.cli.instants import decision_instant
     from maia.cli.issuing import issue_and_keep, issuer_key, open_signer, parse_period, parse_tests
@@ -87,7 +88,11 @@ def grant(
         conditions=tuple(condition or ()),
         renew=renew,
     )
-    issue_and_keep(body, open_signer(key, place, passphrase_file), place, out=out, json=json, more={"blanket": blanket})
+    findings = lint_right(body, parse_tag(body.tag))
+    more: dict[str, object] = {"blanket": blanket, "warnings": [finding.code for finding in findings]}
+    issue_and_keep(body, open_signer(key, place, passphrase_file), place, out=out, json=json, more=more)
+    for finding in findings:
+        note(f"warning: [{finding.code}] {finding.message}")
 
 
 def _check_giving(

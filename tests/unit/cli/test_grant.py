@@ -312,3 +312,14 @@ def test_text_of_strangers_cannot_steer_the_terminal(police):
     assert "\x1b" not in shown
     assert "\x07" not in shown
     assert "\\x1b]0;owned\\x07 x" in shown
+
+
+def test_a_constraint_for_a_domain_is_issued_with_a_warning(maia):
+    """Nothing can hold a domain to a constraint on values; whoever gives one is told so."""
+    maia.keys("pito", "ccs")
+    ran = maia(
+        *("grant", "--from", "pito", "--to", "ccs", "--type", "pito/T", "--action", "publish", "--delegate"),
+        *("--attribute", "3467='Victoria'", "--json"),
+    )
+    assert ran.code == 0
+    assert ran.data["warnings"] == ["UNENFORCEABLE_FOR_DOMAIN"]
