@@ -27,6 +27,7 @@ FAMILIES = {
     "type": "types",
     "key": "keys",
     "parcel": "parcels",
+    "oasis": "roles",
     "broker": "scenarios",
 }
 _log = logging.getLogger(__name__)

@@ -1,0 +1,228 @@
+"""What is wrong with a policy that reads well: found before it runs, each with its line and column.
+
+Rules:
+    1. A variable of a head or a privilege that no premise binds is an error: it would stand for anything.
+    2. A right on an event type or attribute that does not exist is an error, when the types are known.
+    3. A role that cannot be reached, a privilege whose role no rule activates, a rule written twice, and a name used
+       with different numbers of parameters are warnings: such rules grant nothing they should not, but surely not what
+       their author meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from maia.policy.problems import PolicySyntaxError
+from maia.policy.rules import (
+    ActivationRule,
+    AuthorisationRule,
+    EventRight,
+    Policy,
+    Premise,
+    Rule,
+    privilege_variables,
+)
+from maia.policy.terms import SELF, Atom, Variable, variables
+
+
+class Severity(StrEnum):
+    """Whether a policy with this finding may run."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing wrong with a policy, and where."""
+
+    severity: Severity
+    code: str
+    line: int
+    column: int
+    message: str
+
+    def __str__(self) -> str:
+        """Show the finding on one line."""
+        return f"line {self.line}, column {self.column}: {self.severity}: {self.message}"
+
+
+def check(policy: Policy, *, types: Mapping[str, Collection[str]] | None = None) -> tuple[Finding, ...]:
+    """List what is wrong with a policy, in the order of its lines.
+
+    >>> from maia.policy import parse_policy
+    >>> [str(found) for found in check(parse_policy("tracker(plate) <- detective(self)*"))]
+    ['line 1, column 9: error: the variable `plate` is bound by no premise']
+
+    Args:
+        policy: The rules.
+        types: The attributes of each known event type, by the name the policy uses; None when types are not known.
+
+    Returns:
+        The findings; none when the policy is good.
+    """
+    found = [*_unbound(policy), *_unreachable(policy), *_roleless(policy), *_duplicates(policy), *_arities(policy)]
+    if types is not None:
+        found += _unknown(policy, types)
+    return tuple(sorted(found, key=lambda finding: (finding.line, finding.column, finding.code)))
+
+
+def require_runnable(policy: Policy) -> None:
+    """Refuse a policy with unbound variables, which no engine may run.
+
+    >>> from maia.policy import parse_policy
+    >>> require_runnable(parse_policy("doctor(d) |- read(x)"))
+    Traceback (most recent call last):
+    maia.policy.problems.PolicySyntaxError: [POLICY_UNBOUND] line 1, column 19: the variable `x` is bound by no premise
+
+    Args:
+        policy: The rules.
+
+    Raises:
+        PolicySyntaxError: A variable of a head or a privilege is bound by no premise.
+    """
+    for finding in _unbound(policy):
+        message = f"line {finding.line}, column {finding.column}: {finding.message}"
+        raise PolicySyntaxError(message, code="POLICY_UNBOUND", line=finding.line, column=finding.column)
+
+
+def _bound(premises: Iterable[Premise]) -> set[str]:
+    return {SELF, *(variable.name for premise in premises for variable in variables(premise.atom))}
+
+
+def _unbound(policy: Policy) -> Iterator[Finding]:
+    for rule in policy.rules:
+        used: Iterator[Variable]
+        if isinstance(rule, ActivationRule):
+            bound, used = _bound(rule.premises), variables(rule.head)
+        else:
+            bound = _bound((Premise(atom=rule.role), *rule.conditions))
+            used = privilege_variables(rule.privilege)
+        for variable in used:
+            if variable.name not in bound:
+                yield Finding(
+                    severity=Severity.ERROR,
+                    code="UNBOUND_VARIABLE",
+                    line=rule.line,
+                    column=variable.column or 1,
+                    message=f"the variable `{variable}` is bound by no premise",
+                )
+
+
+def _unreachable(policy: Policy) -> Iterator[Finding]:
+    """Roles that only roles of the same kind lead to: no appointment and no predicate can start them."""
+    roles = policy.roles
+    needs = {
+        index: {premise.atom.signature for premise in rule.premises if not premise.environment} & roles
+        for index, rule in enumerate(policy.activations)
+    }
+    waiting: dict[tuple[str, int], list[int]] = {}
+    for index, needed in needs.items():
+        for role in needed:
+            waiting.setdefault(role, []).append(index)
+    ready = [index for index, needed in needs.items() if not needed]
+    reached: set[tuple[str, int]] = set()
+    while ready:  # bounded: each role is reached once, each rule becomes ready once
+        role = policy.activations[ready.pop()].head.signature
+        if role in reached:
+            continue
+        reached.add(role)
+        for index in waiting.get(role, ()):
+            needs[index].discard(role)
+            if not needs[index]:
+                ready.append(index)
+    for rule in policy.activations:
+        if rule.head.signature not in reached:
+            yield _warning("UNREACHABLE_ROLE", rule, f"the role `{rule.head.name}` can never be activated")
+
+
+def _roleless(policy: Policy) -> Iterator[Finding]:
+    for rule in policy.authorisations:
+        if rule.role.signature not in policy.roles:
+            yield _warning("NO_SUCH_ROLE", rule, f"no rule activates the role `{rule.role.name}`")
+
+
+def _duplicates(policy: Policy) -> Iterator[Finding]:
+    first: dict[str, int] = {}
+    for rule in policy.rules:
+        line = first.setdefault(_renamed(rule), rule.line)
+        if line != rule.line:
+            yield _warning("DUPLICATE_RULE", rule, f"the rule says the same as line {line}")
+
+
+def _renamed(rule: Rule) -> str:
+    """The rule with its variables numbered in order and its premises sorted where that cannot matter."""
+    names: dict[str, str] = {SELF: SELF}
+
+    def rename(premise: Premise) -> str:
+        for variable in variables(premise.atom):
+            names.setdefault(variable.name, f"v{len(names)}")
+        return str(
+            Premise(atom=_apply(premise.atom, names), environment=premise.environment, monitored=premise.monitored)
+        )
+
+    if isinstance(rule, ActivationRule):
+        head = rename(Premise(atom=rule.head))
+        return f"{head} <- {sorted(set(map(rename, rule.premises)))}"
+    role = rename(Premise(atom=rule.role))
+    conditions = sorted(set(map(rename, rule.conditions)))
+    shown = str(rule.privilege)
+    if isinstance(rule.privilege, Atom):
+        shown = rename(Premise(atom=rule.privilege))
+    elif isinstance(rule.privilege, EventRight):
+        uses = rule.privilege.attributes or ()
+        values = [names.get(u.value.name, "") if isinstance(u.value, Variable) else u.value for u in uses]
+        shown = repr((rule.privilege.action, rule.privilege.event_type, [(u.name, u.operator) for u in uses], values))
+    return f"{role}, {conditions} |- {shown}"
+
+
+def _apply(atom: Atom, names: Mapping[str, str]) -> Atom:
+    return Atom(
+        atom.name,
+        tuple(
+            Variable(names[argument.name])
+            if isinstance(argument, Variable)
+            else _apply(argument, names)
+            if isinstance(argument, Atom)
+            else argument
+            for argument in atom.arguments
+        ),
+    )
+
+
+def _arities(policy: Policy) -> Iterator[Finding]:
+    seen: dict[tuple[bool, str], int] = {}
+    for rule in policy.rules:
+        premises = rule.premises if isinstance(rule, ActivationRule) else rule.conditions
+        subject = rule.head if isinstance(rule, ActivationRule) else rule.role
+        for premise in (Premise(atom=subject), *premises):
+            name, arity = premise.atom.signature
+            before = seen.setdefault((premise.environment, name), arity)
+            if before != arity:
+                message = f"`{name}` has {arity} parameters here and {before} before"
+                yield _warning("PARAMETER_COUNT", rule, message)
+
+
+def _unknown(policy: Policy, types: Mapping[str, Collection[str]]) -> Iterator[Finding]:
+    for rule in policy.authorisations:
+        right = rule.privilege
+        if not isinstance(right, EventRight):
+            continue
+        attributes = types.get(right.event_type)
+        if attributes is None:
+            yield _error("UNKNOWN_TYPE", rule, f"there is no event type `{right.event_type}`")
+            continue
+        for use in right.attributes or ():
+            if use.name not in attributes:
+                message = f"the event type `{right.event_type}` has no attribute `{use.name}`"
+                yield _error("UNKNOWN_ATTRIBUTE", rule, message)
+
+
+def _warning(code: str, rule: Rule, message: str) -> Finding:
+    return Finding(severity=Severity.WARNING, code=code, line=rule.line, column=1, message=message)
+
+
+def _error(code: str, rule: AuthorisationRule, message: str) -> Finding:
+    return Finding(severity=Severity.ERROR, code=code, line=rule.line, column=1, message=message)

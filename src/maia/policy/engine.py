@@ -1,0 +1,356 @@
+"""The engine of a domain's roles: principals activate, conditions are watched, privileges follow.
+
+Rules:
+    1. A role becomes active only when its principal activates it and all premises of one rule are met. Any one rule
+       suffices; nothing is negated.
+    2. An activation that fails changes nothing.
+    3. A role that fell stays down until it is activated anew, even when what it stood on comes back.
+    4. A privilege belongs to the holder of an active role, while the conditions of its rule are met: they are asked
+       at each question, not at activation.
+    5. Every search has a stated number of steps; what is not shown within them is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from maia.errors import DeniedError, UncheckedError, UsageError
+from maia.policy.activations import Activations, Support
+from maia.policy.checking import require_runnable
+from maia.policy.facts import Fact, FactKind, FactStore
+from maia.policy.language import parse_fact, parse_privilege
+from maia.policy.proofs import Decision, Proof
+from maia.policy.rules import ActivationRule, AttributeUse, AuthorisationRule, EventRight, Policy, Privilege
+from maia.policy.solving import Bound, Budget, Search, StepsUsedUpError, kind_of
+from maia.policy.terms import Atom, Constant, match, substitute, variables
+
+_SHOWN_DEPTH = 64
+_MAX_PRINCIPAL = 4_096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EngineLimits:
+    """How much an engine holds and how long it searches.
+
+    Attributes:
+        facts: Appointments, environment facts and active roles together.
+        steps: Facts tried for one activation, one decision, or the privileges of one role.
+        supports: Instances of rules kept for one active role.
+        takeover_steps: Facts tried in one withdrawal to keep roles by another instance; then the rest falls.
+    """
+
+    facts: int = 1_000_000
+    steps: int = 100_000
+    supports: int = 32
+    takeover_steps: int = 10_000_000
+
+
+DEFAULT_ENGINE_LIMITS = EngineLimits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Withdrawal:
+    """What a retraction did: whether the fact held, and the roles that fell, each after what it stood on."""
+
+    held: bool
+    fallen: tuple[Fact, ...]
+
+
+class PolicyEngine:
+    r"""The roles and privileges of a domain under one policy.
+
+    >>> from maia.policy import parse_policy
+    >>> engine = PolicyEngine(parse_policy("doctor(self) <- employed(self)*\ndoctor(d) |- read('notes')"))
+    >>> engine.appoint("employed(ali)")
+    True
+    >>> print(*engine.activate("doctor(ali)", principal="ali").lines())
+    ali: doctor(ali)   by line 1: doctor(self) <- employed(self)*   employed(ali)
+    >>> bool(engine.decide("read('notes')", principal="ali"))
+    True
+    >>> [str(role) for role in engine.retract("employed(ali)").fallen]
+    ['ali: doctor(ali)']
+    >>> bool(engine.decide("read('notes')", principal="ali"))
+    False
+    """
+
+    def __init__(self, policy: Policy, *, limits: EngineLimits = DEFAULT_ENGINE_LIMITS) -> None:
+        """Start with no facts and no active role.
+
+        Raises:
+            PolicySyntaxError: A variable of a head or a privilege is bound by no premise.
+        """
+        require_runnable(policy)
+        self.policy = policy
+        self._limits = limits
+        self._store = FactStore()
+        self._active = Activations(self._store)
+        self._roles = policy.roles
+        self._activations: dict[tuple[str, int], list[ActivationRule]] = {}
+        for rule in policy.activations:
+            self._activations.setdefault(rule.head.signature, []).append(rule)
+        self._authorisations: dict[tuple[str, int], list[AuthorisationRule]] = {}
+        for authorisation in policy.authorisations:
+            self._authorisations.setdefault(authorisation.role.signature, []).append(authorisation)
+
+    def appoint(self, fact: Atom | str) -> bool:
+        """Record an appointment; say whether it is new. It activates nothing by itself.
+
+        Raises:
+            PolicySyntaxError: The text is no fact.
+            UsageError: The fact holds variables, or the engine is full.
+        """
+        return self._add(Fact(FactKind.APPOINTMENT, _ground(fact)))
+
+    def observe(self, fact: Atom | str) -> bool:
+        """Record that an environment predicate is true now; say whether that is new. It activates nothing by itself.
+
+        Raises:
+            PolicySyntaxError: The text is no fact.
+            UsageError: The fact holds variables, or the engine is full.
+        """
+        return self._add(Fact(FactKind.ENVIRONMENT, _ground(fact)))
+
+    def retract(self, fact: Atom | str, *, kind: FactKind | None = None) -> Withdrawal:
+        """Take back an appointment, or what was observed, and let fall whatever stood on it.
+
+        Args:
+            fact: The fact, exactly as it was recorded.
+            kind: Which of the two; both when not given. A role is given up with `deactivate`.
+
+        Raises:
+            PolicySyntaxError: The text is no fact.
+            UsageError: The fact holds variables, or the kind is a role.
+        """
+        if kind is FactKind.ROLE:
+            raise UsageError("a role is deactivated, not retracted", code="POLICY_KIND")
+        atom = _ground(fact)
+        kinds = (FactKind.APPOINTMENT, FactKind.ENVIRONMENT) if kind is None else (kind,)
+        gone = [found for found in (Fact(each, atom) for each in kinds) if found in self._store]
+        for found in gone:
+            self._store.discard(found)
+        return Withdrawal(held=bool(gone), fallen=self._withdraw(gone))
+
+    def activate(self, role: Atom | str, *, principal: str) -> Proof:
+        """Activate a role for a principal, and give the proof.
+
+        All instances of rules that are met now become supports of the role. Activating an active role adds the
+        instances that are new.
+
+        Args:
+            role: The role with all its parameters.
+            principal: Who activates; `self` in the rules.
+
+        Returns:
+            Why the role is active.
+
+        Raises:
+            DeniedError: No rule is met; nothing changed.
+            UncheckedError: The steps did not suffice to find out; nothing changed.
+            PolicySyntaxError: The text is no role.
+            UsageError: The role holds variables, or the engine is full.
+        """
+        wanted = Fact(FactKind.ROLE, _ground(role), _principal(principal))
+        try:
+            supports = self._supports(wanted, Budget(self._limits.steps))
+        except StepsUsedUpError as error:
+            message = f"the rules for `{wanted.atom}` need more than {self._limits.steps} steps"
+            raise UncheckedError(message, code="POLICY_STEPS") from error
+        if not supports:
+            raise DeniedError(f"no rule lets `{wanted.holder}` activate `{wanted.atom}`", code="ROLE_REFUSED")
+        if wanted not in self._active:
+            self._require_room()
+        self._active.add(wanted, supports)
+        return self._explain(wanted, _SHOWN_DEPTH)
+
+    def deactivate(self, role: Atom | str, *, principal: str) -> Withdrawal:
+        """Give up an active role and let fall whatever stood on it; the role itself is the first that fell.
+
+        Raises:
+            PolicySyntaxError: The text is no role.
+            UsageError: The role holds variables.
+        """
+        wanted = Fact(FactKind.ROLE, _ground(role), _principal(principal))
+        if wanted not in self._active:
+            return Withdrawal(held=False, fallen=())
+        self._active.remove(wanted)
+        return Withdrawal(held=True, fallen=(wanted, *self._withdraw([wanted])))
+
+    def close(self, principal: str) -> tuple[Fact, ...]:
+        """End the session of a principal: all its roles are given up, and what stood on them falls."""
+        fallen: list[Fact] = []
+        for role in self._active.held_by(principal):
+            fallen += self.deactivate(role.atom, principal=principal).fallen
+        return tuple(fallen)
+
+    def roles(self, principal: str | None = None) -> tuple[Fact, ...]:
+        """List the active roles, of one principal or of all, sorted by holder and text."""
+        found = self._active if principal is None else self._active.held_by(principal)
+        return tuple(sorted(found, key=lambda role: (role.holder, str(role.atom))))
+
+    def privileges(self, principal: str | None = None) -> tuple[tuple[str, Privilege], ...]:
+        """List who has which privilege now, sorted.
+
+        Raises:
+            UncheckedError: The conditions of a role's privileges need more steps than allowed.
+        """
+        found: dict[tuple[str, Privilege], None] = {}
+        try:
+            for role in self._active if principal is None else self._active.held_by(principal):
+                for privilege, _, _ in self._given(role, Budget(self._limits.steps)):
+                    found[role.holder, privilege] = None
+        except StepsUsedUpError as error:
+            message = f"the privileges of a role need more than {self._limits.steps} steps"
+            raise UncheckedError(message, code="POLICY_STEPS") from error
+        return tuple(sorted(found, key=lambda each: (each[0], str(each[1]))))
+
+    def decide(self, privilege: Privilege | str, *, principal: str) -> Decision:
+        """Say whether a principal has exactly this privilege now, and why.
+
+        A right on an event type is compared as a whole; what it allows to a request is decided by the capability that
+        is issued for it.
+
+        Raises:
+            PolicySyntaxError: The text is no privilege.
+        """
+        wanted = parse_privilege(privilege) if isinstance(privilege, str) else privilege
+        budget = Budget(self._limits.steps)
+        try:
+            for role in self._active.held_by(principal):
+                for given, rule, conditions in self._given(role, budget):
+                    if given == wanted:
+                        premises = (self._explain(role, _SHOWN_DEPTH), *map(_leaf, conditions))
+                        proof = Proof(
+                            conclusion=f"{principal}: {given}", rule=str(rule), line=rule.line, premises=premises
+                        )
+                        return Decision(allowed=True, reason="GRANTED", proof=proof)
+        except StepsUsedUpError:
+            return Decision(allowed=False, reason="STEPS_USED_UP")
+        return Decision(allowed=False, reason="NO_PRIVILEGE")
+
+    def explain(self, role: Atom | str, *, principal: str) -> Proof | None:
+        """Give the proof of an active role, down to appointments and predicates; None when it is not active.
+
+        Raises:
+            PolicySyntaxError: The text is no role.
+            UsageError: The role holds variables.
+        """
+        wanted = Fact(FactKind.ROLE, _ground(role), principal)
+        return self._explain(wanted, _SHOWN_DEPTH) if wanted in self._active else None
+
+    def _add(self, fact: Fact) -> bool:
+        if fact in self._store:
+            return False
+        self._require_room()
+        self._store.add(fact)
+        return True
+
+    def _require_room(self) -> None:
+        if len(self._store) >= self._limits.facts:
+            raise UsageError(f"an engine holds at most {self._limits.facts} facts", code="POLICY_FACTS")
+
+    def _withdraw(self, gone: list[Fact]) -> tuple[Fact, ...]:
+        return self._active.withdraw(gone, self._takeover()) if gone else ()
+
+    def _takeover(self) -> Callable[[Fact], list[Support]]:
+        """Give the search for another instance that keeps a role; it finds none once its steps are used up."""
+        left = Budget(self._limits.takeover_steps)
+
+        def search(role: Fact) -> list[Support]:
+            allowed = min(left.steps, self._limits.steps)
+            own = Budget(allowed)
+            try:
+                return self._supports(role, own)
+            except StepsUsedUpError:
+                return []
+            finally:
+                left.steps -= allowed - own.steps
+
+        return search
+
+    def _supports(self, role: Fact, budget: Budget) -> list[Support]:
+        """Find the instances of rules that are met now; as soon as one is found, running out of steps ends quietly."""
+        search = Search(store=self._store, principal=role.holder, budget=budget)
+        found: dict[tuple[ActivationRule, frozenset[Fact]], Support] = {}
+        try:
+            for support in self._instances(role, search):
+                found.setdefault((support.rule, support.monitored), support)
+                if len(found) >= self._limits.supports:
+                    break
+        except StepsUsedUpError:
+            if not found:
+                raise
+        return list(found.values())
+
+    def _instances(self, role: Fact, search: Search) -> Iterator[Support]:
+        for rule in self._activations.get(role.atom.signature, ()):
+            binding = search.start()
+            if not match(rule.head, role.atom, binding):
+                continue
+            goals = [(kind_of(premise, self._roles), premise.atom) for premise in rule.premises]
+            for facts, _ in search.solve(goals, binding):
+                if role in facts:
+                    continue  # a role is no reason for itself
+                watched = (fact for fact, premise in zip(facts, rule.premises, strict=True) if premise.monitored)
+                yield Support(rule, facts, frozenset(watched))
+
+    def _given(self, role: Fact, budget: Budget) -> Iterator[tuple[Privilege, AuthorisationRule, tuple[Fact, ...]]]:
+        search = Search(store=self._store, principal=role.holder, budget=budget)
+        for rule in self._authorisations.get(role.atom.signature, ()):
+            binding = search.start()
+            if match(rule.role, role.atom, binding):
+                goals = [(FactKind.ENVIRONMENT, condition.atom) for condition in rule.conditions]
+                for facts, bound in search.solve(goals, binding):
+                    yield _filled(rule.privilege, bound), rule, facts
+
+    def _explain(self, role: Fact, depth: int) -> Proof:
+        if depth == 0 or role not in self._active:
+            return _leaf(role)  # too deep to show, or not monitored and given up since
+        support = self._active.founding(role)
+        watched = support.monitored
+        premises = tuple(
+            self._explain(fact, depth - 1) if fact.kind is FactKind.ROLE and fact in watched else _leaf(fact)
+            for fact in support.premises
+        )
+        return Proof(conclusion=str(role), rule=str(support.rule), line=support.rule.line, premises=premises)
+
+
+def _leaf(fact: Fact) -> Proof:
+    return Proof(conclusion=str(fact))
+
+
+def _principal(principal: str) -> str:
+    if not 0 < len(principal) <= _MAX_PRINCIPAL:
+        raise UsageError(f"a principal has 1 to {_MAX_PRINCIPAL} characters", code="POLICY_PRINCIPAL")
+    return principal
+
+
+def _ground(fact: Atom | str) -> Atom:
+    atom = parse_fact(fact) if isinstance(fact, str) else fact
+    if any(True for _ in variables(atom)):
+        raise UsageError(f"the fact `{atom}` holds variables", code="POLICY_GROUND")
+    return atom
+
+
+def _filled(privilege: Privilege, binding: Bound) -> Privilege:
+    if isinstance(privilege, Constant):
+        return privilege
+    if isinstance(privilege, Atom):
+        return Atom(privilege.name, tuple(substitute(argument, binding) for argument in privilege.arguments))
+    uses = privilege.attributes
+    if uses is None:
+        return privilege
+    return EventRight(
+        action=privilege.action,
+        event_type=privilege.event_type,
+        attributes=tuple(
+            AttributeUse(name=use.name, operator=use.operator, value=_value(use, binding)) for use in uses
+        ),
+    )
+
+
+def _value(use: AttributeUse, binding: Bound) -> Constant | None:
+    found = None if use.value is None else substitute(use.value, binding)
+    if found is None or isinstance(found, Constant):
+        return found
+    return Constant(str(found))  # a term with parameters becomes its text: attributes hold plain values

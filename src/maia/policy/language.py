@@ -1,0 +1,150 @@
+"""From text to rules and facts, within stated limits, with errors that point at line and column.
+
+The grammar is LALR(1) and lives beside this file in ``grammar.lark``; parsing is linear in the text. It is loaded when
+the first text is read. Nothing in a text can reach another language: words become values of the tree, nothing else.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module, resources
+from typing import Protocol
+
+from maia.policy.problems import PolicySyntaxError
+from maia.policy.rules import Policy, Privilege
+from maia.policy.terms import Atom
+
+_SCANNED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|#[^\n]*|[()\n]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyLimits:
+    """How large a policy text may be; whatever is larger is refused before it costs anything."""
+
+    characters: int = 4_194_304
+    rules: int = 20_000
+    premises: int = 64
+    arguments: int = 64
+    depth: int = 16
+    word_characters: int = 4_096
+
+
+DEFAULT_POLICY_LIMITS = PolicyLimits()
+
+
+class Reader(Protocol):
+    """What the module behind this one offers."""
+
+    def policy(self, text: str, limits: PolicyLimits) -> Policy:
+        """Read rules."""
+        ...
+
+    def fact(self, text: str, limits: PolicyLimits) -> Atom:
+        """Read a fact."""
+        ...
+
+    def privilege(self, text: str, limits: PolicyLimits) -> Privilege:
+        """Read a privilege without variables."""
+        ...
+
+
+def grammar() -> str:
+    """The grammar of the rule language, as it is shipped and as the reference page shows it.
+
+    >>> "premise" in grammar()
+    True
+    """
+    return resources.files("maia.policy").joinpath("grammar.lark").read_text(encoding="utf-8")
+
+
+def parse_policy(text: str, *, limits: PolicyLimits = DEFAULT_POLICY_LIMITS) -> Policy:
+    """Read rules, one a line; blank lines and comments after `#` are skipped.
+
+    The result says what was written; `check` says what is wrong with it as a policy.
+
+    >>> policy = parse_policy("doctor(self) <- employed(self)*  # the personnel office appoints")
+    >>> print(policy.rules[0])
+    doctor(self) <- employed(self)*
+    >>> parse_policy("doctor(self) <- ")
+    Traceback (most recent call last):
+    maia.policy.problems.PolicySyntaxError: [POLICY_SYNTAX] line 1, column 17: expected ... but the text ends
+
+    Args:
+        text: The policy, as a person writes it.
+        limits: How large the text and its parts may be.
+
+    Returns:
+        The rules in the order of the text.
+
+    Raises:
+        PolicySyntaxError: The text is no policy or passes a limit; ``line`` and ``column`` say where.
+    """
+    _measure(text, limits)
+    return _reader().policy(text, limits)
+
+
+def parse_fact(text: str, *, limits: PolicyLimits = DEFAULT_POLICY_LIMITS) -> Atom:
+    """Read a fact or the name of a role with its parameters; here every word is a constant.
+
+    >>> parse_fact("courtOrder(c1, 'AE05 XYZ')").arguments
+    (Constant(value='c1'), Constant(value='AE05 XYZ'))
+
+    Args:
+        text: The fact.
+        limits: How large the text and its parts may be.
+
+    Returns:
+        An atom without variables.
+
+    Raises:
+        PolicySyntaxError: The text is no fact.
+    """
+    _measure(text, limits)
+    return _reader().fact(text, limits)
+
+
+def parse_privilege(text: str, *, limits: PolicyLimits = DEFAULT_POLICY_LIMITS) -> Privilege:
+    """Read a privilege; here every word is a constant.
+
+    >>> print(parse_privilege("subscribe Numberplate(location, numberplate = 'AE05 XYZ')"))
+    subscribe Numberplate(location, numberplate = 'AE05 XYZ')
+
+    Args:
+        text: The privilege, in one of the forms that may stand right of `|-`.
+        limits: How large the text and its parts may be.
+
+    Returns:
+        A privilege without variables.
+
+    Raises:
+        PolicySyntaxError: The text is no privilege.
+    """
+    _measure(text, limits)
+    return _reader().privilege(text, limits)
+
+
+def _measure(text: str, limits: PolicyLimits) -> None:
+    """Refuse what is too large or too deep before a parser sees it."""
+    if len(text) > limits.characters:
+        raise PolicySyntaxError(f"a policy has at most {limits.characters} characters", code="POLICY_LIMIT")
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise PolicySyntaxError("the text holds lone surrogates", code="POLICY_SURROGATE")
+    depth, line, start = 0, 1, 0
+    for found in _SCANNED.finditer(text):
+        if found[0] == "\n":
+            depth, line, start = 0, line + 1, found.end()
+        elif found[0] in "()":
+            depth += 1 if found[0] == "(" else -1
+            if depth > limits.depth:
+                column = found.start() - start + 1
+                message = f"line {line}, column {column}: terms are nested at most {limits.depth} deep"
+                raise PolicySyntaxError(message, code="POLICY_LIMIT", line=line, column=column)
+
+
+@cache
+def _reader() -> Reader:
+    """The parser, loaded when the first text is read."""
+    reader: Reader = import_module("maia.policy.reading").READER
+    return reader
