@@ -115,7 +115,6 @@ def test_second_kill_during_recovery_loses_and_repeats_nothing(worker: Worker, t
 
 
 @pytest.mark.fault("F02")
-@pytest.mark.requirement("7.09")
 def test_acknowledged_publication_survives_any_later_kill(worker: Worker, template: Path, tmp_path: Path) -> None:
     """What was acknowledged is in the log although nothing publishes it again; no subscriber was there yet."""
     steps = worker.run(copy(template, tmp_path / "net"), PUBLICATIONS)["steps"]

@@ -13,10 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 from network import CCS_SUBSCRIPTIONS, Network, delivered, publish_here, sightings
 
+from maia.authority import Action, type_right
+from maia.encryption import Keyring
 from maia.errors import MaiaError, SealError, UsageError
 from maia.pipeline import DeliveryJob, Outbox, OutboxCommit, check_start
 from maia.pipeline.jobs import Group, Report, Work
-from pyspark_maia import delivery_job
+from maia.stores import Home, HomeConfig
+from maia.testing import ATTRIBUTES, TYPE_NAME, grant
+from pyspark_maia import Wanted, delivery_job
 
 
 def plates(job: DeliveryJob) -> list[object]:
@@ -30,18 +34,87 @@ def make_job(network: Network) -> DeliveryJob:
 
 
 @pytest.mark.requirement("7.15")
-@pytest.mark.fault("F11")
-def test_subscriber_that_comes_late_gets_what_was_stored(network: Network) -> None:
-    """Events wait in the log; each arrives once, in order, whenever the job runs."""
+def test_subscriber_that_was_away_gets_what_it_missed_once(network: Network) -> None:
+    """Away for events 5 to 7: on return it gets 5, 6, 7, once each."""
+    for number in range(1, 5):
+        publish_here(network, f"event {number}", [sightings([f"P{number}"])])
+    make_job(network).run_here()
+    for number in range(5, 8):
+        publish_here(network, f"event {number}", [sightings([f"P{number}"])])
     job = make_job(network)
+    before = job.outbox.latest()
+    assert job.run_here() == 3
     assert job.run_here() == 0
-    publish_here(network, "a", [sightings(["P1", "P2"])])
-    publish_here(network, "b", [sightings(["P3"])])
-    assert job.run_here() == 2
-    assert job.run_here() == 0
-    publish_here(network, "c", [sightings(["P4"])])
-    assert make_job(network).run_here() == 1
-    assert plates(job) == ["P1", "P2", "P3", "P4"]
+    missed = [row for batch in job.outbox.read("billing", job.make_secret(), after=before) for row in batch.to_pylist()]
+    assert [row["numberplate"] for row in missed] == ["P5", "P6", "P7"]
+    assert plates(job) == [f"P{number}" for number in range(1, 8)]
+
+
+@pytest.mark.requirement("7.15")
+def test_subscriber_whose_right_ended_while_it_was_away_gets_nothing(network: Network) -> None:
+    """What was stored is delivered after a fresh check of the right, not by the right of then."""
+    publish_here(network, "a", [sightings(["P1"])])
+    revoke_billing(network)
+    job = make_job(network)
+    job.run_here()
+    assert plates(job) == []
+    assert len(list(delivered(job, "statistics"))) == 1
+
+
+@pytest.mark.requirement("7.09")
+def test_every_publisher_reaches_every_subscriber_and_waits_for_none(network: Network) -> None:
+    """Two publishers and three subscribers make six deliveries; publishing succeeds with no subscriber there."""
+    home = Home.open(network.ccs)
+    camera = home.new_key("CAM2")
+    uids = list(ATTRIBUTES.values())
+    right = type_right(network.people.key("PITO"), TYPE_NAME, actions=[Action.PUBLISH], attributes=uids)
+    home.certificates.add(grant(network.people.people["CCS"], camera, right))
+    publish_here(
+        network, "first", [sightings(["P1"])]
+    )  # nobody subscribes yet, and no job runs: it returns all the same
+    publish_here(network, "second", [sightings(["P2"])], as_="CAM2")
+    third = Wanted(name="billing too", as_="BO", type=TYPE_NAME, where="numberplate = 'P1'")
+    nobody = Wanted(name="nobody's", as_="BO", type=TYPE_NAME, where="numberplate = 'P3'")
+    job = delivery_job(network.ccs, (*CCS_SUBSCRIPTIONS, replace(third, where=""), replace(third, name="one"), nobody))
+    job.run_here()
+    got = {
+        name: len(list(delivered(job, name))) for name in ("billing", "statistics", "billing too", "one", "nobody's")
+    }
+    assert got == {"billing": 2, "statistics": 2, "billing too": 2, "one": 1, "nobody's": 0}
+
+
+@pytest.mark.requirement("24.07")
+def test_relay_without_right_sees_ciphertext_and_split_brokers_see_their_part(network: Network) -> None:
+    """Kent may connect and has no right to the type; a billing broker of its own has no key of the location."""
+    publish_here(network, "a", [sightings(["AE05 XYZ", "BX51 ABC"])])
+    certificates = [item.read_bytes() for item in (network.ccs / "certificates").iterdir()]
+    for name in ("kent", "billing"):
+        home = Home(network.root / name, HomeConfig(name=name, broker="B", log="../log"))
+        shutil.copytree(network.ccs / "types", home.path / "types")
+        shutil.copytree(network.ccs / "certificates", home.path / "certificates")
+        home.new_key("B")
+        for who in ("PITO", "SO", "BO"):
+            home.add_public_key(who, network.people.key(who))
+        (home.path / "maia.toml").write_text(home.config.to_toml(), "utf-8")
+    assert certificates
+    kent = Home.open(network.root / "kent")
+    everything = b"".join(path.read_bytes() for path in network.log.path.rglob("*") if path.is_file())
+    for value in (b"AE05 XYZ", b"BX51 ABC", b"Victoria"):
+        assert value not in everything
+    with pytest.raises(MaiaError, match="NO_KEYS"):
+        delivery_job(kent.path, CCS_SUBSCRIPTIONS).run_here()
+    # Billing holds the keys of what it bills by, and no other: whoever asks there sees no location.
+    whole, part = Home.open(network.ccs).keyring(), Keyring()
+    assert len(Home.open(network.met).keyring().groups()) == 3
+    for group in whole.groups():
+        if group.label != ATTRIBUTES["location"].encode():
+            for epoch in whole.epochs(group):
+                part.add(group, epoch, whole.key(group, epoch) or b"")
+    Home.open(network.root / "billing").save_keyring(part)
+    job = delivery_job(network.root / "billing", CCS_SUBSCRIPTIONS)
+    job.run_here()
+    assert plates(job) == ["AE05 XYZ", "BX51 ABC"]
+    assert {row["location"] for row in delivered(job, "statistics")} == {None}
 
 
 def test_publication_committed_twice_counts_once(network: Network) -> None:

@@ -29,7 +29,6 @@ def reserve(home: Path, clock: datetime, report: int) -> None:
 
 
 @pytest.mark.threat("T45")
-@pytest.mark.requirement("7.11")
 def test_stamps_increase_over_kills_and_a_clock_that_goes_back(network: Network) -> None:
     """Killed at any moment, with clocks up to an hour apart: no stamp is ever given twice or out of order."""
     chosen = random.Random(45)
@@ -101,3 +100,15 @@ def test_stamp_ten_years_ahead_is_a_dead_letter_and_moves_nothing(
     assert [row["numberplate"] for row in delivered(job, "billing")] == ["LATE", "NOW"]
     assert [(letter.code, letter.events) for letter in job.outbox.dead_letters()] == [("STAMP_AHEAD", 2)]
     assert LogDirectory(network.log.path).latest() == 2
+
+
+@pytest.mark.requirement("7.11")
+def test_two_stamps_in_one_millisecond_and_a_clock_set_back(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two publications in one millisecond get t and t+1; with the clock five seconds back stamps still increase."""
+    clock = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=2)
+    monkeypatch.setattr(clocked, "now", lambda: clock)
+    home = Home.open(network.ccs)
+    first, second = home.next_stamp(), home.next_stamp()
+    assert (first, second) == (int(clock.timestamp() * 1000), int(clock.timestamp() * 1000) + 1)
+    monkeypatch.setattr(clocked, "now", lambda: clock - timedelta(seconds=5))
+    assert Home.open(network.ccs).next_stamp() > second

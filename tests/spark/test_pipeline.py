@@ -18,6 +18,7 @@ from network import (
     MET_SUBSCRIPTIONS,
     START,
     Network,
+    add_type,
     build,
     delivered,
     plan,
@@ -31,7 +32,7 @@ from maia.events import EncryptionMode
 from maia.pipeline import COUNT, EVENT, REFUSED, SUBSCRIPTION, LogDirectory, deliver, history, publish
 from maia.stores import HomeKeys, HomeSigner
 from maia.testing import TYPE_NAME
-from pyspark_maia import HomePlans, delivery_job
+from pyspark_maia import HomePlans, Wanted, delivery_job
 
 pytestmark = [
     pytest.mark.spark,
@@ -110,7 +111,6 @@ def headers(network: Network) -> list[Any]:
 
 @pytest.mark.requirement("24.01")
 @pytest.mark.requirement("24.02")
-@pytest.mark.requirement("7.11")
 def test_kernel_alone_delivers_the_views(network: Network) -> None:
     """Without Spark: the views that every engine must give."""
     publish_here(network, "kernel", [sightings(PLATES)])
@@ -142,7 +142,6 @@ def test_batch_delivers_the_same_views_although_workers_die(
     assert views(network) == expected()
 
 
-@pytest.mark.requirement("15.01")
 @pytest.mark.parametrize("mode", list(EncryptionMode))
 def test_stages_give_the_same_views_in_every_mode(spark: Any, tmp_path: Path, mode: EncryptionMode) -> None:
     """`publish`, `deliver` and `history` as DataFrame to DataFrame, for plain, event and attribute mode."""
@@ -335,7 +334,6 @@ def test_count_column_says_how_many_events_a_refusal_stands_for(spark: Any, netw
     assert LogDirectory(network.log.path).latest() == 0
 
 
-@pytest.mark.requirement("7.15")
 @pytest.mark.fault("F09")
 def test_reader_of_a_stream_resumes_after_what_it_saw_and_knows_its_log(
     spark: Any, network: Network, tmp_path: Path
@@ -401,3 +399,23 @@ def test_stages_work_on_streams_and_name_events_of_each_micro_batch_apart(
     writer.option("checkpointLocation", str(tmp_path / "second")).trigger(availableNow=True).start().awaitTermination()
     assert sorted(row["numberplate"] for row in seen if row[SUBSCRIPTION] == "billing") == sorted(PLATES)
     assert len({(row[SUBSCRIPTION], row[EVENT]) for row in seen}) == len(seen) == 2 * len(PLATES)
+
+
+@pytest.mark.requirement("15.01")
+def test_three_types_in_three_modes_share_one_network(spark: Any, network: Network, tmp_path: Path) -> None:
+    """The owner chose a mode for each type; one log and one job carry all, and only the plain one shows values."""
+    rows = spark.read.parquet(str(write_input(tmp_path / "in", sightings(PLATES), files=1)))
+    names = {mode: f"uk.gov.pito.{mode.value}" for mode in EncryptionMode}
+    for mode, name in names.items():
+        add_type(network, name, mode)
+        rows.write.format("maia").options(**{**options(network), "type": name}).mode("append").save()
+    commits = dict(zip(names, network.log.commits(), strict=True))
+    for mode, commit in commits.items():
+        data = (network.log.path / commit.files[0].path).read_bytes()
+        assert (b"AE05 XYZ" in data) is (mode is EncryptionMode.PLAIN)
+    wanted = tuple(Wanted(name=mode.value, as_="BO", type=name) for mode, name in names.items())
+    job = delivery_job(network.ccs, wanted)
+    job.start(spark, tmp_path / "checkpoint", once=True).awaitTermination()
+    for mode in names:
+        assert sorted(row["numberplate"] for row in delivered(job, mode.value)) == sorted(PLATES)
+    assert not list(job.outbox.dead_letters())
