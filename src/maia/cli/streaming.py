@@ -11,6 +11,7 @@ import importlib
 import logging
 import os
 import re
+import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -42,6 +43,8 @@ def start_spark() -> SparkSession:
 
     if _log.isEnabledFor(logging.DEBUG):
         return session()
+    if not logging.getLogger().handlers:
+        logging.getLogger().addHandler(logging.NullHandler())  # the bridge to Java logs what is reported anyway
     sys.stderr.flush()
     kept = os.dup(2)
     try:
@@ -138,6 +141,26 @@ def find_type(home: Home, text: str, version: str | None) -> tuple[str, str, str
     key = found.owner
     shown = Folder(home.path).names.get(key.key_id, key.fingerprint) if isinstance(key, PublicKey) else str(key)
     return found.name, found.version.text, f"{shown}/{found.name}@{found.version.text}"
+
+
+@contextmanager
+def interruptible() -> Iterator[threading.Event]:
+    """Turn Ctrl-C into an event while something waits, so that it never breaks a conversation with Java in the middle.
+
+    Raises:
+        KeyboardInterrupt: At the end, when it was pressed.
+    """
+    pressed = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield pressed
+        return
+    before = signal.signal(signal.SIGINT, lambda *_: pressed.set())
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if pressed.is_set():
+        raise KeyboardInterrupt
 
 
 @dataclass(slots=True)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from maia.cli.instants import now
 from maia.cli.output import draw, note, printable
-from maia.cli.streaming import Watch, check_client, denial, find_type, spark_errors
+from maia.cli.streaming import Watch, check_client, denial, find_type, interruptible, spark_errors
 from maia.errors import UsageError
 from maia.stores import Home, deliver_plan
 
@@ -132,12 +132,16 @@ def follow_events(asked: Reading, watch: Watch) -> Callable[[], None]:
         else:
             writer = frame.writeStream.foreachBatch(state.each)
             place = Path(folder)
-        query = writer.option("checkpointLocation", str(place)).trigger(processingTime="1 second").start()
-        try:
-            while not state.ended and not query.awaitTermination(_LOOK):  # type: ignore[arg-type] # seconds may be parts
-                state.look(query)
-        finally:
-            query.stop()
+        with interruptible() as pressed:
+            query = writer.option("checkpointLocation", str(place)).trigger(processingTime="1 second").start()
+            try:
+                while query.isActive and not state.ended and not pressed.wait(_LOOK):
+                    state.look(query)
+                failed = None if state.ended else query.exception()
+            finally:
+                query.stop()
+        if failed is not None:
+            raise failed
     return lambda: None
 
 
