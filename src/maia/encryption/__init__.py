@@ -15,6 +15,7 @@ from maia.encryption.keyring import (
     open_keyring,
     seal_keyring,
 )
+from maia.encryption.members import TreeMember
 from maia.encryption.parcel import (
     Parcel,
     VerifiedParcel,
@@ -34,7 +35,11 @@ from maia.encryption.refreshing import (
     plan_refreshes,
     step_group,
 )
+from maia.encryption.rekeys import Rekey, RekeyMessage, VerifiedRekey, WrappedKey, parse_rekey, sign_rekey, verify_rekey
+from maia.encryption.tree_keys import TreeNode, WrapKind
+from maia.encryption.trees import KeyTree
 from maia.encryption.values import MAX_VALUE, foreign_values
+from maia.encryption.welcomes import EpochKey, Welcome, make_welcome, open_welcome, parse_welcome
 
 __all__ = [
     "DEFAULT_CAP",
@@ -45,17 +50,27 @@ __all__ = [
     "ChangeKind",
     "Compression",
     "EpochId",
+    "EpochKey",
     "GroupChange",
     "GroupState",
     "KeyGroupId",
     "KeyProvider",
+    "KeyTree",
     "Keyring",
     "Parcel",
     "ParcelHeader",
     "Refresh",
     "RefreshCause",
+    "Rekey",
+    "RekeyMessage",
     "Tolerance",
+    "TreeMember",
+    "TreeNode",
     "VerifiedParcel",
+    "VerifiedRekey",
+    "Welcome",
+    "WrapKind",
+    "WrappedKey",
     "current_epoch",
     "decode_column",
     "encode_column",
@@ -64,19 +79,25 @@ __all__ = [
     "from_wire",
     "groups_of",
     "keyring_secret",
+    "make_welcome",
     "next_refresh",
     "open_cached",
     "open_keyring",
     "open_parcel",
+    "open_welcome",
     "parse_header",
     "parse_parcel",
+    "parse_rekey",
+    "parse_welcome",
     "plan_refreshes",
     "seal",
     "seal_keyring",
     "select_epoch",
     "sign_parcel",
+    "sign_rekey",
     "step_group",
     "strip",
     "to_wire",
     "verify_parcel",
+    "verify_rekey",
 ]

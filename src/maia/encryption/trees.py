@@ -1,0 +1,334 @@
+"""The manager's side of a key group: a one-way function tree (Sherman and McGrew), one message an epoch.
+
+Members sit at leaves. A node's secret is mixed from its children's blinded secrets; a member knows the secrets on its
+path to the root and the blinded secrets beside it, so it stores at most 2·height + 1 keys. A slot stays with its
+member; newcomers take the lowest free one. Beside an empty subtree a secret is lifted instead of mixed.
+
+Rules kept here:
+
+- every epoch has a new root secret: by what changed below it, or else by a fresh one under the old;
+- a newcomer gets a fresh leaf, so everything on its path changes and nothing of the past follows from it;
+- T40: with an eviction, every secret the evicted one knew changes, also the blinded ones *beside* its path. Otherwise
+  an evicted member and a later newcomer together find the keys in between. A node beside the path is replaced by a
+  fresh secret wrapped once under its old one, so the cure costs two more wrapped keys a level, not a path each;
+- numbers and starts only grow, and a message names the one before.
+
+A join that needs no refresh (16.04) is `KeyTree.admit`: the newcomer gets the current key alone and is placed with the
+next epoch. A leave that can wait (16.05) is simply a later ``leaves``.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from maia.encoding import SexpLimits, encode, parse_canonical
+from maia.encryption.epochs import EpochId
+from maia.encryption.keyring import KEY_LENGTH, KeyGroupId
+from maia.encryption.rekeys import MAX_NAME, SALT_LENGTH, Rekey, RekeyMessage, WrappedKey, sign_rekey
+from maia.encryption.tree_keys import (
+    EMPTY,
+    MAX_HEIGHT,
+    TreeNode,
+    WrapKind,
+    above,
+    binding_of,
+    blind,
+    group_context,
+    group_key,
+    key_check,
+    wrap,
+)
+from maia.encryption.tree_slots import Slots
+from maia.encryption.welcomes import Welcome, make_welcome
+from maia.errors import EncodingError, UsageError
+from maia.events import TypeId
+from maia.principals import Signer
+
+NO_MESSAGE = bytes(32)
+_LIMITS = SexpLimits(max_bytes=512 << 20, max_depth=4, max_atom=1024)
+
+
+@dataclass(slots=True)
+class _Work:
+    """One epoch in the making."""
+
+    binding: bytes
+    height: int
+    keys: list[WrappedKey] = field(default_factory=list)
+    touched: set[TreeNode] = field(default_factory=set)
+    fresh: set[TreeNode] = field(default_factory=set)
+    """Leaves with a newcomer, and every node above one."""
+
+
+class KeyTree:
+    """The tree of one key group, with all its secrets. Never travels, never shows them."""
+
+    __slots__ = (
+        "_context", "_individual", "_previous", "_root", "_secrets", "_slots", "_waiting", "group", "number", "start",
+    )  # fmt: skip
+
+    def __init__(self, group: KeyGroupId) -> None:
+        """Start without members and without a key."""
+        self.group = group
+        self.number = 0
+        self.start = EpochId(-1)
+        self._context = group_context(group)
+        self._slots = Slots()
+        self._secrets: dict[TreeNode, bytes] = {}
+        self._individual: dict[bytes, bytes] = {}
+        self._waiting: dict[bytes, bytes] = {}
+        self._previous = NO_MESSAGE
+        self._root = b""
+
+    def __repr__(self) -> str:
+        """Count, never show."""
+        return f"KeyTree({len(self._individual)} members, epoch {self.number})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Refuse: keys never travel in a pickle."""
+        raise TypeError("a key tree cannot be pickled")
+
+    @property
+    def members(self) -> frozenset[bytes]:
+        """Those who follow the group: placed, or admitted and waiting for a place."""
+        return frozenset(self._individual) | frozenset(self._waiting)
+
+    @property
+    def height(self) -> int:
+        """How many levels lie between a leaf and the root."""
+        return self._slots.height
+
+    @property
+    def key(self) -> bytes:
+        """The current epoch's key.
+
+        Raises:
+            UsageError: There was no epoch yet.
+        """
+        if not self.number:
+            raise UsageError("a group without an epoch has no key", code="NO_EPOCH")
+        return group_key(self._root, number=self.number, start=self.start, context=self._context)
+
+    def admit(self, member: bytes, individual: bytes, signer: Signer) -> Welcome:
+        """Give a newcomer the current key alone, without a new epoch; it is placed with the next.
+
+        Only for one who was authorised when the current epoch began.
+
+        Raises:
+            UsageError: It is a member already, its key is unusable, or there is no epoch yet.
+        """
+        _check_newcomer(member, individual)
+        if member in self.members:
+            raise UsageError("a member joins once", code="ALREADY_MEMBER")
+        made = make_welcome(
+            self.group, member, individual, number=self.number, start=self.start, key=self.key, signer=signer
+        )
+        self._waiting[member] = individual
+        return made
+
+    def rekey(
+        self, signer: Signer, *, start: int, joins: Mapping[bytes, bytes] | None = None, leaves: Iterable[bytes] = ()
+    ) -> RekeyMessage:
+        """Begin the next epoch: put out, take in, and change whatever must change, in one message.
+
+        Args:
+            signer: The group's manager.
+            start: When the epoch begins, later than the one before.
+            joins: By newcomer, the key it shares with the manager; used for this membership only.
+            leaves: Members to put out.
+
+        Raises:
+            UsageError: A leaver is no member, a newcomer is one, a key is unusable, or time does not go on. Nothing
+                has changed then.
+
+        >>> from maia.encryption import TreeMember, verify_rekey
+        >>> from maia.events import TypeId
+        >>> from maia.principals import KeySigner
+        >>> manager, group = KeySigner(bytes(32)), KeyGroupId(TypeId(bytes(32)), b"3265")
+        >>> tree, ann, bob = KeyTree(group), TreeMember(group, b"ann", b"A" * 32), TreeMember(group, b"bob", b"B" * 32)
+        >>> first = verify_rekey(
+        ...     tree.rekey(manager, start=100, joins={b"ann": b"A" * 32, b"bob": b"B" * 32}), manager.public_key)
+        >>> ann.apply(first).key == bob.apply(first).key == tree.key
+        True
+        >>> second = verify_rekey(tree.rekey(manager, start=200, leaves=[b"bob"]), manager.public_key)
+        >>> ann.apply(second).key == tree.key, bob.apply(second)
+        (True, None)
+        """
+        leavers = frozenset(leaves)
+        self._check(leavers, joins or {}, start)
+        newcomers = {name: key for name, key in self._waiting.items() if name not in leavers} | dict(joins or {})
+        before = self._slots.height
+        evicted = [self._slots.free(member) for member in sorted(leavers & self._individual.keys())]
+        for member in leavers:
+            self._individual.pop(member, None)
+        placed = {self._slots.take(member): member for member in sorted(newcomers)}
+        self._individual |= newcomers
+        self._waiting = {}
+
+        salt, number = secrets.token_bytes(SALT_LENGTH), self.number + 1
+        work = _Work(binding_of(self._context, number, salt), self._slots.height)
+        self._climb(work, evicted, placed, before)
+        self._hand_out(work)
+        self.number, self.start = number, EpochId(start)
+        root = self._secrets.get(TreeNode(work.height, 0))
+        self._root = secrets.token_bytes(KEY_LENGTH) if root is None else root  # a key for nobody, when nobody is left
+        message = sign_rekey(
+            Rekey(
+                group=self.group, number=number, start=start, previous=self._previous, salt=salt,
+                check=key_check(self.key), height=work.height, placed=tuple(sorted(placed.items())),
+                vacant=self._vacant(evicted),
+                keys=tuple(sorted(work.keys, key=lambda key: (key.kind.value, key.node))),
+            ),
+            signer,
+        )  # fmt: skip
+        self._previous = message.digest
+        return message
+
+    def to_bytes(self) -> bytes:
+        """Write everything, in the clear, for sealing and for nothing else.
+
+        Written together with the message that `rekey` returned, it lets a manager go on after a crash without a second
+        key for any epoch.
+        """
+        slots = self._slots.items()
+        return encode(
+            (
+                b"key-tree",
+                (b"group", self.group.type_id, self.group.label),
+                (b"epoch", b"%d" % self.number, b"%d" % (self.start + 1), self._previous, self._root),
+                (b"members", *((b"%d" % slot, name, self._individual[name]) for slot, name in slots)),
+                (b"waiting", *((name, key) for name, key in sorted(self._waiting.items()))),
+                (b"secrets", *((b"%d" % n.level, b"%d" % n.index, s) for n, s in sorted(self._secrets.items()))),
+            )
+        )
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> KeyTree:
+        """Read what `to_bytes` wrote.
+
+        Raises:
+            EncodingError: It is something else.
+        """
+        try:
+            match parse_canonical(data, limits=_LIMITS):
+                case (
+                    b"key-tree",
+                    (b"group", bytes(type_id), bytes(label)),
+                    (b"epoch", bytes(number), bytes(start), bytes(previous), bytes(root)),
+                    (b"members", *members),
+                    (b"waiting", *waiting),
+                    (b"secrets", *nodes),
+                ):
+                    tree = cls(KeyGroupId(TypeId(type_id), label))
+                    tree.number, tree.start = int(number), EpochId(int(start) - 1)
+                    tree._previous, tree._root = previous, root
+                    tree._slots = Slots((int(slot), name) for slot, name, _ in members)  # type: ignore[misc]
+                    tree._individual = {name: key for _, name, key in members}  # type: ignore[misc]
+                    tree._waiting = dict(waiting)  # type: ignore[arg-type]
+                    tree._secrets = {TreeNode(int(a), int(b)): key for a, b, key in nodes}  # type: ignore[misc]
+                    return tree
+        except (TypeError, ValueError) as error:
+            raise EncodingError("not a key tree", code="KEY_TREE_SHAPE") from error
+        raise EncodingError("not a key tree", code="KEY_TREE_SHAPE")
+
+    def _check(self, leavers: frozenset[bytes], joins: Mapping[bytes, bytes], start: int) -> None:
+        if start <= self.start:
+            raise UsageError("an epoch begins later than the one before", code="EPOCH_ORDER")
+        if not leavers <= self.members:
+            raise UsageError("only a member can leave", code="NOT_A_MEMBER")
+        if joins.keys() & (self.members - leavers):
+            raise UsageError("a member joins once", code="ALREADY_MEMBER")
+        for member, individual in joins.items():
+            _check_newcomer(member, individual)
+        if len(self.members) + len(joins) > 1 << (MAX_HEIGHT - 1):
+            raise UsageError("more members than a group holds", code="GROUP_FULL")
+
+    def _climb(self, work: _Work, evicted: list[int], placed: Mapping[int, bytes], before: int) -> None:
+        """Change the secrets level by level, leaves first."""
+        for slot in evicted:
+            self._secrets.pop(TreeNode(0, slot), None)
+        for slot, member in placed.items():
+            node = TreeNode(0, slot)
+            self._secrets[node] = secrets.token_bytes(KEY_LENGTH)
+            sealed = wrap(self._individual[member], self._secrets[node], WrapKind.LEAF, node, work.binding)
+            work.keys.append(WrappedKey(WrapKind.LEAF, node, sealed))
+        exposed = self._exposed(evicted, before)
+        level = {TreeNode(0, slot) for slot in (*evicted, *placed)}
+        work.fresh = {TreeNode(0, slot) for slot in placed}
+        fresh = set(work.fresh)
+        for height in range(max(before, work.height) + 1):
+            if height:
+                level = {node.parent for node in level}
+                fresh = {node.parent for node in fresh}
+                if height > before:
+                    level.add(TreeNode(height, 0))  # the tree grew: the old root has a parent now
+                for node in level:
+                    self._recompute(node, within=work.height)
+                work.fresh |= fresh
+            if height > work.height:
+                self._secrets.pop(TreeNode(height, 0), None)  # the tree shrank
+                continue
+            replaced = {node for node in exposed if node.level == height and node in self._secrets} - level
+            root = TreeNode(work.height, 0)
+            if height == work.height and root not in level and root in self._secrets:
+                replaced.add(root)  # nothing below it changed
+            for node in replaced:
+                self._replace(node, work)
+            level |= replaced
+            work.touched |= level
+
+    def _exposed(self, evicted: Iterable[int], height: int) -> frozenset[TreeNode]:
+        """List the nodes beside the paths of the evicted, whose blinded secrets they knew."""
+        return frozenset(TreeNode(level, slot >> level).sibling for slot in evicted for level in range(height))
+
+    def _recompute(self, node: TreeNode, *, within: int) -> None:
+        left, right = (TreeNode(node.level - 1, 2 * node.index + side) for side in (0, 1))
+        if left not in self._secrets:
+            left, right = right, left
+        if node.level > within or left not in self._secrets:
+            self._secrets.pop(node, None)
+        else:
+            self._secrets[node] = above(self._secrets[left], self._blinded(right), left, self._context)
+
+    def _replace(self, node: TreeNode, work: _Work) -> None:
+        new = secrets.token_bytes(KEY_LENGTH)
+        work.keys.append(
+            WrappedKey(WrapKind.NODE, node, wrap(self._secrets[node], new, WrapKind.NODE, node, work.binding))
+        )
+        self._secrets[node] = new
+
+    def _blinded(self, node: TreeNode) -> bytes:
+        secret = self._secrets.get(node)
+        return EMPTY if secret is None else blind(secret, node, self._context)
+
+    def _hand_out(self, work: _Work) -> None:
+        """Tell those below a node what is beside it, when that is new or they are."""
+        targets = work.touched | {node.sibling for node in work.fresh}
+        for node in targets:
+            if node.level >= work.height or node not in self._secrets:
+                continue
+            opener = self._secrets.get(node.sibling)
+            if opener is not None:
+                sealed = wrap(opener, self._blinded(node), WrapKind.BLIND, node, work.binding)
+                work.keys.append(WrappedKey(WrapKind.BLIND, node, sealed))
+
+    def _vacant(self, evicted: Iterable[int]) -> tuple[TreeNode, ...]:
+        """Name the largest subtrees that are empty now."""
+        found: set[TreeNode] = set()
+        for slot in evicted:
+            node = TreeNode(0, slot)
+            if node in self._secrets or slot >> self.height:
+                continue  # taken again, or outside of what is left of the tree
+            while node.level < self.height and node.parent not in self._secrets:
+                node = node.parent
+            found.add(node)
+        return tuple(sorted(found))
+
+
+def _check_newcomer(member: bytes, individual: bytes) -> None:
+    if not 0 < len(member) <= MAX_NAME:
+        raise UsageError(f"a member's name has 1 to {MAX_NAME} octets", code="MEMBER_NAME")
+    if len(individual) != KEY_LENGTH:
+        raise UsageError(f"a newcomer's key has {KEY_LENGTH} octets", code="MEMBER_KEY")
