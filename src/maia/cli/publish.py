@@ -61,7 +61,7 @@ def publish(
         for made in _parts(prepared):
             known = made.known()
             if known is None:
-                spark = start_spark()
+                spark = start_spark(octets=made.octets())
                 watch.say(f"publishing {made.name}")
                 watch.follow(spark)
                 known = made.run(spark)

@@ -80,6 +80,11 @@ class Publication:
         """Make the publication of one stretch of standard input."""
         return replace(self, name=self.name if number == 0 else f"{self.name}-{number}", lines=tuple(lines))
 
+    def octets(self) -> int | None:
+        """Tell how large the input is; of standard input nobody knows."""
+        path = Path(self.source)
+        return path.stat().st_size if self.source != "-" and path.is_file() else None
+
     def known(self) -> Outcome | None:
         """Tell what became of it when it was published before; nothing when it was not."""
         if not self.named:

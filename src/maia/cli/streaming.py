@@ -31,18 +31,25 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _RAISED = re.compile(r"^\s*(?:maia\.errors\.)(\w+): \[([A-Z][A-Z0-9_]*)\] (.*)$", re.MULTILINE)
 _EVERY = 0.2
+_LITTLE = 32 << 20
+_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
-def start_spark() -> SparkSession:
+def start_spark(*, octets: int | None = None) -> SparkSession:
     """Start a session, or take the one that runs; what the Java machine prints is shown with `-v` only.
+
+    Args:
+        octets: How much there is to work on, when it is known. Little work gets a Java machine that starts sooner and
+            would be slower in the long run.
 
     Raises:
         UnavailableError: There is no Java, or Spark does not start.
     """
     from maia.pipeline import session
 
+    conf = {"spark_driver_extraJavaOptions": _QUICK} if octets is not None and octets < _LITTLE else {}
     if _log.isEnabledFor(logging.DEBUG):
-        return session()
+        return session(**conf)
     if not logging.getLogger().handlers:
         logging.getLogger().addHandler(logging.NullHandler())  # the bridge to Java logs what is reported anyway
     sys.stderr.flush()
@@ -51,7 +58,7 @@ def start_spark() -> SparkSession:
         with open(os.devnull, "wb") as nowhere:  # noqa: PTH123 - a device
             os.dup2(nowhere.fileno(), 2)
         with spark_errors():
-            return session(spark_log_level="OFF")
+            return session(spark_log_level="OFF", **conf)
     finally:
         os.dup2(kept, 2)
         os.close(kept)

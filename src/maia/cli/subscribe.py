@@ -61,7 +61,7 @@ def subscribe(
         starting=starting, follow=follow,
     )  # fmt: skip
     with watching("starting Spark") as watch:
-        spark = start_spark()
+        spark = start_spark(octets=None if follow else asked.octets())
         watch.follow(spark)
         watch.say("following" if follow else "reading")
         show = follow_events(asked, watch) if follow else read_events(asked)

@@ -25,6 +25,7 @@ from maia.cli.instants import now
 from maia.cli.output import draw, note, printable
 from maia.cli.streaming import Watch, check_client, denial, find_type, interruptible, spark_errors
 from maia.errors import UsageError
+from maia.pipeline import LogDirectory
 from maia.stores import Home, deliver_plan
 
 if TYPE_CHECKING:
@@ -50,6 +51,10 @@ class Reading:
     out: Path | None
     limit: int | None
     starting: str
+
+    def octets(self) -> int:
+        """Tell how large the log is."""
+        return sum(file.size for commit in LogDirectory(self.home.log_path).commits() for file in commit.files)
 
 
 def prepare(

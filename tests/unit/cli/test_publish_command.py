@@ -29,7 +29,7 @@ HEADER = "patient,ward,test,value,taken\n"
 def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing here may start Spark."""
 
-    def start() -> None:
+    def start(**_: object) -> None:
         pytest.fail("Spark was started")
 
     monkeypatch.setattr("maia.cli.streaming.start_spark", start)

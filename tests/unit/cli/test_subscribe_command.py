@@ -17,7 +17,7 @@ from clinic import TYPE, build
 def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing here may start Spark."""
 
-    def start() -> None:
+    def start(**_: object) -> None:
         pytest.fail("Spark was started")
 
     monkeypatch.setattr("maia.cli.streaming.start_spark", start)
