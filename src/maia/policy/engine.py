@@ -26,6 +26,7 @@ from maia.policy.solving import Bound, Budget, Search, StepsUsedUpError, kind_of
 from maia.policy.terms import Atom, Constant, match, substitute, variables
 
 _SHOWN_DEPTH = 64
+_SHOWN_PREMISES = 1_000  # roles that share prerequisites would otherwise fill a tree without end
 _MAX_PRINCIPAL = 4_096
 
 
@@ -35,9 +36,9 @@ class EngineLimits:
 
     Attributes:
         facts: Appointments, environment facts and active roles together.
-        steps: Facts tried for one activation, one decision, or the privileges of one role.
+        steps: Rules and facts tried for one activation, one decision, or the privileges of one role.
         supports: Instances of rules kept for one active role.
-        takeover_steps: Facts tried in one withdrawal to keep roles by another instance; then the rest falls.
+        takeover_steps: Rules and facts tried in one withdrawal to keep roles by another instance; then the rest falls.
     """
 
     facts: int = 1_000_000
@@ -161,7 +162,7 @@ class PolicyEngine:
         if wanted not in self._active:
             self._require_room()
         self._active.add(wanted, supports)
-        return self._explain(wanted, _SHOWN_DEPTH)
+        return self._explain(wanted)
 
     def deactivate(self, role: Atom | str, *, principal: str) -> Withdrawal:
         """Give up an active role and let fall whatever stood on it; the role itself is the first that fell.
@@ -219,7 +220,7 @@ class PolicyEngine:
             for role in self._active.held_by(principal):
                 for given, rule, conditions in self._given(role, budget):
                     if given == wanted:
-                        premises = (self._explain(role, _SHOWN_DEPTH), *map(_leaf, conditions))
+                        premises = (self._explain(role), *map(_leaf, conditions))
                         proof = Proof(
                             conclusion=f"{principal}: {given}", rule=str(rule), line=rule.line, premises=premises
                         )
@@ -236,7 +237,7 @@ class PolicyEngine:
             UsageError: The role holds variables.
         """
         wanted = Fact(FactKind.ROLE, _ground(role), principal)
-        return self._explain(wanted, _SHOWN_DEPTH) if wanted in self._active else None
+        return self._explain(wanted) if wanted in self._active else None
 
     def _add(self, fact: Fact) -> bool:
         if fact in self._store:
@@ -284,6 +285,7 @@ class PolicyEngine:
 
     def _instances(self, role: Fact, search: Search) -> Iterator[Support]:
         for rule in self._activations.get(role.atom.signature, ()):
+            search.budget.spend()
             binding = search.start()
             if not match(rule.head, role.atom, binding):
                 continue
@@ -303,13 +305,17 @@ class PolicyEngine:
                 for facts, bound in search.solve(goals, binding):
                     yield _filled(rule.privilege, bound), rule, facts
 
-    def _explain(self, role: Fact, depth: int) -> Proof:
-        if depth == 0 or role not in self._active:
-            return _leaf(role)  # too deep to show, or not monitored and given up since
+    def _explain(self, role: Fact) -> Proof:
+        return self._shown(role, _SHOWN_DEPTH, Budget(_SHOWN_PREMISES))
+
+    def _shown(self, role: Fact, depth: int, room: Budget) -> Proof:
+        if depth == 0 or room.steps <= 0:
+            return _leaf(role)  # too much to show
         support = self._active.founding(role)
+        room.steps -= len(support.premises)
         watched = support.monitored
         premises = tuple(
-            self._explain(fact, depth - 1) if fact.kind is FactKind.ROLE and fact in watched else _leaf(fact)
+            self._shown(fact, depth - 1, room) if fact.kind is FactKind.ROLE and fact in watched else _leaf(fact)
             for fact in support.premises
         )
         return Proof(conclusion=str(role), rule=str(support.rule), line=support.rule.line, premises=premises)

@@ -265,3 +265,50 @@ def test_a_long_chain_falls_at_once_and_explains_itself_within_bounds():
     assert proof is not None
     assert 64 < len(list(proof.lines())) < 200
     assert [role.holder for role in engine.retract("first(n0)").fallen] == [f"n{number}" for number in range(2001)]
+
+
+def test_a_proof_of_roles_that_share_prerequisites_stays_small():
+    """Forty levels, each leaning twice on the one below, would be a tree of 2^40; it is cut, and quickly made."""
+    rules = ["r0(self) <- p(self)*", "s0(self) <- p(self)*"]
+    for level in range(1, 40):
+        rules += [f"{name}{level}(self) <- r{level - 1}(self)*, s{level - 1}(self)*" for name in "rs"]
+    engine = engine_of(*rules)
+    engine.appoint("p(x)")
+    for level in range(40):
+        engine.activate(f"r{level}(x)", principal="x")
+        engine.activate(f"s{level}(x)", principal="x")
+    proof = engine.explain("r39(x)", principal="x")
+    assert proof is not None
+    assert len(list(proof.lines())) < 1_200
+    assert len(engine.retract("p(x)").fallen) == 80
+
+
+def test_a_takeover_carries_what_stands_on_it():
+    """The first of a chain finds another instance; the rest of the chain stays with it."""
+    engine = engine_of(
+        "a(self) <- p(self)*", "a(self) <- q(self)*", "b(self) <- a(self)*", "c(self) <- b(self)*, a(self)*"
+    )
+    engine.appoint("p(x)")
+    session = Session(engine, "x")
+    for role in ("a(x)", "b(x)", "c(x)"):
+        session.activate(role)
+    engine.appoint("q(x)")
+    assert engine.retract("p(x)").fallen == ()
+    assert [str(role) for role in session.roles()] == ["a(x)", "b(x)", "c(x)"]
+    assert len(session.deactivate("a(x)").fallen) == 3
+    assert not session.decide("t")
+
+
+def test_terms_inside_terms_match_as_a_whole_and_in_part():
+    """A parameter may be a term; its variables bind like any other."""
+    engine = engine_of(
+        "r(x) <- p(self, f(x, 'k'))*", "r(x) |- subscribe T(a, b = x)", "r(x) |- 'all'", "r(x) |- list T"
+    )
+    engine.appoint("p(z, f(v, k))")
+    engine.appoint("p(z, f(w, other))")
+    engine.appoint("p(z, v)")
+    engine.activate("r(v)", principal="z")
+    for refused in ("r(w)", "r", "r(f(v, k))"):
+        with pytest.raises(DeniedError):
+            engine.activate(refused, principal="z")
+    assert [str(what) for _, what in engine.privileges("z")] == ["all", "list T", "subscribe T(a, b = 'v')"]

@@ -138,6 +138,12 @@ def test_the_checker_knows_types_when_it_is_told_them():
     ]
 
 
+def test_roles_that_something_leads_to_are_reachable():
+    """Also through other roles, in any order of lines, and with a cycle beside the way in."""
+    text = "c(x) <- b(x), a(x)\nb(x) <- a(x)\na(x) <- p(x)\na(x) <- c(x)\nb(x) <- c(x)\nc('k') |- read"
+    assert check(parse_policy(text)) == ()
+
+
 def test_rules_that_differ_are_no_duplicates():
     """Another constant, mark or shape makes another rule."""
     text = (
