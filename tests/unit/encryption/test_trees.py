@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
+import math
 import pickle
+import sys
+from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 
@@ -13,8 +17,13 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from maia.encoding import encode
 from maia.encryption import (
+    ChangeKind,
+    GroupChange,
+    GroupState,
     KeyGroupId,
+    Keyring,
     KeyTree,
+    RefreshCause,
     TreeMember,
     TreeNode,
     VerifiedRekey,
@@ -24,6 +33,7 @@ from maia.encryption import (
     parse_rekey,
     parse_welcome,
     sign_rekey,
+    step_group,
     verify_rekey,
 )
 from maia.errors import EncodingError, SealError, SignatureError, UnavailableError, UsageError, VerificationError
@@ -380,3 +390,61 @@ def test_a_welcome_has_one_spelling():
     for data in broken:
         with pytest.raises(EncodingError):
             parse_welcome(data)
+
+
+@pytest.mark.threat("T46")
+def test_a_key_that_is_used_up_is_refreshed_and_nothing_is_lost():
+    """With a cap of 1,000 uses, 2,500 events are sealed under three keys, none more than 1,000 times."""
+    group, ring, state = Group(3), Keyring(cap=1000), GroupState(last=100)
+    ring.add(GROUP, group.tree.start, group.tree.key)
+    used, now = Counter(), 100
+    for _ in range(2500):
+        now += 1
+        try:
+            epoch = ring.sealing_epoch(GROUP, now)
+        except SealError:
+            exhausted = GroupChange(at=now, kind=ChangeKind.EXHAUST)
+            state, refresh = step_group(state, [exhausted], at=now, period=None)
+            assert refresh.causes == {RefreshCause.USE}
+            message = heard(group.tree.rekey(MANAGER, start=refresh.at))
+            opened = group.members[b"m0"].apply(message)
+            ring.add(GROUP, opened.start, opened.key)
+            epoch = ring.sealing_epoch(GROUP, now)
+        used[epoch] += 1
+    assert sorted(used.values()) == [500, 1000, 1000]
+
+
+@pytest.fixture(scope="module")
+def bench(repository):
+    """Load the benchmark of keys."""
+    spec = importlib.util.spec_from_file_location("maia_bench_keys", repository / "benchmarks" / "bench_keys.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("21.08")
+def test_costs_fit_the_logarithm(bench):
+    """From 2 to 4096 members: keys stored, wrapped keys and octets follow log n with R² of at least 0.98."""
+    rows = [bench.measure(1 << power, 2) for power in range(1, 13)]
+    for value in (
+        lambda row: row.state,
+        lambda row: row.join.keys,
+        lambda row: row.leave.keys,
+        lambda row: row.join.octets,
+        lambda row: row.leave.octets,
+    ):
+        _, slope, quality = bench.fit(rows, value)
+        assert slope > 0
+        assert quality >= 0.98
+    assert all(row.plain.keys <= 2 * math.log2(row.size) for row in rows)
+
+
+@pytest.mark.requirement("21.11")
+def test_the_rules_save_refreshes_under_churn(bench):
+    """Thirty runs of churn: with 95 % confidence most refreshes of the naive policy are saved."""
+    for _, naive, rules, share, half in bench.saved(brokers=15, days=10):
+        assert rules < naive
+        assert share - half > 0.5
