@@ -7,9 +7,10 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from key_tree_histories import GROUP, History, PlainTree, heard
+from key_tree_histories import GROUP, MANAGER, History, PlainTree, heard
 
-from maia.encryption import KeyTree, TreeMember
+from maia.encryption import KeyTree, TreeMember, parse_rekey, parse_welcome, verify_rekey
+from maia.errors import MaiaError
 
 NAMES = [f"b{number}" for number in range(10)]
 STEPS = st.lists(
@@ -96,3 +97,21 @@ def test_the_checker_finds_the_attack_in_a_tree_without_the_cure():
 
     assert any(broken(seed, PlainTree) for seed in range(10))
     assert not any(broken(seed, KeyTree) for seed in range(10))
+
+
+@given(st.binary(max_size=300))
+def test_readers_raise_only_maia_errors(data):
+    """Whatever octets arrive as a message, a welcome or a stored state."""
+    for read in (parse_rekey, parse_welcome, KeyTree.from_bytes, TreeMember.from_bytes):
+        with pytest.raises(MaiaError):
+            read(data)
+
+
+@given(data=st.data(), first=st.sets(st.sampled_from(NAMES), min_size=2))
+def test_one_flipped_bit_is_never_applied(data, first):
+    """A message with a flipped bit is not read or not verified."""
+    octets = bytearray(play([[]], first=first).messages[-1].to_bytes())
+    bit = data.draw(st.integers(0, 8 * len(octets) - 1))
+    octets[bit // 8] ^= 1 << bit % 8
+    with pytest.raises(MaiaError):
+        verify_rekey(parse_rekey(bytes(octets)), MANAGER.public_key)

@@ -117,8 +117,8 @@ class VerifiedRekey:
             raise UsageError("only verify_rekey makes a VerifiedRekey")
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Travel as a message and be verified again on arrival."""
-        return (verify_rekey, (self.message, self.message.signer))
+        """Refuse: a message travels as octets, and whoever reads it knows whose signature it must bear."""
+        raise TypeError("a verified rekey message cannot be pickled")
 
     @property
     def rekey(self) -> Rekey:

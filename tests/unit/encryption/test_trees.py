@@ -244,7 +244,8 @@ def test_only_the_manager_rekeys():
         other.apply(heard(message))
     with pytest.raises(UsageError):
         VerifiedRekey(message, object())
-    assert pickle.loads(pickle.dumps(heard(message))).rekey == message.rekey  # noqa: S301
+    with pytest.raises(TypeError):
+        pickle.dumps(heard(message))
 
 
 def test_admitted_without_an_epoch():
