@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from maia.pipeline import Commit, Expired
     from maia.stores import Home
 
-app = new_app("Look at the log of a home and keep it in order.")
+app = new_app("Show, compact and expire the log of a home.")
 
 _DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and change nothing.")]
 _Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
