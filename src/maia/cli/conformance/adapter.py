@@ -29,6 +29,7 @@ FAMILIES = {
     "parcel": "parcels",
     "oasis": "roles",
     "broker": "scenarios",
+    "label": "labels",
 }
 _log = logging.getLogger(__name__)
 _warming: list[threading.Thread] = []
