@@ -3,6 +3,7 @@
 Members sit at leaves. A node's secret is mixed from its children's blinded secrets; a member knows the secrets on its
 path to the root and the blinded secrets beside it, so it stores at most 2·height + 1 keys. A slot stays with its
 member; newcomers take the lowest free one. Beside an empty subtree a secret is lifted instead of mixed.
+The height follows the highest taken slot, so a group that shrank stays as high until its high slots are free.
 
 Rules kept here:
 
