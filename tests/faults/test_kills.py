@@ -20,6 +20,7 @@ from network import CCS_SUBSCRIPTIONS, MET_SUBSCRIPTIONS, build, delivered
 from maia.encryption import parse_parcel
 from pyspark_maia import delivery_job
 
+pytestmark = pytest.mark.slow
 PUBLICATIONS = [(f"publication-{number}", [f"PLATE {number}{letter}" for letter in "ABC"]) for number in range(3)]
 PUBLICATIONS.append(("publication-x", ["AE05 XYZ"]))
 PLATES = Counter(plate for _, plates in PUBLICATIONS for plate in plates)
