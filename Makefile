@@ -45,10 +45,10 @@ demo: $(READY)  ## run the numberplate demonstration
 	@$(BIN)/maia demo
 
 test: $(READY)  ## run all tests, doctests and documentation snippets
-	@$(BIN)/pytest -n $(JOBS) --record-marks=$(MARKS)/test.json
+	@$(BIN)/pytest -n $(JOBS) --dist loadfile --record-marks=$(MARKS)/test.json
 
 coverage: $(READY)
-	@$(BIN)/pytest -n $(JOBS) --record-marks=$(MARKS)/test.json --cov --cov-report=
+	@$(BIN)/pytest -n $(JOBS) --dist loadfile --record-marks=$(MARKS)/test.json --cov --cov-report=
 	@$(BIN)/coverage report
 	@$(BIN)/coverage report --include='$(DECIDING)' --fail-under=$(DECIDING_COVERAGE) >/dev/null || { \
 		echo "branch coverage of the floors that decide is below $(DECIDING_COVERAGE) %" >&2; exit 1; }
