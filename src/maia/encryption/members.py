@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hmac
 
-from maia.encoding import Sexp, SexpLimits, encode, parse_canonical
+from maia.encoding import SexpLimits, encode, parse_canonical
 from maia.encryption.epochs import EpochId
 from maia.encryption.keyring import KEY_LENGTH, KeyGroupId
 from maia.encryption.rekeys import Rekey, VerifiedRekey
@@ -178,7 +178,7 @@ class TreeMember:
 
     def to_bytes(self) -> bytes:
         """Write everything, in the clear, for sealing and for nothing else."""
-        place: Sexp = () if self.slot is None else (b"%d" % self.slot,)
+        place: tuple[bytes, ...] = () if self.slot is None else (b"%d" % self.slot,)
         return encode(
             (
                 b"tree-member",

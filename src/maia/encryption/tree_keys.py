@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -34,7 +34,8 @@ EMPTY = b""
 _NONCE = bytes(12)
 
 
-class TreeNode(NamedTuple):
+@dataclass(frozen=True, slots=True, order=True)
+class TreeNode:
     """A place in the tree. Level 0 are the leaves."""
 
     level: int

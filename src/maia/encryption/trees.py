@@ -225,10 +225,10 @@ class KeyTree:
                     tree = cls(KeyGroupId(TypeId(type_id), label))
                     tree.number, tree.start = int(number), EpochId(int(start) - 1)
                     tree._previous, tree._root = previous, root
-                    tree._slots = Slots((int(slot), name) for slot, name, _ in members)  # type: ignore[misc]
+                    tree._slots = Slots((_number(slot), name) for slot, name, _ in members)  # type: ignore[misc]
                     tree._individual = {name: key for _, name, key in members}  # type: ignore[misc]
                     tree._waiting = dict(waiting)  # type: ignore[arg-type]
-                    tree._secrets = {TreeNode(int(a), int(b)): key for a, b, key in nodes}  # type: ignore[misc]
+                    tree._secrets = {TreeNode(_number(a), _number(b)): key for a, b, key in nodes}  # type: ignore[misc]
                     return tree
         except (TypeError, ValueError) as error:
             raise EncodingError("not a key tree", code="KEY_TREE_SHAPE") from error
@@ -333,3 +333,10 @@ def _check_newcomer(member: bytes, individual: bytes) -> None:
         raise UsageError(f"a member's name has 1 to {MAX_NAME} octets", code="MEMBER_NAME")
     if len(individual) != KEY_LENGTH:
         raise UsageError(f"a newcomer's key has {KEY_LENGTH} octets", code="MEMBER_KEY")
+
+
+def _number(text: object) -> int:
+    """Read a number as `to_bytes` wrote it."""
+    if not isinstance(text, bytes):
+        raise TypeError("a number is an octet string")
+    return int(text)
