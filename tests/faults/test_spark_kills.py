@@ -25,10 +25,14 @@ from tasks import CANARY_TIME
 from maia.encryption import parse_parcel
 from pyspark_maia import delivery_job
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(3000)]
-
 HERE = Path(__file__).parent
 TORTURE = bool(os.environ.get("MAIA_TORTURE"))
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.slow,
+    pytest.mark.timeout(3000),
+    pytest.mark.skipif(not TORTURE, reason="kills whole Spark jobs for many minutes; run by `make torture`"),
+]
 EVENTS = 40
 FILES = 4
 
