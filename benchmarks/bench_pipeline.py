@@ -174,7 +174,7 @@ def _plot(results: dict[int, dict[str, Timings]], path: Path) -> None:
     axes.set_ylabel("throughput / plain Parquet")
     axes.legend(fontsize=7)
     figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})
+    figure.savefig(path, metadata={"Date": None, "Creator": None})
 
 
 def main() -> None:
