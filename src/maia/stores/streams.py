@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -36,7 +37,9 @@ def publish(
         raise UsageError(
             "a stream that publishes needs a `publication` name that stays the same", code="MISSING_OPTION"
         )
-    checkpoint = home.path / "checkpoints" / f"publish-{publication}"
+    # A name never becomes a path.
+    digest = hashlib.sha256(publication.encode("utf-8", "surrogatepass")).hexdigest()
+    checkpoint = home.path / "checkpoints" / f"publish-{digest[:24]}"
     writer = frame.writeStream.format("maia").options(**options).option("checkpointLocation", str(checkpoint))
     return writer.start()
 
