@@ -31,6 +31,9 @@ _BY_FAMILY: tuple[tuple[type[MaiaError], ExitCode], ...] = (
 )
 
 _HINTS = {
+    "UNKNOWN_ACTION": "connect and install are for networks; publish, subscribe, manage and extend for event types",
+    "ATTRIBUTE_TYPE": "use integer, float, decimal, string, boolean, date, timestamp or binary",
+    "NO_HOME": "`maia domain init DIR` makes a home; --home DIR names one",
     "KEY_EXISTS": "choose another name; a key is never overwritten",
     "KEY_FILE_MODE": "run `chmod 600` on the file, and make sure that it is yours",
     "KEY_PASSPHRASE": "try again; without the passphrase the key cannot be used",

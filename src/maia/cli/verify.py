@@ -145,6 +145,9 @@ def _check(place: Home, files: list[tuple[str, bytes]], at: datetime, json: bool
     results = [check_certificate(name, data, at=at, book=book) for name, data in files]
     failed = [item for item in results if item.error is not None]
     code = ExitCode.NOT_VERIFIED if failed else ExitCode.DONE
+    if not results:
+        # Nothing checked is nothing proven: a script that goes on after success must not go on here.
+        code = ExitCode.NOT_FOUND
     if json:
         write_json({"certificates": [item.to_json() for item in results], "failed": len(failed)}, code=code)
     else:

@@ -172,7 +172,7 @@ def test_a_folder_is_checked_certificate_by_certificate(police, tmp_path):
     assert "3 of 5 certificates do not verify" in police("verify", "--at", "2026-06-01").err
     assert police("verify", str(good)).code == 0
     assert police("verify", str(folder / "forged.cert")).code == 4
-    assert police("verify", str(tmp_path)).code == 0
+    assert police("verify", str(tmp_path)).code == 5  # nothing checked is nothing proven
     assert police("verify", str(tmp_path / "nothing")).code == 5
 
 
