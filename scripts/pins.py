@@ -20,7 +20,8 @@ HEADER = "# Exact versions of everything Maia runs on and is built with. Regener
 def wanted() -> list[str]:
     """List what to resolve: the project's own dependencies, its extras, and the development tools."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    extras = [name for group in project.get("optional-dependencies", {}).values() for name in group]
+    groups = {name: group for name, group in project.get("optional-dependencies", {}).items() if name != "java"}
+    extras = [name for group in groups.values() for name in group]  # the Makefile adds Java where none is found
     tools = [line for line in (ROOT / "requirements" / "dev.in").read_text("utf-8").splitlines() if line[:1].isalnum()]
     return [*project["dependencies"], *extras, *tools]
 
