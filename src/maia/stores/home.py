@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import secrets
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import import_module
@@ -52,6 +53,9 @@ _CONFIG = "maia.toml"
 _MAX_CONFIG = 1 << 16
 _MAX_KEYRING = 64 << 20
 _KEY_LENGTH = 32
+_NUMBERS = ("grace", "skew")
+_TEXTS = ("name", "broker", "domain", "log", *_NUMBERS)
+_SERVICES: dict[str, str | None] = {"database": "store.db", "key_manager": None, "access_control": None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,25 +65,37 @@ class HomeConfig:
     Attributes:
         name: What people call the domain.
         broker: The name of the key that seals and signs parcels.
+        domain: The name of the key that speaks for the domain and issues its certificates.
         network: Owner's key name and network name, when clients must show ``connect``.
         log: The log's directory, relative to the home.
         grace: Seconds for which a replaced key still opens.
         skew: Seconds by which clocks may differ.
+        database: Where the domain's services keep their state: a file in the home, or a database address.
+        key_manager: Address of the key manager; without one it runs in process.
+        access_control: Address of the access control service; without one it runs in process.
     """
 
     name: str
     broker: str = "broker"
+    domain: str = "domain"
     network: tuple[str, str] | None = None
     log: str = "log"
     grace: int = 30
     skew: int = 5
+    database: str = "store.db"
+    key_manager: str | None = None
+    access_control: str | None = None
 
     def to_toml(self) -> str:
         """Write the file."""
-        lines = [f"name = {_quote(self.name)}", f"broker = {_quote(self.broker)}", f"log = {_quote(self.log)}"]
+        texts = {"name": self.name, "broker": self.broker, "domain": self.domain, "log": self.log}
+        lines = [f"{key} = {_quote(text)}" for key, text in texts.items()]
         lines += [f"grace = {self.grace}", f"skew = {self.skew}"]
         if self.network is not None:
             lines += ["", "[network]", f"owner = {_quote(self.network[0])}", f"name = {_quote(self.network[1])}"]
+        services = {key: getattr(self, key) for key in _SERVICES if getattr(self, key) != _SERVICES[key]}
+        if services:
+            lines += ["", "[services]", *(f"{key} = {_quote(text)}" for key, text in services.items())]
         return "\n".join(lines) + "\n"
 
     @classmethod
@@ -93,12 +109,25 @@ class HomeConfig:
             value = tomllib.loads(data.decode("utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise MalformedError(f"`{_CONFIG}` is not TOML: {error}", code="HOME_CONFIG") from error
-        network = value.pop("network", None)
-        try:
-            pair = None if network is None else (str(network["owner"]), str(network["name"]))
-            return cls(network=pair, **value)
-        except (TypeError, KeyError) as error:
-            raise MalformedError(f"`{_CONFIG}` has a setting that is unknown or wrong", code="HOME_CONFIG") from error
+        network = value.pop("network", {})
+        services = value.pop("services", {})
+        if not (
+            _all_known(value, _TEXTS)
+            and isinstance(network, dict)
+            and _all_known(network, ("owner", "name"))
+            and len(network) != 1
+            and isinstance(services, dict)
+            and _all_known(services, _SERVICES)
+            and "name" in value
+        ):
+            raise MalformedError(f"`{_CONFIG}` has a setting that is unknown or wrong", code="HOME_CONFIG")
+        pair = (network["owner"], network["name"]) if network else None
+        return cls(network=pair, **value, **services)
+
+
+def _all_known(table: dict[str, object], known: Iterable[str]) -> bool:
+    right = all(type(value) is (int if key in _NUMBERS else str) for key, value in table.items())
+    return right and table.keys() <= set(known)
 
 
 @dataclass(slots=True)
