@@ -637,6 +637,8 @@ def test_verified_type_is_made_by_the_verifier_alone() -> None:
     good = _verify(V0)
     with pytest.raises(UsageError):
         VerifiedEventType(good.definition, good.event_type, good.signer, (), None, b"", False, object())  # type: ignore[arg-type]
+    with pytest.raises((TypeError, ValueError)):
+        replace(good, grants=())
 
 
 # ---------------------------------------------------------------- the conformance adapter

@@ -21,7 +21,7 @@ conditions proves nothing here, since a definition cannot say when they hold.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass
 from datetime import datetime
 
 from maia.authority.decision import Grant
@@ -93,12 +93,12 @@ class VerifiedEventType:
     network: Network | None
     raw: bytes
     compatible: bool
-    _proof: _Proof = field(repr=False)
+    _proof: InitVar[_Proof]
 
-    def __post_init__(self) -> None:
-        """Refuse to be made by anything but `verify_event_type`."""
+    def __post_init__(self, _proof: _Proof) -> None:
+        """Refuse to be made by anything but `verify_event_type`, by a copy too."""
         # INVARIANT: the authority of a VerifiedEventType was proven in this process.
-        if self._proof is not _PROOF:
+        if _proof is not _PROOF:
             raise UsageError("only verify_event_type makes a VerifiedEventType")
 
     def holds_at(self, at: datetime) -> bool:
@@ -120,12 +120,12 @@ class VerifiedTopic:
     signer: PublicKey
     grants: tuple[Grant, ...]
     network: Network | None
-    _proof: _Proof = field(repr=False)
+    _proof: InitVar[_Proof]
 
-    def __post_init__(self) -> None:
-        """Refuse to be made by anything but `verify_topic`."""
+    def __post_init__(self, _proof: _Proof) -> None:
+        """Refuse to be made by anything but `verify_topic`, by a copy too."""
         # INVARIANT: the authority of a VerifiedTopic was proven in this process.
-        if self._proof is not _PROOF:
+        if _proof is not _PROOF:
             raise UsageError("only verify_topic makes a VerifiedTopic")
 
     def holds_at(self, at: datetime) -> bool:

@@ -25,7 +25,7 @@ Rules kept here:
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from typing import NewType, TypeAlias
 
 from maia.encoding import Sexp, SexpLimits, encode, html_table, parse_canonical
@@ -185,12 +185,12 @@ class SignedEventType:
     signer: PublicKey
     raw: bytes
     compatible: bool
-    _proof: _Proof = field(repr=False)
+    _proof: InitVar[_Proof]
 
-    def __post_init__(self) -> None:
-        """Refuse to be made by anything but `verify_type_signature`."""
+    def __post_init__(self, _proof: _Proof) -> None:
+        """Refuse to be made by anything but `verify_type_signature`, by a copy too."""
         # INVARIANT: a SignedEventType's signature was verified in this process.
-        if self._proof is not _PROOF:
+        if _proof is not _PROOF:
             raise UsageError("only verify_type_signature makes a SignedEventType")
 
 

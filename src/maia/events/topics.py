@@ -20,7 +20,7 @@ How topics become filters on the attribute `topic` is in `topic_events`.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass
 
 from maia.encoding import Sexp, SexpLimits, encode, parse_canonical
 from maia.errors import EncodingError, MalformedError, UsageError
@@ -196,12 +196,12 @@ class SignedTopic:
     topic: Topic
     signer: PublicKey
     raw: bytes
-    _proof: _Proof = field(repr=False)
+    _proof: InitVar[_Proof]
 
-    def __post_init__(self) -> None:
-        """Refuse to be made by anything but `verify_topic_signature`."""
+    def __post_init__(self, _proof: _Proof) -> None:
+        """Refuse to be made by anything but `verify_topic_signature`, by a copy too."""
         # INVARIANT: a SignedTopic's signature was verified in this process.
-        if self._proof is not _PROOF:
+        if _proof is not _PROOF:
             raise UsageError("only verify_topic_signature makes a SignedTopic")
 
 

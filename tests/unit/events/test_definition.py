@@ -316,6 +316,8 @@ def test_verified_is_a_type_that_nobody_else_makes() -> None:
     """A signed definition comes from checking a signature and from nowhere else."""
     with pytest.raises(UsageError):
         SignedEventType(NUMBERPLATE, PITO.public_key, b"", False, object())  # type: ignore[arg-type]
+    with pytest.raises((TypeError, ValueError)):
+        replace(verify_type_signature(sign_event_type(NUMBERPLATE, PITO)), signer=EVIL.public_key)
 
 
 def test_definition_too_large_is_not_signed() -> None:

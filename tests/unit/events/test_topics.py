@@ -115,6 +115,8 @@ def test_altered_topic_definition_is_refused() -> None:
             parse_topic(encode(expression))
     with pytest.raises(UsageError):
         SignedTopic(STOCKS, OWNER, b"", object())  # type: ignore[arg-type]
+    with pytest.raises((TypeError, ValueError)):
+        replace(verify_topic_signature(sign_topic(STOCKS, EXCHANGE)), signer=OTHER.public_key)
 
 
 @given(st.binary(max_size=120))
