@@ -32,7 +32,7 @@ from maia.errors import (
 )
 from maia.events import EncryptionMode
 from maia.pipeline import AuditRow, Commit, DeliverPlan, DeliveryJob, LogDirectory, Outbox, outbox_secret, write_audit
-from maia.stores import Home, HomeKeys, proven_origins
+from maia.stores import Home, HomeKeys, follow, proven_origins
 
 _FILE = "subscriptions.toml"
 _MAX_FILE = 16 << 20
@@ -72,6 +72,7 @@ class HomePlans:
     def __call__(self, commits: Sequence[Commit], at: datetime) -> Iterator[DeliverPlan]:
         """Compile one plan per type that the commits hold and somebody subscribes to."""
         home = Home.open(self.path)
+        follow(home, at=at)
         sessions = home.sessions(at=at)
         pool = home.pool()
         plans: dict[str, DeliverPlan] = {}

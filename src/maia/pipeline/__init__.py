@@ -7,6 +7,7 @@ from maia.pipeline.guard import check_log, check_start
 from maia.pipeline.java import Java, find_java
 from maia.pipeline.jobs import DeliveryJob
 from maia.pipeline.log import PARCEL_SCHEMA, Commit, LogDirectory, LogFile, PartitionWriter
+from maia.pipeline.notices import Notice, NoticeKind, NoticeLog
 from maia.pipeline.outbox import DeadLetter, Outbox, OutboxCommit, OutboxFile, outbox_secret
 from maia.pipeline.publish import PublishPlan, Sealed, event_base, parcel_row, publish_batches
 from maia.pipeline.session import SETTINGS, check_session, session
@@ -33,6 +34,9 @@ __all__ = [
     "Java",
     "LogDirectory",
     "LogFile",
+    "Notice",
+    "NoticeKind",
+    "NoticeLog",
     "Origin",
     "Outbox",
     "OutboxCommit",

@@ -15,6 +15,7 @@ from maia.stores.statements import StatementFile
 from maia.stores.types import DirectoryRegistry, SqliteRegistry, fetch_type, verify_with_registry
 
 if _typing.TYPE_CHECKING:
+    from maia.stores.following import follow
     from maia.stores.home import Home, HomeConfig, HomeKeys, HomeSigner
     from maia.stores.plans import deliver_plan, proven_origins, publish_plan
 
@@ -30,6 +31,7 @@ __all__ = [
     "VerifiedCache",
     "deliver_plan",
     "fetch_type",
+    "follow",
     "proven_origins",
     "publish_plan",
     "read_key",
@@ -45,6 +47,7 @@ _ON_FIRST_USE = {
     "HomeKeys": "home",
     "HomeSigner": "home",
     "deliver_plan": "plans",
+    "follow": "following",
     "proven_origins": "plans",
     "publish_plan": "plans",
 }

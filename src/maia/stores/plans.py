@@ -16,6 +16,7 @@ from maia.errors import VerificationError
 from maia.events import EventType
 from maia.pipeline import Commit, DeliverPlan, LogDirectory, Origin, PublishPlan
 from maia.principals import KeyHash, KeyId
+from maia.stores.following import follow
 from maia.stores.home import Home
 
 _FOREVER = 1 << 50
@@ -45,6 +46,7 @@ def publish_plan(
     Raises:
         MaiaError: The type is unknown, or the client or the broker has no right.
     """
+    follow(home, at=at)
     name = home.find_type(type_name, version)
     sessions = home.sessions(at=at)
     pool = home.pool()
@@ -96,6 +98,7 @@ def deliver_plan(
     Raises:
         MaiaError: The type is unknown, the client has no right, or the filter is refused.
     """
+    follow(home, at=at)
     name = home.find_type(type_name, version)
     sessions = home.sessions(at=at)
     pool = home.pool()
