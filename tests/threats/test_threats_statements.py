@@ -179,7 +179,7 @@ def test_a_list_by_another_key_or_about_others_is_absent():
 def test_a_one_time_answer_fits_one_question_only():
     """Replayed, for another verifier, about another certificate, for another request, by another key, too late: no."""
     certificate, other = right(ONE_TIME), right(ONE_TIME, valid=(0, None))
-    asked = Challenge(nonce=b"n" * 16, verifier="broker-1", until=at(20), request=b"r" * 32)
+    asked = Challenge(nonce=b"n" * 16, verifier="broker-1", until=at(20), request=ask(READ).digest)
 
     def reason(challenge: Challenge, given: Statement | None = None, when: int = 10) -> str | None:
         known = StatementBook() if given is None else book(given)
@@ -193,6 +193,8 @@ def test_a_one_time_answer_fits_one_question_only():
     assert reason(replace(asked, request=b"s" * 32), good) == "NO_STATEMENT"
     assert reason(replace(asked, request=None), good) == "NO_STATEMENT"
     assert reason(asked, answer(replace(asked, request=None), P.lister, [certificate])) == "NO_STATEMENT"
+    about_writing = replace(asked, request=ask((b"write",)).digest)
+    assert reason(about_writing, answer(about_writing, P.lister, [certificate])) == "NO_STATEMENT"
     assert reason(asked, answer(asked, P.lister, [other])) == "REVOKED"
     assert reason(asked, answer(asked, P.evil, [certificate])) == "NO_STATEMENT"
     assert reason(asked, good, when=21) == "NO_STATEMENT"

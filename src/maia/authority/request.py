@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 
 from maia.authority.rights import NETWORK, TYPE, Action, check_uid, encode_name
@@ -17,7 +18,7 @@ from maia.authority.tags import (
     sequence,
 )
 from maia.authority.tuples import Root
-from maia.encoding import Sexp, format_advanced
+from maia.encoding import Sexp, encode, format_advanced
 from maia.errors import TagError
 from maia.principals import Principal, principal_id
 
@@ -36,6 +37,12 @@ class Request:
     ground: Sexp | None = None
     owner: Principal | None = None
     text: str = field(default="", compare=False)
+
+    @property
+    def digest(self) -> bytes:
+        """What names the request in a challenge, so that an answer serves no other."""
+        owner: Sexp = b"" if self.owner is None else principal_id(self.owner)
+        return hashlib.sha256(encode((b"request", self.wanted.to_sexp(), owner))).digest()
 
     def admitted_by(self, tag: Tag) -> bool:
         """Tell whether a tag permits the request, or a part of it."""

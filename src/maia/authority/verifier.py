@@ -147,7 +147,7 @@ class Verifier:
             principal: Who asks; that it holds the key is proven elsewhere (see `maia.principals`).
             evidence: Certificates in any order, more than needed or a pool.
             at: The instant of the decision.
-            challenge: The question asked for one-time revalidations, if any.
+            challenge: The question asked for one-time revalidations, if any; one asked for another request is none.
 
         Returns:
             The grant, with a proof that a third party can replay.
@@ -176,6 +176,9 @@ class Verifier:
         except UncheckedError as error:
             return Decision(None, error, Stage.EVIDENCE)
         memory = (principal.key_id, request, pool.token, self.statements.revision)
+        # SECURITY: an answer about one request must not serve another that shares its certificates.
+        if challenge is not None and challenge.request not in (None, request.digest):
+            challenge = None
         known = self._grants.get(memory) if challenge is None else None
         if known is not None and known.holds_at(at):
             return Decision(known, None, None)
