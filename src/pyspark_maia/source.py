@@ -23,6 +23,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
+from maia.broker import Opened
 from maia.errors import DeniedError, NotFoundError, UsageError, VerificationError
 from maia.events import to_spark_json
 from maia.pipeline import (
@@ -149,9 +150,7 @@ def _read(partition: LogPartition) -> Iterator[pa.RecordBatch]:
             chains.update(chain_hash(clause.chain) for clause in delivery.clauses)
             batch = delivery.batch
             if asked.shows_event_id and outcome.opened is not None:
-                batch = _with_event_id(
-                    batch, outcome.opened.header.event_base, outcome.opened.header.stamp, delivery.rows
-                )
+                batch = _with_event_id(batch, outcome.opened, delivery.rows)
             yield batch
     row = partial(
         AuditRow, at=_now(), principal=client, type_id=plan.type_id.hex(), source=partition.file.path, subject=asked.as_
@@ -162,9 +161,9 @@ def _read(partition: LogPartition) -> Iterator[pa.RecordBatch]:
     write_audit(home.path / "audit", [*rows, row(kind="withhold", code="NO_MATCH", events=unseen)])
 
 
-def _with_event_id(batch: pa.RecordBatch, base: bytes, stamp: int, rows: np.ndarray) -> pa.RecordBatch:
-    names = pa.array([f"{base.hex()}-{row}" for row in rows.tolist()], type=pa.string())
-    stamps = pa.array(np.full(batch.num_rows, stamp, dtype=np.int64))
+def _with_event_id(batch: pa.RecordBatch, opened: Opened, rows: np.ndarray) -> pa.RecordBatch:
+    names = pa.array(opened.event_ids(rows.tolist()), type=pa.string())
+    stamps = pa.array(np.full(batch.num_rows, opened.header.stamp, dtype=np.int64))
     fields = [
         *batch.schema,
         pa.field(EVENT, pa.string(), nullable=False),

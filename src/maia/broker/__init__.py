@@ -4,7 +4,7 @@ from maia.broker.checking import Refusal
 from maia.broker.clauses import Clause, clauses_from
 from maia.broker.delivery import Delivery, DeliveryPlan, Subscription, check_readable, omit_closed, uid_filter
 from maia.broker.emulation import SubType, emulate, key_groups_needed, sub_types
-from maia.broker.parcels import MAX_EVENTS, Opened, OriginCheck, Sealing, open_batch, seal_batch
+from maia.broker.parcels import MAX_EVENTS, Opened, OriginCheck, Sealing, event_name, open_batch, seal_batch
 from maia.broker.publishing import CONSTRAINT_VIOLATED, Enforced, enforce_publication
 from maia.broker.sessions import Advertisement, HoldsCondition, LiveSubscription, Sessions, no_condition_holds
 from maia.broker.stamps import StampRange, milliseconds, reserve_stamps
@@ -31,6 +31,7 @@ __all__ = [
     "clauses_from",
     "emulate",
     "enforce_publication",
+    "event_name",
     "key_groups_needed",
     "milliseconds",
     "no_condition_holds",

@@ -7,6 +7,7 @@ the origin set beyond its right becomes null, as its own broker should have made
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ import pyarrow as pa
 
 from maia.broker.clauses import Clause
 from maia.broker.rows import batch_of, kind_of
+from maia.encoding import encode
 from maia.encryption import (
     WHOLE_EVENT,
     Compression,
@@ -131,9 +133,31 @@ class Opened:
     header: ParcelHeader
     batch: pa.RecordBatch
 
+    @property
+    def name(self) -> bytes:
+        """The name of the parcel's events, see `event_name`."""
+        return event_name(self.header.origin, self.header.event_base)
+
     def event_id(self, row: int) -> str:
-        """Name one event; the same name after every retry."""
-        return f"{self.header.event_base.hex()}-{row}"
+        """Name one event; the same name after every retry, and no other broker's event has it."""
+        return f"{self.name.hex()}-{row}"
+
+    def event_ids(self, rows: Iterable[int]) -> list[str]:
+        """Name several events."""
+        prefix = self.name.hex()
+        return [f"{prefix}-{row}" for row in rows]
+
+
+def event_name(origin: bytes, event_base: bytes) -> bytes:
+    """Name the events of a parcel by the broker that sealed it and what that broker calls them.
+
+    A broker chooses its ``event_base`` freely, so it could call its events what another calls its own; with the origin,
+    which the signature proves, nobody's events can be taken for another's.
+
+    >>> event_name(bytes(32), b"same").hex()[:8], event_name(bytes([1]) * 32, b"same").hex()[:8]
+    ('d82535bf', 'ebf52a68')
+    """
+    return hashlib.sha256(encode((b"maia/1 event", origin, event_base))).digest()[:16]
 
 
 def open_batch(

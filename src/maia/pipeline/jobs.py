@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from maia.broker import event_name
 from maia.errors import EncodingError, UsageError
 from maia.pipeline.audit import AuditRow, chain_hash, write_audit
 from maia.pipeline.deliver import DeliverPlan, MakeKeys, Outcome, deliver_parcels
@@ -132,7 +133,7 @@ class Work:
                 report.parcels.append(name)
                 for delivery in outcome.deliveries:
                     writer.add(
-                        delivery.subscription, versions[delivery.subscription], bytes.fromhex(name[1]),
+                        delivery.subscription, versions[delivery.subscription], event_name(*map(bytes.fromhex, name)),
                         outcome.opened.header.stamp if outcome.opened else 0, delivery.rows, delivery.batch,
                     )  # fmt: skip
                     count = report.delivered.get(delivery.subscription, 0) + len(delivery.rows)

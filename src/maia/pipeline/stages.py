@@ -107,7 +107,7 @@ def deliver(frame: DataFrame, plan: DeliverPlan, make_keys: MakeKeys) -> DataFra
             header = outcome.opened.header
             for delivery in outcome.deliveries:
                 size = len(delivery.rows)
-                events = [f"{header.event_base.hex()}-{row}" for row in delivery.rows.tolist()]
+                events = outcome.opened.event_ids(delivery.rows.tolist())
                 added = [
                     pa.array([delivery.subscription] * size, type=pa.string()),
                     pa.array(events, type=pa.string()),

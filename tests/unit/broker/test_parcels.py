@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from kernel_world import BROKER, EVE, NUMBERPLATE, OWNER, clause, events, full_ring
 
-from maia.broker import Sealing, milliseconds, open_batch, reserve_stamps, seal_batch
+from maia.broker import Sealing, event_name, milliseconds, open_batch, reserve_stamps, seal_batch
 from maia.encryption import EpochId, KeyGroupId, ParcelHeader, Tolerance, parse_parcel, seal, sign_parcel
 from maia.errors import DeniedError, EncodingError, MalformedError, SealError, SignatureError, UsageError
 from maia.events import AttributeType, EncryptionMode, EventType, TypeName, Version, batch_to_transit, check_batch
@@ -206,6 +206,19 @@ def test_events_keep_their_names_over_retries():
     one, two = opened(sealed()), opened(sealed(EncryptionMode.EVENT))
     assert [one.event_id(row) for row in range(2)] == [two.event_id(row) for row in range(2)]
     assert one.event_id(0) != one.event_id(1)
+
+
+@pytest.mark.threat("T48")
+def test_two_origins_never_share_the_id_of_an_event():
+    """A broker that calls its events what another calls its own gets other ids: the signed origin is part of them."""
+    ours, theirs = opened(sealed()), opened(sealed(signer=EVE))
+    assert ours.header.event_base == theirs.header.event_base
+    assert not {*ours.event_ids(range(2))} & {*theirs.event_ids(range(2))}
+    assert (
+        ours.event_ids([1])
+        == [ours.event_id(1)]
+        == [f"{event_name(BROKER.public_key.key_id, bytes([1]) * 16).hex()}-1"]
+    )
 
 
 def test_a_batch_without_columns_travels():
