@@ -5,6 +5,8 @@ Fixtures:
     shared: the folder of reference documents beside the repository; skips with a reason where it is absent.
     script: loads one of the programs of scripts/.
     require_tool: finds a program, skips with a reason where it is missing, and fails in CI, where none may be missing.
+    postgres: the address of a fresh database of a real PostgreSQL that the tests start; see postgres.py.
+    database_url: the address of a fresh database, SQLite and PostgreSQL in turn.
 
 Profiles: ``dev`` (default), ``ci`` (when ``CI`` is set: same examples every time), ``long``; chosen by
 ``HYPOTHESIS_PROFILE``.
@@ -30,6 +32,12 @@ from typing import Any
 
 import hypothesis
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from postgres import database_url, postgres, postgres_server
+
+__all__ = ["database_url", "postgres", "postgres_server"]
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}

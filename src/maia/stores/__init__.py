@@ -1,6 +1,7 @@
 """Files behind the ports: homes, keys, certificates, types, statements, caches. What is on disk is never believed.
 
-Homes and plans need Arrow and are loaded on first use, so that commands that only handle certificates start at once.
+Homes and plans need Arrow and are loaded on first use, so that commands that only handle certificates start at once;
+so is `database`, which needs SQLAlchemy.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from maia.stores.statements import StatementFile
 from maia.stores.types import DirectoryRegistry, SqliteRegistry, fetch_type, verify_with_registry
 
 if _typing.TYPE_CHECKING:
+    from maia.stores import database
     from maia.stores.following import follow
     from maia.stores.home import Home, HomeConfig, HomeKeys, HomeSigner
     from maia.stores.plans import deliver_plan, proven_origins, publish_plan
@@ -29,6 +31,7 @@ __all__ = [
     "SqliteRegistry",
     "StatementFile",
     "VerifiedCache",
+    "database",
     "deliver_plan",
     "fetch_type",
     "follow",
@@ -54,7 +57,9 @@ _ON_FIRST_USE = {
 
 
 def __getattr__(name: str) -> object:
-    """Load what needs Arrow when it is asked for."""
+    """Load what needs Arrow or SQLAlchemy when it is asked for."""
+    if name == "database":
+        return _import_module("maia.stores.database")
     if name not in _ON_FIRST_USE:
         raise AttributeError(f"module `maia.stores` has no attribute `{name}`")
     value: object = getattr(_import_module(f"maia.stores.{_ON_FIRST_USE[name]}"), name)

@@ -1,0 +1,36 @@
+"""The database behind a domain's services: SQLite in a file by default, PostgreSQL by configuration.
+
+    engine = open_database("store.db")                # or postgresql+psycopg://user@host/name
+    migrate(engine)
+    with transaction(engine) as connection:
+        connection.execute(insert(used_nonces).values(…))
+
+Each service has one module of tables here, on the shared ``metadata``, and one migration in ``migrations/versions``:
+
+    requests.py          v0001_requests.py           used nonces, the clock's floor, leaders' terms
+    key_groups.py        v0002_key_groups.py         the key manager's groups
+    access_control.py    v0003_access_control.py     the access control service's register
+
+A module of tables must be imported by ``tables.py``, so that migrations are compared with all of them. Other packages
+write ``from maia.stores import database``; nothing of SQLAlchemy is loaded before that.
+"""
+
+from maia.stores.database.columns import Instant
+from maia.stores.database.engine import open_database, reading, scrub, transaction
+from maia.stores.database.leadership import Leadership
+from maia.stores.database.memory import RequestMemory
+from maia.stores.database.migration import downgrade, migrate
+from maia.stores.database.tables import metadata
+
+__all__ = [
+    "Instant",
+    "Leadership",
+    "RequestMemory",
+    "downgrade",
+    "metadata",
+    "migrate",
+    "open_database",
+    "reading",
+    "scrub",
+    "transaction",
+]

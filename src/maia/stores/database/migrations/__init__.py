@@ -1,0 +1,1 @@
+"""Alembic's folder: what it runs (``env``) and the migrations, oldest first, in ``versions``."""
