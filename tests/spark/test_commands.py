@@ -125,6 +125,19 @@ def test_a_csv_file_is_published_and_each_reader_sees_its_cells(maia: Program, t
     assert [(row["reason"], row["events"]) for row in audit] == [("ROW_MALFORMED", 3)]
 
 
+def test_a_quoted_value_may_hold_line_breaks_quotes_and_separators(maia: Program, tmp_path: Path) -> None:
+    """As RFC 4180 says; the rows around it are read as ever, and a malformed one is still counted."""
+    text = (
+        'patient,ward,test,value,taken\n"Ada\nLovelace, ""Countess""\r\nof Lovelace",A,glucose,5.4,\n'
+        "Ben\\,A,sodium,high,\nCem\\,B,sodium,140,\n"
+    )
+    (tmp_path / "in.csv").write_text(text, newline="")
+    code, data = maia.publish(str(tmp_path / "in.csv"))
+    assert (code, data["events"], data["refused"]) == (0, 2, {"ROW_MALFORMED": 1})
+    patients = [row["patient"] for row in maia.read("doctor")]
+    assert sorted(patients) == ['Ada\nLovelace, "Countess"\r\nof Lovelace', "Cem\\"]
+
+
 def test_json_lines_are_published_from_a_file_and_from_standard_input(maia: Program, tmp_path: Path) -> None:
     """Unknown keys, double keys, wrong values and what is no JSON are counted, and never become nulls."""
     (tmp_path / "in.jsonl").write_bytes(b"\n".join(line for line in LINES if line != b"\xff\xfe"))

@@ -7,11 +7,12 @@ from maia.broker.emulation import SubType, emulate, key_groups_needed, sub_types
 from maia.broker.parcels import MAX_EVENTS, Opened, OriginCheck, Sealing, event_name, open_batch, seal_batch
 from maia.broker.publishing import CONSTRAINT_VIOLATED, Enforced, enforce_publication
 from maia.broker.sessions import Advertisement, HoldsCondition, LiveSubscription, Sessions, no_condition_holds
-from maia.broker.stamps import StampRange, milliseconds, reserve_stamps
+from maia.broker.stamps import MAX_LEAD, StampRange, milliseconds, reserve_stamps
 
 __all__ = [
     "CONSTRAINT_VIOLATED",
     "MAX_EVENTS",
+    "MAX_LEAD",
     "Advertisement",
     "Clause",
     "Delivery",

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from maia.authority import Action, CertificatePool, VerifiedEventType, Verifier, ask_network, ask_type
+from maia.authority import Action, CertificatePool, Challenge, VerifiedEventType, Verifier, ask_network, ask_type
 from maia.broker.clauses import Clause, clauses_from
 from maia.broker.delivery import DeliveryPlan, Subscription, check_readable, uid_filter
 from maia.errors import ChainError, DeniedError, NotFoundError, VerificationError
@@ -201,16 +201,30 @@ class Sessions:
         return clauses
 
     def clauses(
-        self, principal: PublicKey, action: Action, event_type: EventType, evidence: CertificatePool, *, at: datetime
+        self,
+        principal: PublicKey,
+        action: Action,
+        event_type: EventType,
+        evidence: CertificatePool,
+        *,
+        at: datetime,
+        challenge: Challenge | None = None,
     ) -> tuple[Clause, ...]:
-        """Return a principal's clauses for an action at an instant, those whose conditions hold."""
+        """Return a principal's clauses for an action at an instant, those whose conditions hold.
+
+        With a challenge, clauses that rest on its answers count as well, this once.
+        """
         name = event_type.name
         book = self.verifier.statements
         moment = (evidence.phase(at), book.phase(at), book.revision)
         key = (principal, action, name, evidence.token, moment)
-        found = self._clauses.get(key)
-        if found is None:
-            request = ask_type(action, name.owner, name.name, name.version.text)
+        request = ask_type(action, name.owner, name.name, name.version.text)
+        found = self._clauses.get(key) if challenge is None else None
+        if challenge is not None:
+            found = clauses_from(
+                self.verifier.clauses(request, principal=principal, evidence=evidence, at=at, challenge=challenge)
+            )
+        elif found is None:
             found = clauses_from(self.verifier.clauses(request, principal=principal, evidence=evidence, at=at))
             if len(self._clauses) > 10_000:
                 self._clauses.clear()

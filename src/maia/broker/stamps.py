@@ -3,16 +3,22 @@
 A stamp belongs to a parcel; the events of a parcel follow each other by their position. The next stamp is now, or one
 more than the last, whichever is later, so two parcels in one millisecond get ``t`` and ``t+1`` and a clock set back
 changes nothing. The highest stamp given out must be kept where a restart finds it *before* the parcel is sealed.
+
+A clock that was far ahead and came back would leave stamps that no reader takes, for as long as it was ahead. So the
+next stamp leads the clock by `MAX_LEAD` at most; beyond that nothing is stamped, and the error says what to do.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
-from maia.errors import UsageError
+from maia.errors import UnavailableError, UsageError
 
+MAX_LEAD = 24 * 60 * 60 * 1000
+"""By how many milliseconds a stamp may lie ahead of its broker's clock: a day, which covers a time zone set wrong."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LATEST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)
 
 
 def milliseconds(at: datetime) -> int:
@@ -35,16 +41,21 @@ class StampRange:
     end: int
 
 
-def reserve_stamps(high_water: int, *, now: int, count: int) -> StampRange:
+def reserve_stamps(high_water: int, *, now: int, count: int, lead: int = MAX_LEAD) -> StampRange:
     """Reserve stamps above everything given out before.
 
     Args:
         high_water: The highest stamp ever reserved by this broker; -1 when there is none.
         now: The clock, in milliseconds.
         count: How many parcels are to be stamped.
+        lead: By how much the first stamp may lie ahead of the clock.
 
     Returns:
         The range; its last stamp is the new high-water mark.
+
+    Raises:
+        UnavailableError: The clock was so far ahead when the last stamp was given that readers would refuse the next
+            one: ``STAMPS_AHEAD``. Nothing is reserved.
 
     >>> reserve_stamps(1000, now=1000, count=2)
     StampRange(first=1001, end=1003)
@@ -52,4 +63,11 @@ def reserve_stamps(high_water: int, *, now: int, count: int) -> StampRange:
     if count < 1:
         raise UsageError("at least one stamp is reserved")
     first = max(now, high_water + 1)
+    if first - now > lead:
+        back = (_EPOCH + timedelta(milliseconds=min(high_water, _LATEST))).isoformat(sep=" ", timespec="seconds")
+        raise UnavailableError(
+            f"the last stamp was given at {back}, far ahead of the clock: set the clock right if it is slow, else wait "
+            "until then or give the broker a new key, whose stamps begin anew",
+            code="STAMPS_AHEAD",
+        )
     return StampRange(first, first + count)

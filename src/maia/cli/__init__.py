@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource as _resource
 from types import MappingProxyType as _MappingProxy
 from typing import Annotated as _Annotated
 
@@ -88,4 +89,6 @@ def _maia(
 
 def main() -> None:
     """Run the command line of this process and leave with its exit code."""
+    # SECURITY: passphrases, keys and events pass through here, and through the JVM that some verbs start.
+    _resource.setrlimit(_resource.RLIMIT_CORE, (0, 0))
     app()

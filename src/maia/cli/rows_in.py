@@ -3,6 +3,8 @@
 Rules kept here: a column that is no attribute is refused, with the nearest name; a row that cannot be read as the
 version says, or has a key that is no attribute, is counted as ``ROW_MALFORMED`` and goes no further. No cell becomes
 null because it could not be read.
+
+CSV is that of RFC 4180: quotes within quotes are doubled, and a quoted value may hold line breaks.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 FORMATS = ("csv", "json", "parquet")
 ROW_MALFORMED = "ROW_MALFORMED"
 _MAX_HEADER = 1 << 20
+_CHUNK = 1 << 20
 _WIDENED = {("int", "bigint"), ("smallint", "bigint"), ("tinyint", "bigint"), ("float", "double")}
 
 
@@ -88,6 +91,24 @@ def read_header(path: Path, event_type: EventType) -> list[str]:
     return names
 
 
+def breaks_lines(path: Path) -> bool:
+    """Tell whether a quoted value of a CSV file may go on in the next line.
+
+    Spark then reads the file as a whole and not in parts, so it is asked for only where it is needed.
+    """
+    odd = False
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            first, *rest = chunk.replace(b"\r", b"\n").split(b"\n")
+            odd ^= bool(first.count(b'"') % 2)
+            if rest:
+                *lines, last = rest
+                if odd or (b'"' in chunk and any(line.count(b'"') % 2 for line in lines)):
+                    return True
+                odd = bool(last.count(b'"') % 2)
+    return False
+
+
 def read_file(spark: SparkSession, path: Path, kind: str, event_type: EventType) -> Rows:
     """Read a file, or a folder of Parquet files.
 
@@ -124,6 +145,8 @@ def _csv(spark: SparkSession, path: Path, event_type: EventType) -> Rows:
         .option("mode", "PERMISSIVE")
         .option("columnNameOfCorruptRecord", mark)
         .option("encoding", "UTF-8")
+        .option("escape", '"')
+        .option("multiLine", value=breaks_lines(path))
         .schema(StructType([*fields, StructField(mark, StringType())]))
         .csv(str(path))
     )

@@ -4,12 +4,14 @@ Rules kept here:
 
 - a private key file has mode 0600 from its first octet, and never replaces another file;
 - one that group or others may touch, or that belongs to somebody else, is not read: its key may be known or planted;
-- the passphrase is asked for only when the file is sealed, and comes from a function, never from an argument list.
+- the passphrase is asked for only when the file is sealed, and comes from a function, never from an argument list;
+- a process that reads a private key leaves no core behind when it dies, nor do the programs it starts.
 """
 
 from __future__ import annotations
 
 import os
+import resource
 import secrets
 from collections.abc import Callable
 from pathlib import Path
@@ -76,6 +78,7 @@ def read_key(path: Path, *, passphrase: Callable[[], str] | None = None) -> KeyS
             passphrase is wrong or missing or the file is damaged, other codes when it is no key file.
         NotFoundError: There is no such file.
     """
+    forbid_cores()
     with open_file(path) as descriptor:
         status = os.fstat(descriptor)
         # SECURITY: asked of the open file, so that it cannot be exchanged between the question and the reading.
@@ -87,6 +90,12 @@ def read_key(path: Path, *, passphrase: Callable[[], str] | None = None) -> KeyS
         data = read_descriptor(descriptor, path, limit=MAX_KEY_FILE)
     secret = passphrase() if is_sealed(data) and passphrase is not None else None
     return KeySigner(open_private_key(data, secret))
+
+
+def forbid_cores() -> None:
+    """Let this process and those it starts leave no image of their memory when they die, for good."""
+    # SECURITY: what a process holds, keys and opened values, must not come to rest because it crashed.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def write_public_key(path: Path, key: PublicKey) -> None:

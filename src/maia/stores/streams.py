@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from maia.authority import Action, ask_type
 from maia.broker import Clause
-from maia.encoding import format_advanced
+from maia.encoding import format_advanced, html_table
 from maia.errors import UsageError, VerificationError
 from maia.pipeline import session
 from maia.stores.home import Home
@@ -122,6 +122,21 @@ class CellExplanation:
     def __str__(self) -> str:
         """Say it in one text."""
         return "\n".join(self.lines())
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook, one clause a row."""
+        caption = f"{self.principal} and `{self.attribute}` (uid {self.uid})"
+        if not self.open_by:
+            return html_table(caption, ("", ""), [("never seen", str(self.reason))])
+        rows = (
+            (
+                " and ".join(f"uid {uid} in {format_advanced(tag.to_sexp())}" for uid, tag in clause.constraints)
+                or "every row",
+                " -> ".join(identity.hex()[:16] for identity in clause.chain) or "the owner itself",
+            )
+            for clause in self.open_by
+        )
+        return html_table(caption, ("seen in rows where", "by the chain"), rows)
 
 
 def explain(

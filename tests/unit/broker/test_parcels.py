@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 from kernel_world import BROKER, EVE, NUMBERPLATE, OWNER, clause, events, full_ring
 
-from maia.broker import Sealing, event_name, milliseconds, open_batch, reserve_stamps, seal_batch
+from maia.broker import MAX_LEAD, Sealing, event_name, milliseconds, open_batch, reserve_stamps, seal_batch
 from maia.encryption import EpochId, KeyGroupId, ParcelHeader, Tolerance, parse_parcel, seal, sign_parcel
-from maia.errors import DeniedError, EncodingError, MalformedError, SealError, SignatureError, UsageError
+from maia.errors import DeniedError, EncodingError, MalformedError, SealError, SignatureError, UnavailableError, UsageError
 from maia.events import AttributeType, EncryptionMode, EventType, TypeName, Version, batch_to_transit, check_batch
 from maia.testing import at
 
@@ -246,6 +246,18 @@ def test_stamps_are_milliseconds_and_only_rise():
         reserve_stamps(-1, now=now, count=0)
     with pytest.raises(UsageError):
         milliseconds(at("2026-06-01T09:00").replace(tzinfo=None))
+
+
+def test_a_clock_that_was_far_ahead_stops_the_stamping_and_says_what_to_do():
+    """Within a day stamps go on from where they were; beyond that nothing is stamped that readers would refuse."""
+    now = milliseconds(at("2026-06-01T09:00"))
+    assert reserve_stamps(now + MAX_LEAD - 1, now=now, count=1).first == now + MAX_LEAD
+    for high in (now + MAX_LEAD, now + 20 * 365 * MAX_LEAD, 1 << 63):
+        with pytest.raises(UnavailableError, match="a new key") as refused:
+            reserve_stamps(high, now=now, count=1)
+        assert refused.value.code == "STAMPS_AHEAD"
+    assert reserve_stamps(now + MAX_LEAD, now=now + 1, count=1).first == now + MAX_LEAD + 1  # waiting helps
+    assert reserve_stamps(-1, now=now, count=1).first == now  # a new key too
 
 
 def test_no_stamp_repeats_after_crashes_and_clock_steps():

@@ -18,6 +18,7 @@ from clinic import TYPE, build, publish_here
 
 from maia.cli import stdin_lines
 from maia.cli.publishing import Outcome
+from maia.cli.rows_in import breaks_lines
 from maia.cli.stdin_lines import stretches
 from maia.cli.streaming import unwrap
 from maia.errors import ChainError, MalformedError, UnavailableError
@@ -188,3 +189,20 @@ def test_errors_of_spark_are_named_without_their_details() -> None:
     assert found.code == "SPARK_FAILED"
     assert "CAST_INVALID_INPUT" in found.message
     assert "Ada" not in found.message
+
+
+LINE_BREAKS = {
+    "no quotes": (b"a,b\n1,2\n", False),
+    "quotes that close on their line": (b'a,b\n"1, or 2","say ""x"""\n', False),
+    "a value over two lines": (b'a,b\n"1\n2",3\n', True),
+    "a value over two lines of an old system": (b'a,b\r"1\r2",3\r', True),
+    "a quote that never closes": (b'a,b\n1,2\n"3', False),
+    "a value longer than a chunk": (b'a\n"' + b"x" * 3_000_000 + b'\ny"\n', True),
+}
+
+
+@pytest.mark.parametrize("data, breaks", LINE_BREAKS.values(), ids=LINE_BREAKS)
+def test_values_over_several_lines_are_seen_before_spark_reads(tmp_path: Path, data: bytes, breaks: bool) -> None:
+    """Only a file that needs it is read as a whole."""
+    (tmp_path / "in.csv").write_bytes(data)
+    assert breaks_lines(tmp_path / "in.csv") is breaks

@@ -16,6 +16,7 @@ from maia.events import EncryptionMode, EventType, TypeName, attribute, parse_ve
 from maia.filters import TypedFilter
 from maia.pipeline import DeliverPlan, PublishPlan
 from maia.principals import KeySigner
+from maia.stores.streams import CellExplanation
 from maia.testing import TYPE_NAME, TYPE_VERSION, NumberplateNetwork, numberplate_network
 
 HOSTILE = "<img src=x onerror=alert(1)>&\"'</table><script>"
@@ -117,3 +118,16 @@ def test_long_tables_and_cells_are_cut() -> None:
 def test_no_text_becomes_markup(cells: list[list[str]], caption: str) -> None:
     """Whatever stands in it, a table has the tags of a table and no attributes."""
     assert Seen(html_table(caption, ["a", "b"], cells)).tags <= TABLE
+
+
+def test_an_explanation_shows_its_clauses_or_why_there_are_none() -> None:
+    """A cell that is seen comes with constraint and chain; one that is not, with the reason; names stay text."""
+    owner = KeySigner.generate()
+    [clause] = whole_right(event_type(owner, "plain"))
+    seen = Seen(CellExplanation(HOSTILE, "plain", "0", (clause,), None)._repr_html_())
+    assert seen.tags == TABLE
+    assert {"every row", "the owner itself"} <= set(seen.text)
+    assert HOSTILE in "".join(seen.text)
+    closed = Seen(CellExplanation("smith", "plain", "0", (), HOSTILE)._repr_html_())
+    assert closed.tags == TABLE
+    assert {"never seen", HOSTILE} <= set(closed.text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -288,3 +289,37 @@ def test_a_bad_public_key_file_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "x.pub").write_text(text, "utf-8")
     with pytest.raises(KeyFormatError):
         read_public_key(tmp_path / "x.pub")
+
+
+CRASHING = """
+import os, resource, signal, sys
+from pathlib import Path
+from maia.stores import read_key
+soft, hard = resource.getrlimit(resource.RLIMIT_CORE)
+resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+read_key(Path(sys.argv[1]))
+print(resource.getrlimit(resource.RLIMIT_CORE), flush=True)
+os.kill(os.getpid(), signal.SIGABRT)
+"""
+
+
+@pytest.mark.threat("T75")
+def test_a_process_that_read_a_key_leaves_no_core(tmp_path: Path) -> None:
+    """Whatever it was allowed before, a process that holds a key dies without writing its memory down."""
+    path = tmp_path / "met.key"
+    write_key(path, SIGNER, passphrase=None)
+    command = [sys.executable, "-c", CRASHING, str(path)]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert run.returncode == -signal.SIGABRT
+    assert run.stdout.strip() == "(0, 0)"
+    assert [found.name for found in tmp_path.iterdir()] == ["met.key"]
+
+
+@pytest.mark.threat("T75")
+def test_the_command_line_leaves_no_core() -> None:
+    """Nor does `maia`, nor what it starts."""
+    watched = (
+        "import resource, maia.cli as c; c.app = lambda: print(resource.getrlimit(resource.RLIMIT_CORE)); c.main()"
+    )
+    run = subprocess.run([sys.executable, "-c", watched], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "(0, 0)"
