@@ -13,6 +13,7 @@ from maia.authority.presentation import Presentation, decide_presentation
 from maia.authority.proof import Held, Joined, Proof, ProofTree, walk
 from maia.authority.renewal import renew
 from maia.authority.request import Request, ask, ask_cell, ask_network, ask_type
+from maia.authority.rhythm import Rhythm
 from maia.authority.rights import (
     MANAGE_PARTS,
     Action,
@@ -108,6 +109,7 @@ __all__ = [
     "ProofTree",
     "Reach",
     "Request",
+    "Rhythm",
     "RightFinding",
     "Root",
     "SignatureCache",

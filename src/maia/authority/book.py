@@ -6,20 +6,25 @@ Rules kept here (rows 13.03 to 13.08, choices C19 and C31):
   come early and counts from its start; a gap between two lists is a time without a list, which denies;
 - a later interval needs a higher sequence number, so an old list cannot be passed off as a new one. A list for the far
   future neither serves now nor stands in the way of the lists before it;
-- a plain CRL replaces only one with a lower sequence number;
+- a plain CRL replaces only one with a lower sequence number. Beside timed lists it can only take away: what it names is
+  withdrawn at once, while its number is above that of the timed list in force. This is how active revocation reaches a
+  verifier before the next list (row 13.10); withholding it gains no more than the rest of the list;
 - a test is answered by the key it names and by no other; without an answer it fails;
 - an answer to a challenge fits that nonce, that verifier and that request, and serves one decision.
 
 The book never forgets what it accepted before its time is over, and it can be written down and read again, so a restart
-forgets nothing either.
+forgets nothing either. It is bounded: lists of a signer, signers, answers that wait, and spent nonces, which are kept
+until their challenge is over. A full book takes nothing new, which denies.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
 
 from maia.authority.limits import DEFAULT_VERIFIER_LIMITS, VerifierLimits
 from maia.authority.statements import Challenge, ListStatement, OneTimeAnswer, Statement
@@ -45,8 +50,8 @@ class StatementBook:
         self._limits = limits
         self._timed: dict[_Track, list[Statement]] = {}
         self._plain: dict[_Track, Statement] = {}
-        self._answers: dict[tuple[KeyId, bytes], Statement] = {}
-        self._used_nonces: set[bytes] = set()
+        self._answers: OrderedDict[tuple[KeyId, bytes], Statement] = OrderedDict()
+        self._spent: dict[bytes, datetime | None] = {}
         self._revision = 0
 
     @property
@@ -64,11 +69,11 @@ class StatementBook:
 
         Raises:
             VerificationError: It contradicts what the book holds: ``STATEMENT_OVERLAP``, ``STATEMENT_ROLLBACK``.
-            UncheckedError: The book holds too many statements of this signer.
+            UncheckedError: The book holds too many statements of this signer, or too many signers.
         """
         body = statement.body
         if isinstance(body, OneTimeAnswer):
-            self._answers[statement.signer_id, body.nonce] = statement
+            self._accept_answer(statement, body)
         elif body.timed:
             self._accept_timed((statement.signer_id, body.kind), statement, body)
         else:
@@ -93,7 +98,7 @@ class StatementBook:
         body = statement.body
         assert isinstance(body, ListStatement)  # noqa: S101 - tracks hold lists only
         listed = certificate in body.certificates
-        if listed is (test.kind is TestKind.CRL):
+        if listed is (test.kind is TestKind.CRL) or self._taken_away(test, certificate, body):
             raise RevokedError(f"withdrawn by the {test.kind.value} of `{test.signer.fingerprint}`")
         return Confirmation(body.ends)
 
@@ -113,11 +118,20 @@ class StatementBook:
                 return None
             end = confirmation.until
 
-    def use(self, nonces: Iterable[bytes]) -> None:
-        """Spend the answers that a decision relied upon."""
+    def use(self, nonces: Iterable[bytes], *, until: datetime | None = None) -> None:
+        """Spend the answers that a decision relied upon.
+
+        Args:
+            nonces: Of the challenges.
+            until: When the challenges are over; the nonces need not be remembered longer. ``None``: for ever.
+        """
         spent = set(nonces)
         if spent:
-            self._used_nonces |= spent
+            for nonce in spent:
+                known = self._spent.get(nonce, until)
+                self._spent[nonce] = None if known is None or until is None else max(known, until)
+            for key in [key for key in self._answers if key[1] in spent]:
+                del self._answers[key]
             self._revision += 1
 
     def raw_statements(self) -> tuple[bytes, ...]:
@@ -129,10 +143,19 @@ class StatementBook:
     @property
     def used_nonces(self) -> frozenset[bytes]:
         """The nonces that were spent, to be kept across restarts."""
-        return frozenset(self._used_nonces)
+        return frozenset(self._spent)
+
+    @property
+    def spent(self) -> Mapping[bytes, datetime | None]:
+        """The spent nonces with the instants until which they must be remembered."""
+        return MappingProxyType(self._spent)
 
     def forget_before(self, instant: datetime) -> None:
-        """Drop timed lists that ended before an instant, but never the newest of a track nor its highest sequence."""
+        """Drop timed lists that ended before an instant, but never the newest of a track nor its highest sequence.
+
+        Nonces of challenges that were over by then are dropped as well: nothing answers those any more.
+        """
+        self._spent = {nonce: until for nonce, until in self._spent.items() if until is None or until >= instant}
         for key, track in self._timed.items():
             over = [statement for statement in track[:-1] if _ends(statement) <= instant]
             # A later list must still outnumber what was accepted before it, or an old one could come back.
@@ -140,7 +163,7 @@ class StatementBook:
             self._timed[key] = [item for item in track if _ends(item) > instant or item is highest or item is track[-1]]
 
     def _accept_timed(self, key: _Track, statement: Statement, body: ListStatement) -> None:
-        track = self._timed.setdefault(key, [])
+        track = self._timed.get(key, [])
         assert body.starts is not None  # noqa: S101 - timed
         index = bisect_right(track, body.starts, key=_starts)
         before = track[index - 1] if index else None
@@ -156,13 +179,34 @@ class StatementBook:
             raise VerificationError("a later list with a lower sequence number", code="STATEMENT_ROLLBACK")
         if len(track) >= self._limits.max_statements:
             raise UncheckedError("too many statements of one signer", code="LIMIT_EXCEEDED")
+        self._make_room(key, self._timed)
         track.insert(index, statement)
+        self._timed[key] = track
+
+    def _accept_answer(self, statement: Statement, body: OneTimeAnswer) -> None:
+        if body.nonce in self._spent:
+            return  # it serves nothing any more
+        if len(self._answers) >= self._limits.max_answers:
+            self._answers.popitem(last=False)  # whoever waits for the oldest asks again
+        self._answers[statement.signer_id, body.nonce] = statement
+
+    def _make_room(self, key: _Track, tracks: Mapping[_Track, object]) -> None:
+        if key not in tracks and len(tracks) >= self._limits.max_signers:
+            raise UncheckedError("statements of too many signers", code="LIMIT_EXCEEDED")
 
     def _accept_plain(self, key: _Track, statement: Statement, body: ListStatement) -> None:
         held = self._plain.get(key)
         if held is not None and _sequence(held) >= body.sequence and held.digest != statement.digest:
             raise VerificationError("a list older than the one held", code="STATEMENT_ROLLBACK")
+        self._make_room(key, self._plain)
         self._plain[key] = statement
+
+    def _taken_away(self, test: OnlineTest, certificate: CertificateId, served: ListStatement) -> bool:
+        """Tell whether a plain CRL that is newer than the list in force withdraws a certificate."""
+        plain = self._plain.get((test.signer.key_id, test.kind))
+        if plain is None or not isinstance(plain.body, ListStatement) or plain.body.sequence <= served.sequence:
+            return False
+        return certificate in plain.body.certificates
 
     def _in_force(self, key: _Track, at: datetime) -> Statement | None:
         track = self._timed.get(key, [])
@@ -179,8 +223,11 @@ class StatementBook:
             raise UncheckedError("a one-time revalidation needs a challenge", code="NO_STATEMENT")
         answer = self._answers.get((test.signer.key_id, challenge.nonce))
         body = None if answer is None else answer.body
-        if not isinstance(body, OneTimeAnswer) or at > challenge.until or challenge.nonce in self._used_nonces:
+        if not isinstance(body, OneTimeAnswer) or at > challenge.until or challenge.nonce in self._spent:
             raise UncheckedError("no fresh answer to the challenge", code="NO_STATEMENT")
+        if len(self._spent) >= self._limits.max_answers:
+            # SECURITY: a nonce that could not be remembered as spent would serve twice.
+            raise UncheckedError("too many spent nonces", code="LIMIT_EXCEEDED")
         if body.verifier != challenge.verifier or body.request != challenge.request:
             raise UncheckedError("an answer to another question", code="NO_STATEMENT")
         if certificate not in body.certificates:

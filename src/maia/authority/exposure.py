@@ -1,7 +1,8 @@
 """How long a certificate can outlive its revocation, at worst.
 
 The printed figure is the time between the moment its issuer decides to withdraw it and the moment no verifier that
-follows the rules accepts it any more. Clock skew and the time a running batch needs come on top; they are the broker's.
+follows the rules accepts it any more. Clock skew comes on top, and so does the broker's lag: how long it waits before
+it looks again, and how long what it began then may run. Both are zero unless they are given.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ def exposure_window(
     at: datetime,
     statements: StatementBook,
     skew: timedelta = _NONE,
+    lag: timedelta = _NONE,
 ) -> Exposure:
     """Compute the worst case if the issuer revoked a certificate at an instant.
 
@@ -46,6 +48,17 @@ def exposure_window(
         at: The instant of revocation.
         statements: The lists that verifiers may hold.
         skew: How far clocks may differ.
+        lag: The broker's trigger and its longest batch.
+
+    >>> from datetime import UTC
+    >>> from maia.principals import Authorisation, KeySigner, Period, issue
+    >>> met, smith = KeySigner(bytes(32)), KeySigner(bytes(31) + b"1")
+    >>> noon = datetime(2026, 6, 1, 12, tzinfo=UTC)
+    >>> sides = {"issuer": met.public_key, "subject": smith.public_key, "period": Period(None, noon)}
+    >>> right = issue(Authorisation(**sides, delegate=False, tag=(b"read",)), met)
+    >>> at = noon - timedelta(minutes=1)
+    >>> str(exposure_window(right, at=at, statements=StatementBook(), lag=timedelta(seconds=2)))
+    '0:01:03 (the end of its validity period)'
     """
     check_aware(at)
     body = certificate.body
@@ -53,11 +66,11 @@ def exposure_window(
     if body.period.not_after is not None:
         # Valid in its last second, so the window ends with that second.
         rest = max(body.period.not_after - at + timedelta(seconds=1), _NONE)
-        found.append((rest + skew, "the end of its validity period"))
+        found.append((rest + skew + lag, "the end of its validity period"))
     for test in body.tests:
         window = _test_window(test, certificate, at, statements)
         if window is not None:
-            found.append((window + skew, f"the {test.kind.value} of {test.signer.fingerprint}"))
+            found.append((window + skew + lag, f"the {test.kind.value} of {test.signer.fingerprint}"))
     if not found:
         return Exposure(None, "neither a validity period nor a timed test")
     return Exposure(*min(found, key=lambda item: item[0]))

@@ -20,6 +20,8 @@ class VerifierLimits:
         max_clauses: Largest number of clauses kept for one principal.
         max_threshold_steps: Steps of the search for distinct members of one threshold.
         max_statements: Validity statements kept per signer and kind.
+        max_signers: Signers of validity statements, each kind counted by itself.
+        max_answers: One-time answers held, and nonces remembered as spent.
         max_memory: Decisions remembered for reuse.
     """
 
@@ -31,6 +33,8 @@ class VerifierLimits:
     max_clauses: int = 1_000
     max_threshold_steps: int = 100_000
     max_statements: int = 10_000
+    max_signers: int = 10_000
+    max_answers: int = 10_000
     max_memory: int = 65_536
 
     def __post_init__(self) -> None:

@@ -190,22 +190,35 @@ class Verifier:
                 return Decision(None, found.error, found.stage)
         except VerificationError as error:
             return Decision(None, error, Stage.REDUCTION)
-        self.statements.use(case.nonces(grant))
-        if challenge is None:
+        if challenge is not None:
+            self.statements.use(case.nonces(item.certificate_id for item in grant.certificates), until=challenge.until)
+        else:
             self._remember(memory, grant)
         return Decision(grant, None, None)
 
     def clauses(
-        self, request: Request, *, principal: PublicKey | KeyHash, evidence: Evidence, at: datetime
+        self,
+        request: Request,
+        *,
+        principal: PublicKey | KeyHash,
+        evidence: Evidence,
+        at: datetime,
+        challenge: Challenge | None = None,
     ) -> tuple[Derived, ...]:
         """List every right of a principal within a request, one per chain; the clauses of its authority.
+
+        The answers to a challenge on which they rest are spent: they serve this derivation and no other.
 
         Raises:
             UncheckedError: There are more chains than the limits allow.
         """
         check_aware(at)
-        case = _Case(self, self._pool(evidence), request, principal.key_id, at, None)
-        return case.clauses()
+        case = _Case(self, self._pool(evidence), request, principal.key_id, at, challenge)
+        found = case.clauses()
+        if challenge is not None:
+            used = {identity for derived in found for identity in derived.proof.certificate_ids()}
+            self.statements.use(case.nonces(used), until=challenge.until)
+        return found
 
     def _pool(self, evidence: Evidence) -> CertificatePool:
         if isinstance(evidence, CertificatePool):
@@ -300,9 +313,9 @@ class _Case:
                     queue.append(link.issuer)
         return leading
 
-    def nonces(self, grant: Grant) -> set[bytes]:
-        """List the one-time answers a grant rests on."""
-        return {nonce for item in grant.certificates for nonce in self._nonces.get(item.certificate_id, ())}
+    def nonces(self, identities: Iterable[CertificateId]) -> set[bytes]:
+        """List the one-time answers that certificates rest on."""
+        return {nonce for identity in identities for nonce in self._nonces.get(identity, ())}
 
     def usable(self, identity: CertificateId) -> bool:
         """Tell whether a certificate is in force: period and tests; remember why not."""
