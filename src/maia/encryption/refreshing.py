@@ -11,6 +11,8 @@ the last refresh. Rules kept here (row numbers of the requirements):
   now, for members and for leavers who still hold the key; for everybody else it changes no key.
 - 16.09: a member whose credential ends while it is inside is put out at that instant, and the key is refreshed then;
   its later leave is none. A join on a credential that is not valid at that instant, or that was revoked, is none.
+- Credentials may have identities. One that is shown again replaces what was known of it, since its statements may have
+  been renewed or cut; one that is revoked alone ends the membership only when no other carries it.
 - 16.06: no key is current for longer than the period, counted from the last refresh of any kind, members or not.
 - T46: a key that was used up is refreshed at once.
 - A refresh, for whatever reason, serves everybody who left by then. What happens at one instant happens together: a
@@ -28,9 +30,12 @@ from enum import Enum
 from itertools import groupby
 from types import MappingProxyType
 
-from maia.errors import UsageError
+from maia.encoding import Sexp, SexpLimits, encode, parse_canonical
+from maia.errors import EncodingError, UsageError
 
 MAX_REFRESHES = 100_000
+STATE_LIMITS = SexpLimits(max_bytes=64 << 20, max_depth=4, max_atom=1024)
+_DIGITS = 20
 
 
 class ChangeKind(Enum):
@@ -56,13 +61,17 @@ class RefreshCause(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupChange:
-    """Something that happens to a key group. Only joins carry a validity; ``None`` is an open end."""
+    """Something that happens to a key group. Only joins carry a validity; ``None`` is an open end.
+
+    ``credential`` tells the credentials of a member apart. A revocation without one is of all of them.
+    """
 
     at: int
     kind: ChangeKind
     member: bytes = b""
     valid_from: int | None = None
     valid_to: int | None = None
+    credential: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +87,7 @@ class _Credential:
     start: int | None
     stop: int | None
     revoked: int | None = None
+    identity: bytes = b""
 
     @property
     def end(self) -> int | None:
@@ -122,6 +132,74 @@ class GroupState:
     def leavers(self) -> frozenset[bytes]:
         """Those who are outside and still hold the current key."""
         return frozenset(name for name, s in self.standings.items() if s.holds and not s.inside)
+
+    def end_of(self, member: bytes) -> int | None:
+        """Tell when a member's authority is over, as far as is known; ``None`` when it has no end."""
+        standing = self.standings.get(member)
+        return None if standing is None else standing.end
+
+    def to_bytes(self) -> bytes:
+        """Write the state down; it holds no key."""
+        members: tuple[Sexp, ...] = tuple(
+            (
+                name, b"%d" % standing.inside, b"%d" % standing.holds,
+                *((_text(c.start), _text(c.stop), _text(c.revoked), c.identity) for c in standing.credentials),
+            )
+            for name, standing in sorted(self.standings.items())
+        )  # fmt: skip
+        return encode((b"group-state", _text(self.last), *members))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> GroupState:
+        """Read what `to_bytes` wrote.
+
+        Raises:
+            EncodingError: It is something else.
+
+        >>> state, _ = step_group(GroupState(last=100), [GroupChange(at=130, kind=ChangeKind.JOIN, member=b"m")],
+        ...     at=130, period=None)
+        >>> GroupState.from_bytes(state.to_bytes()) == state
+        True
+        """
+        match parse_canonical(data, limits=STATE_LIMITS):
+            case (b"group-state", bytes(last), *members):
+                standings = dict(_read_standing(member) for member in members)
+                return cls(last=_number(last), standings=MappingProxyType(standings))
+            case _:
+                raise _wrong()
+
+
+def _text(number: int | None) -> bytes:
+    return b"" if number is None else b"%d" % number
+
+
+def _number(text: object) -> int | None:
+    if text == b"":
+        return None
+    if not isinstance(text, bytes) or not text.removeprefix(b"-").isdigit() or len(text) > _DIGITS:
+        raise _wrong()
+    return int(text)
+
+
+def _read_standing(item: Sexp) -> tuple[bytes, _Standing]:
+    match item:
+        case (bytes(name), (b"0" | b"1") as inside, (b"0" | b"1") as holds, *credentials):
+            read = tuple(_read_credential(credential) for credential in credentials)
+            return name, _Standing(read, inside=inside == b"1", holds=holds == b"1")
+        case _:
+            raise _wrong()
+
+
+def _read_credential(item: Sexp) -> _Credential:
+    match item:
+        case (start, stop, revoked, bytes(identity)):
+            return _Credential(_number(start), _number(stop), _number(revoked), identity)
+        case _:
+            raise _wrong()
+
+
+def _wrong() -> EncodingError:
+    return EncodingError("not the state of a key group", code="GROUP_STATE_SHAPE")
 
 
 def step_group(
@@ -179,25 +257,37 @@ def _apply(known: dict[bytes, _Standing], change: GroupChange, *, at: int, last:
         return None
     if change.member not in known:
         return None
-    credentials = tuple(c if c.revoked is not None else replace(c, revoked=at) for c in standing.credentials)
-    known[change.member] = replace(standing, credentials=credentials, inside=False)
+    credentials = tuple(
+        replace(c, revoked=at) if c.revoked is None and change.credential in (b"", c.identity) else c
+        for c in standing.credentials
+    )
+    left = replace(standing, credentials=credentials)
+    if not left.ended(at):
+        known[change.member] = left  # another credential carries the membership
+        return None
+    known[change.member] = replace(left, inside=False)
     return RefreshCause.REVOCATION if standing.holds else None
 
 
 def _join(
     known: dict[bytes, _Standing], standing: _Standing, change: GroupChange, *, at: int, last: int | None
 ) -> RefreshCause | None:
-    credential = _Credential(change.valid_from, change.valid_to)
-    revoked = any(
-        c.revoked is not None and (c.start, c.stop) == (credential.start, credential.stop) for c in standing.credentials
-    )
+    credential = _Credential(change.valid_from, change.valid_to, identity=change.credential)
+    revoked = any(c.revoked is not None and _same(c, credential) for c in standing.credentials)
     if revoked or not credential.covers(at):
         return None  # SECURITY: no authority now, so no membership and no key
-    others = tuple(c for c in standing.credentials if c != credential)
+    others = tuple(c for c in standing.credentials if not _same(c, credential))
     joined = _Standing((*others, credential), inside=True, holds=True)
     known[change.member] = joined
     entitled = standing.holds or (last is not None and any(c.covers(last) for c in joined.credentials))
     return None if entitled else RefreshCause.JOIN
+
+
+def _same(one: _Credential, other: _Credential) -> bool:
+    """Tell whether two are one credential: by identity, or without one by their times."""
+    if one.identity or other.identity:
+        return one.identity == other.identity
+    return (one.start, one.stop) == (other.start, other.stop)
 
 
 def _after(known: Mapping[bytes, _Standing], at: int) -> dict[bytes, _Standing]:

@@ -126,6 +126,15 @@ class VerifiedRekey:
         return self.message.rekey
 
 
+def rekey_topic(group: KeyGroupId) -> bytes:
+    """Name the topic of a log's notices under which a group's messages stand.
+
+    >>> rekey_topic(KeyGroupId(TypeId(bytes([65]) * 32), b"3265"))[-6:]
+    b'AA3265'
+    """
+    return bytes(group.type_id) + group.label
+
+
 def sign_rekey(rekey: Rekey, signer: Signer) -> RekeyMessage:
     """Sign a rekey as the group's manager.
 

@@ -15,19 +15,23 @@ Rules kept here:
 - numbers and starts only grow, and a message names the one before.
 
 A join that needs no refresh (16.04) is `KeyTree.admit`: the newcomer gets the current key alone and is placed with the
-next epoch. A leave that can wait (16.05) is simply a later ``leaves``.
+next epoch. A member that lost what it knew is readmitted: it gets the current key under a new key of its own and a new
+place with the next epoch, where its old place counts as an eviction. A leave that can wait (16.05) is simply a later
+``leaves``. A manager that comes back from an old backup goes on with `KeyTree.restart`, in an epoch after all that the
+log shows.
 """
 
 from __future__ import annotations
 
+import hmac
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from maia.encoding import SexpLimits, encode, parse_canonical
 from maia.encryption.epochs import EpochId
 from maia.encryption.keyring import KEY_LENGTH, KeyGroupId
-from maia.encryption.rekeys import MAX_NAME, SALT_LENGTH, Rekey, RekeyMessage, WrappedKey, sign_rekey
+from maia.encryption.rekeys import MAX_NAME, SALT_LENGTH, Rekey, RekeyMessage, VerifiedRekey, WrappedKey, sign_rekey
 from maia.encryption.tree_keys import (
     EMPTY,
     MAX_HEIGHT,
@@ -41,6 +45,7 @@ from maia.encryption.tree_keys import (
     key_check,
     wrap,
 )
+from maia.encryption.tree_restart import empty_from, survivors
 from maia.encryption.tree_slots import Slots
 from maia.encryption.welcomes import Welcome, make_welcome
 from maia.errors import EncodingError, UsageError
@@ -120,14 +125,34 @@ class KeyTree:
         Raises:
             UsageError: It is a member already, its key is unusable, or there is no epoch yet.
         """
-        _check_newcomer(member, individual)
         if member in self.members:
             raise UsageError("a member joins once", code="ALREADY_MEMBER")
+        return self._welcome(member, individual, signer)
+
+    def readmit(self, member: bytes, individual: bytes, signer: Signer) -> Welcome:
+        """Give a member that lost what it knew the current key under a new key; its new place comes with the next.
+
+        Raises:
+            UsageError: It is no member, its key is unusable or not new, or there is no epoch yet.
+        """
+        held = self.individual(member)
+        if held is None:
+            raise UsageError("only a member can lose its keys", code="NOT_A_MEMBER")
+        if hmac.compare_digest(held, individual):
+            raise UsageError("a key serves one membership", code="MEMBER_KEY")
+        return self._welcome(member, individual, signer)
+
+    def _welcome(self, member: bytes, individual: bytes, signer: Signer) -> Welcome:
+        _check_newcomer(member, individual)
         made = make_welcome(
             self.group, member, individual, number=self.number, start=self.start, key=self.key, signer=signer
         )
         self._waiting[member] = individual
         return made
+
+    def individual(self, member: bytes) -> bytes | None:
+        """Return the key that a member shares with the manager, the newest when it lost an older one."""
+        return self._waiting.get(member) or self._individual.get(member)
 
     def rekey(
         self, signer: Signer, *, start: int, joins: Mapping[bytes, bytes] | None = None, leaves: Iterable[bytes] = ()
@@ -161,9 +186,50 @@ class KeyTree:
         self._check(leavers, joins or {}, start)
         newcomers = {name: key for name, key in self._waiting.items() if name not in leavers} | dict(joins or {})
         before = self._slots.height
-        evicted = [self._slots.free(member) for member in sorted(leavers & self._individual.keys())]
+        evicted = [
+            self._slots.free(member) for member in sorted((leavers | newcomers.keys()) & self._individual.keys())
+        ]
         for member in leavers:
             self._individual.pop(member, None)
+        return self._begin(signer, start=start, newcomers=newcomers, evicted=evicted, before=before)
+
+    def restart(self, signer: Signer, messages: Sequence[VerifiedRekey], *, start: int) -> RekeyMessage:
+        """Begin an epoch after messages that this tree did not make: it comes from a backup older than they are.
+
+        The tree is built anew. Members that the messages show inside, under the keys known here, are placed again;
+        whoever joined meanwhile, or cannot be shown to be inside, is out and must join again.
+
+        Args:
+            signer: The group's manager.
+            messages: What followed, oldest first; those before the last may be missing, which puts everybody out.
+            start: When the epoch begins, later than all of them.
+
+        Raises:
+            UsageError: The messages are another group's or no later than this tree, or time does not go on.
+        """
+        if not messages or any(item.rekey.group != self.group for item in messages):
+            raise UsageError("a restart goes on from the group's own messages", code="REKEY_GROUP")
+        last = messages[-1]
+        if last.rekey.number <= self.number or start <= last.rekey.start:
+            raise UsageError("an epoch begins later than the one before", code="EPOCH_ORDER")
+        newcomers: dict[bytes, bytes] = {}
+        if messages[0].rekey.previous == self._previous:
+            newcomers = survivors(dict(self._slots.items()), self._individual | self._waiting, messages)
+        self._slots, self._secrets, self._individual = Slots(), {}, {}
+        self.number, self._previous = last.rekey.number, last.message.digest
+        return self._begin(signer, start=start, newcomers=newcomers, evicted=(), before=0, anew=True)
+
+    def _begin(
+        self,
+        signer: Signer,
+        *,
+        start: int,
+        newcomers: Mapping[bytes, bytes],
+        evicted: Sequence[int],
+        before: int,
+        anew: bool = False,
+    ) -> RekeyMessage:
+        """Place newcomers, change what must change, and sign."""
         placed = {self._slots.take(member): member for member in sorted(newcomers)}
         self._individual |= newcomers
         self._waiting = {}
@@ -179,7 +245,7 @@ class KeyTree:
             Rekey(
                 group=self.group, number=number, start=start, previous=self._previous, salt=salt,
                 check=key_check(self.key), height=work.height, placed=tuple(sorted(placed.items())),
-                vacant=self._vacant(evicted),
+                vacant=empty_from(len(placed), work.height) if anew else self._vacant(evicted),
                 keys=tuple(sorted(work.keys, key=lambda key: (key.kind.value, key.node))),
             ),
             signer,
@@ -246,7 +312,7 @@ class KeyTree:
         if len(self.members) + len(joins) > 1 << (MAX_HEIGHT - 1):
             raise UsageError("more members than a group holds", code="GROUP_FULL")
 
-    def _climb(self, work: _Work, evicted: list[int], placed: Mapping[int, bytes], before: int) -> None:
+    def _climb(self, work: _Work, evicted: Sequence[int], placed: Mapping[int, bytes], before: int) -> None:
         """Change the secrets level by level, leaves first."""
         for slot in evicted:
             self._secrets.pop(TreeNode(0, slot), None)
