@@ -17,6 +17,14 @@ from maia.policy.engine import EngineLimits, PolicyEngine, Withdrawal
 from maia.policy.environment import Environment, EnvironmentChange, Predicate, Provider, Watcher
 from maia.policy.facts import Fact, FactKind
 from maia.policy.formatting import format_policy, format_text
+from maia.policy.issuing import (
+    CompiledRight,
+    KnownType,
+    TypeCatalogue,
+    check_privileges,
+    compile_privilege,
+    require_issuable,
+)
 from maia.policy.language import PolicyLimits, grammar, parse_fact, parse_policy, parse_privilege
 from maia.policy.problems import PolicySyntaxError
 from maia.policy.proofs import Decision, Proof
@@ -31,6 +39,17 @@ from maia.policy.rules import (
     Rule,
 )
 from maia.policy.sessions import Session
+from maia.policy.states import (
+    Restored,
+    RoleState,
+    dependents,
+    ends_of,
+    fact_from_bytes,
+    fact_to_bytes,
+    given,
+    restore,
+    role_state,
+)
 from maia.policy.terms import Atom, Constant, Term, Variable
 
 __all__ = [
@@ -41,6 +60,7 @@ __all__ = [
     "Atom",
     "AttributeUse",
     "AuthorisationRule",
+    "CompiledRight",
     "Condition",
     "ConditionLimits",
     "ConditionSyntaxError",
@@ -54,6 +74,7 @@ __all__ = [
     "Fact",
     "FactKind",
     "Finding",
+    "KnownType",
     "Occasion",
     "Policy",
     "PolicyEngine",
@@ -65,22 +86,35 @@ __all__ = [
     "Proof",
     "Provider",
     "RateLimit",
+    "Restored",
+    "RoleState",
     "Rule",
     "Session",
     "Severity",
     "Term",
+    "TypeCatalogue",
     "Variable",
     "Watcher",
     "Withdrawal",
     "cannot_ask",
     "check",
+    "check_privileges",
     "compile_condition",
+    "compile_privilege",
+    "dependents",
+    "ends_of",
+    "fact_from_bytes",
+    "fact_to_bytes",
     "format_policy",
     "format_text",
+    "given",
     "grammar",
     "parse_fact",
     "parse_policy",
     "parse_privilege",
     "parse_rate",
+    "require_issuable",
     "require_runnable",
+    "restore",
+    "role_state",
 ]

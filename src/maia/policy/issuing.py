@@ -1,0 +1,318 @@
+"""From a privilege to a right: what a role gives, written as the tag of a certificate.
+
+    subscribe Numberplate(location, timestamp, numberplate = 'AE05 XYZ')
+
+becomes ``(maia-type <owner> <name> (*) subscribe <uids> <rows>)`` over the uids of the known definitions, because names
+of attributes change from version to version and uids do not.
+
+Rules:
+    1. Only a known event type or network can be meant, by its whole name or by its last part where that is one type's.
+    2. An attribute's name must mean one uid of one type in all known versions; otherwise nobody can say what is given.
+    3. A value is read by the attribute's type, never guessed from how it is written, and never rounded.
+    4. A right names no version: it holds for later ones too, with the same uids.
+    5. What does not compile gives nothing. At upload it is an error with its line and column.
+    6. ``define``, ``advertise``, ``publish`` and ``subscribe`` with one parameter are rights on the type of that name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+
+from maia.authority import Action, Constraint, Tag, network_right, type_right
+from maia.errors import MalformedError, UsageError
+from maia.events import Attribute, AttributeType, EventType, Owner, value_from_json
+from maia.policy.checking import Finding, Severity
+from maia.policy.problems import PolicySyntaxError
+from maia.policy.rules import AttributeUse, AuthorisationRule, EventRight, Policy, Privilege
+from maia.policy.terms import Atom, Constant, Variable
+from maia.principals import Principal
+
+_METHODS = {
+    "define": Action.MANAGE,
+    "advertise": Action.PUBLISH,
+    "publish": Action.PUBLISH,
+    "subscribe": Action.SUBSCRIBE,
+}
+_NETWORK = "network"
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,18})")
+_FLOAT = re.compile(r"-?(0|[1-9][0-9]{0,30})\.[0-9]{1,30}")
+_PLACED = re.compile(r"'(?:[^'\n]|'')*'|\"(?:[^\"\n]|\"\")*\"|#[^\n]*|\|-|[^\W\d][\w.-]*|\n|.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownType:
+    """One event type as rights see it, over all its known versions.
+
+    Attributes:
+        owner: Who owns it.
+        name: Its whole name.
+        attributes: What each attribute's name means in the known versions; more than one where they differ.
+    """
+
+    owner: Owner
+    name: str
+    attributes: Mapping[str, frozenset[Attribute]] = field(hash=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompiledRight:
+    """A right as it stands in a certificate, and who owns what it is about."""
+
+    tag: Tag
+    owner: Principal
+
+
+class TypeCatalogue:
+    """The event types and networks that a policy may speak of, by the words it uses."""
+
+    def __init__(self, types: Iterable[EventType] = (), *, networks: Iterable[tuple[Principal, str]] = ()) -> None:
+        """Learn definitions that were verified; versions of one type are put together.
+
+        Args:
+            types: Definitions, inherited attributes included.
+            networks: Owner and name of each network; the first is also called ``network``.
+        """
+        found: dict[bytes, list[EventType]] = {}
+        for item in types:
+            found.setdefault(item.type_id, []).append(item)
+        self._by_word: dict[str, list[KnownType]] = {}
+        for versions in found.values():
+            known = _put_together(versions)
+            for word in {known.name, known.name.rpartition(".")[2]}:
+                self._by_word.setdefault(word, []).append(known)
+        self._networks: dict[str, tuple[Principal, str]] = {}
+        for owner, name in networks:
+            self._networks.setdefault(_NETWORK, (owner, name))
+            self._networks.setdefault(name, (owner, name))
+
+    def find(self, word: str) -> KnownType:
+        """Find the type that a word means.
+
+        Raises:
+            MalformedError: There is none (``POLICY_TYPE``), or the word may mean several (``POLICY_AMBIGUOUS``).
+        """
+        found = self._by_word.get(word, [])
+        whole = [known for known in found if known.name == word]
+        chosen = whole or found
+        if not chosen:
+            raise MalformedError(f"there is no event type `{word}`", code="POLICY_TYPE")
+        if len(chosen) > 1:
+            names = ", ".join(sorted(f"`{known.name}`" for known in chosen))
+            raise MalformedError(f"`{word}` may mean any of {names}", code="POLICY_AMBIGUOUS")
+        return chosen[0]
+
+    def find_network(self, word: str) -> tuple[Principal, str]:
+        """Find the network that a word means: ``network`` or its name.
+
+        Raises:
+            MalformedError: There is none.
+        """
+        if word not in self._networks:
+            raise MalformedError(f"there is no network `{word}`", code="POLICY_TYPE")
+        return self._networks[word]
+
+    def words(self) -> dict[str, frozenset[str]]:
+        """List the attributes of each type by the words a policy may use, as `maia.policy.check` takes them."""
+        return {
+            word: frozenset(known[0].attributes) for word, known in self._by_word.items() if len(known) == 1
+        } | dict.fromkeys(self._networks, frozenset())
+
+
+def compile_privilege(privilege: Privilege, catalogue: TypeCatalogue) -> CompiledRight | None:
+    """Write a privilege as a right.
+
+    >>> from maia.events import EventType, TypeName, attribute, parse_version
+    >>> from maia.policy import parse_privilege
+    >>> from maia.principals import KeySigner
+    >>> pito = KeySigner(bytes(32)).public_key
+    >>> name = TypeName(pito, "uk.gov.pito.Numberplate", parse_version("8516"))
+    >>> known = TypeCatalogue([EventType(name=name, attributes=(attribute("numberplate", 3265, "string"),))])
+    >>> right = compile_privilege(parse_privilege("subscribe Numberplate(numberplate = 'AE05 XYZ')"), known)
+    >>> right.tag.to_sexp()[4:]
+    (b'subscribe', b'3265', (b'*', b'where', (b'3265', b'AE05 XYZ')))
+
+    Args:
+        privilege: What an active role gives, without variables.
+        catalogue: What is known.
+
+    Returns:
+        The right; nothing when the privilege is a matter of the domain itself, such as a word in quotes.
+
+    Raises:
+        MalformedError: It is meant as a right and cannot be one: ``POLICY_TYPE``, ``POLICY_AMBIGUOUS``,
+            ``POLICY_ATTRIBUTE``, ``POLICY_ACTION``, ``POLICY_VALUE``.
+        UsageError: It holds variables.
+    """
+    if isinstance(privilege, EventRight):
+        return _compile_right(privilege, catalogue, partial=False)
+    return _compile_method(privilege, catalogue, partial=False) if isinstance(privilege, Atom) else None
+
+
+def check_privileges(policy: Policy, catalogue: TypeCatalogue, *, text: str = "") -> tuple[Finding, ...]:
+    """List the privileges of a policy that could never become a right, each with its place.
+
+    Values that a rule leaves to variables are looked at when the role is activated.
+
+    >>> from maia.policy import parse_policy
+    >>> source = "spy(self) |- subscribe Nothing(x)"
+    >>> [str(found) for found in check_privileges(parse_policy(source), TypeCatalogue(), text=source)]
+    ['line 1, column 24: error: there is no event type `Nothing`']
+
+    Args:
+        policy: The rules.
+        catalogue: What is known.
+        text: The text they were read from, which tells the columns.
+    """
+    found: list[Finding] = []
+    for rule in policy.authorisations:
+        try:
+            if isinstance(rule.privilege, EventRight):
+                _compile_right(rule.privilege, catalogue, partial=True)
+            elif isinstance(rule.privilege, Atom):
+                _compile_method(rule.privilege, catalogue, partial=True)
+        except MalformedError as error:
+            line, column = _place(text, rule, error.message)
+            found.append(
+                Finding(severity=Severity.ERROR, code=error.code, line=line, column=column, message=error.message)
+            )
+    return tuple(found)
+
+
+def require_issuable(policy: Policy, catalogue: TypeCatalogue, *, text: str = "") -> None:
+    """Refuse a policy with a privilege that could never become a right.
+
+    >>> from maia.policy import parse_policy
+    >>> require_issuable(parse_policy("spy(self) |- jump Over(x)"), TypeCatalogue(), text="spy(self) |- jump Over(x)")
+    Traceback (most recent call last):
+    maia.policy.problems.PolicySyntaxError: [POLICY_ACTION] line 1, column 14: there is no action `jump`
+
+    Raises:
+        PolicySyntaxError: The first of the findings.
+    """
+    for finding in check_privileges(policy, catalogue, text=text):
+        message = f"line {finding.line}, column {finding.column}: {finding.message}"
+        raise PolicySyntaxError(message, code=finding.code, line=finding.line, column=finding.column)
+
+
+def _put_together(versions: list[EventType]) -> KnownType:
+    attributes: dict[str, set[Attribute]] = {}
+    for version in versions:
+        for item in version.attributes:
+            attributes.setdefault(item.name, set()).add(item)
+    name = versions[0].name
+    return KnownType(
+        owner=name.owner, name=name.name, attributes={key: frozenset(found) for key, found in attributes.items()}
+    )
+
+
+def _compile_right(right: EventRight, catalogue: TypeCatalogue, *, partial: bool) -> CompiledRight:
+    action = _action(right.action)
+    if action.on_network:
+        if right.attributes is not None:
+            raise MalformedError(f"`{right.action}` is about a network, which has no attributes", code="POLICY_ACTION")
+        owner, name = catalogue.find_network(right.event_type)
+        return CompiledRight(tag=network_right(owner, name, [action]), owner=owner)
+    known = catalogue.find(right.event_type)
+    if right.attributes is None:
+        return _whole(known, action)
+    if not action.on_cells:
+        raise MalformedError(f"`{right.action}` is about a whole type, not its attributes", code="POLICY_ACTION")
+    uids = [_attribute(known, use.name).uid for use in right.attributes]
+    constraints = [made for use in right.attributes if (made := _constraint(known, use, partial=partial)) is not None]
+    return CompiledRight(
+        tag=type_right(
+            known.owner, known.name, actions=[action], attributes=dict.fromkeys(uids), constraints=constraints
+        ),
+        owner=known.owner,
+    )
+
+
+def _compile_method(privilege: Atom, catalogue: TypeCatalogue, *, partial: bool) -> CompiledRight | None:
+    action = _METHODS.get(privilege.name)
+    if action is None or len(privilege.arguments) != 1:
+        return None
+    (argument,) = privilege.arguments
+    if isinstance(argument, Constant):
+        return _whole(catalogue.find(argument.value), action)
+    if isinstance(argument, Variable) and not partial:
+        raise UsageError(f"the privilege `{privilege}` holds variables", code="POLICY_GROUND")
+    return None
+
+
+def _whole(known: KnownType, action: Action) -> CompiledRight:
+    return CompiledRight(tag=type_right(known.owner, known.name, actions=[action]), owner=known.owner)
+
+
+def _action(word: str) -> Action:
+    if word in _METHODS:
+        return _METHODS[word]
+    try:
+        return Action.parse(word)
+    except MalformedError as error:
+        raise MalformedError(f"there is no action `{word}`", code="POLICY_ACTION") from error
+
+
+def _attribute(known: KnownType, name: str) -> Attribute:
+    meanings = known.attributes.get(name, frozenset())
+    if not meanings:
+        raise MalformedError(f"the event type `{known.name}` has no attribute `{name}`", code="POLICY_ATTRIBUTE")
+    if len(meanings) > 1:
+        raise MalformedError(
+            f"versions of `{known.name}` mean different attributes by `{name}`", code="POLICY_AMBIGUOUS"
+        )
+    return next(iter(meanings))
+
+
+def _constraint(known: KnownType, use: AttributeUse, *, partial: bool) -> Constraint | None:
+    attribute = _attribute(known, use.name)
+    if use.operator is None or use.value is None:
+        return None
+    if not attribute.type.filterable:
+        raise MalformedError(f"values of `{use.name}` cannot be compared", code="POLICY_VALUE")
+    if attribute.type is AttributeType.BOOLEAN and use.operator not in ("=", "!="):
+        raise MalformedError(f"values of `{use.name}` have no order", code="POLICY_VALUE")
+    if isinstance(use.value, Variable):
+        if not partial:
+            raise UsageError(f"the value of `{use.name}` is a variable", code="POLICY_GROUND")
+        return None
+    return Constraint(attribute.uid, use.operator, _read(attribute, use.value.value))
+
+
+def _read(attribute: Attribute, text: str) -> str | int | float | bool | Decimal | date | datetime:
+    """Read a constant as a value of an attribute's type."""
+    value: object = text
+    if attribute.type is AttributeType.INTEGER:
+        value = int(text) if _INTEGER.fullmatch(text) else text
+    elif attribute.type is AttributeType.FLOAT:
+        value = float(text) if _FLOAT.fullmatch(text) else text
+    elif attribute.type is AttributeType.BOOLEAN:
+        value = {"true": True, "false": False}.get(text, text)
+    try:
+        read = value_from_json(attribute, value)
+    except MalformedError as error:
+        message = f"`{text}` is no value of `{attribute.name}`, which is {attribute.type.value}"
+        raise MalformedError(message, code="POLICY_VALUE") from error
+    assert read is not None and not isinstance(read, bytes)  # noqa: S101, PT018 - null and binary never come here
+    return read
+
+
+def _place(text: str, rule: AuthorisationRule, message: str) -> tuple[int, int]:
+    """Find the word that a message quotes in the privilege of a rule: its line and column, or the rule's start."""
+    lines = text.split("\n")
+    if not 0 < rule.line <= len(lines):
+        return rule.line, 1
+    quoted = re.findall(r"`([^`]*)`", message)
+    right = False
+    found: dict[str, int] = {}
+    for token in _PLACED.finditer(lines[rule.line - 1]):
+        if token[0] == "|-":
+            right = True
+        elif right and token[0].strip():
+            found.setdefault(token[0].strip("'\""), token.start() + 1)
+    columns = [found[word] for word in quoted if word in found]
+    # The last word is the narrowest: a message names the type first and then its attribute.
+    return rule.line, columns[-1] if columns else 1
