@@ -5,7 +5,8 @@ of their epoch. It is written down only sealed; `Keyring.to_bytes` is for that s
 
 Rules kept here: one key per group and epoch, never replaced by another; epochs are added in order; a key that was used
 more often than its cap seals no more; a retired key is erased, but the start of its epoch stays known, so that an event
-of that time is refused instead of passing for one that was always closed.
+of that time is refused instead of passing for one that was always closed. An epoch that this broker must not have is
+known by its start too, so that nothing of its time is tried with the key before.
 """
 
 from __future__ import annotations
@@ -109,9 +110,20 @@ class Keyring:
             raise UsageError(f"a group key has {KEY_LENGTH} octets")
         if epoch < 0:
             raise UsageError("an epoch starts in 1970 or later")
-        held = self._keys.setdefault(group, {}).setdefault(epoch, bytes(key))
-        if not hmac.compare_digest(held, key):
+        keys = self._keys.setdefault(group, {})
+        if keys.get(epoch) == _ERASED and epoch == max(keys):
+            del keys[epoch]  # it was closed and not retired, since the newest never is: now we may have it
+        if not hmac.compare_digest(keys.setdefault(epoch, bytes(key)), key):
             # INVARIANT: also true of a retired epoch, whose key does not come back.
+            raise UsageError("an epoch has one key", code="EPOCH_REUSED")
+
+    def close(self, group: KeyGroupId, epoch: EpochId) -> None:
+        """Learn that an epoch began whose key this broker may not have.
+
+        Raises:
+            UsageError: It has the key: ``EPOCH_REUSED``.
+        """
+        if self._keys.setdefault(group, {}).setdefault(epoch, _ERASED):
             raise UsageError("an epoch has one key", code="EPOCH_REUSED")
 
     def sealing_epoch(self, group: KeyGroupId, stamp: int) -> EpochId:

@@ -4,6 +4,7 @@ Rules kept here:
 
 - every plan is made after its home has read what the log says by then, so a right or a key that ended is not in it;
 - notices are hints, not orders: each step verifies the objects that it takes up, and its place in the log is its own;
+- time never runs back: the instant to plan with is the one that `follow` returns;
 - a step may run in several processes at once and any number of times: it locks what it changes.
 """
 
@@ -13,24 +14,36 @@ from collections.abc import Callable
 from datetime import datetime
 
 from maia.pipeline import NoticeLog
+from maia.stores.group_keys import GroupKeys
 from maia.stores.home import Home
 
 Step = Callable[[Home, NoticeLog, datetime], None]
 """Takes up one kind of notices; nothing to do when there is nothing new."""
 
-_STEPS: tuple[Step, ...] = ()
+
+def _follow_keys(home: Home, notices: NoticeLog, at: datetime) -> None:
+    GroupKeys(home).follow(notices, at=at)
 
 
-def follow(home: Home, *, at: datetime) -> None:
+_STEPS: tuple[Step, ...] = (_follow_keys,)
+
+
+def follow(home: Home, *, at: datetime) -> datetime:
     """Bring a home up to date with the notices of its log; called before each plan of a micro-batch.
 
     Args:
         home: The home, whose log is followed.
-        at: Now.
+        at: Now, as the clock says.
+
+    Returns:
+        The instant to plan with: now, or the highest so far after the clock was set back a little.
 
     Raises:
+        UnavailableError: The clock was set back by more than a little: ``CLOCK_BACK``.
         MaiaError: A notice is damaged, missing or not what it must be; no plan is made then.
     """
+    moment = ClockFile(home.path / "clock").steady(at)
     notices = NoticeLog(home.log_path)
     for step in _STEPS:
-        step(home, notices, at)
+        step(home, notices, moment)
+    return moment

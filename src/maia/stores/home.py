@@ -6,6 +6,7 @@
     types/               signed definitions
     statements           accepted validity statements
     keyring              attribute keys, sealed to the broker's key
+    groups               what the broker knows of its key groups, sealed likewise
     stamps               the highest stamp this broker ever reserved
     log/                 parcels and commits; may lie elsewhere and be shared
     audit/  checkpoints/
@@ -53,7 +54,7 @@ _CONFIG = "maia.toml"
 _MAX_CONFIG = 1 << 16
 _MAX_KEYRING = 64 << 20
 _KEY_LENGTH = 32
-_NUMBERS = ("grace", "skew")
+_NUMBERS = ("grace", "skew", "history")
 _TEXTS = ("name", "broker", "domain", "log", *_NUMBERS)
 _SERVICES: dict[str, str | None] = {"database": "store.db", "key_manager": None, "access_control": None}
 
@@ -70,6 +71,8 @@ class HomeConfig:
         log: The log's directory, relative to the home.
         grace: Seconds for which a replaced key still opens.
         skew: Seconds by which clocks may differ.
+        history: Seconds for which replaced keys are kept, at least ``grace``; without it, as long as the log keeps
+            commits of their time.
         database: Where the domain's services keep their state: a file in the home, or a database address.
         key_manager: Address of the key manager; without one it runs in process.
         access_control: Address of the access control service; without one it runs in process.
@@ -82,6 +85,7 @@ class HomeConfig:
     log: str = "log"
     grace: int = 30
     skew: int = 5
+    history: int | None = None
     database: str = "store.db"
     key_manager: str | None = None
     access_control: str | None = None
@@ -91,6 +95,8 @@ class HomeConfig:
         texts = {"name": self.name, "broker": self.broker, "domain": self.domain, "log": self.log}
         lines = [f"{key} = {_quote(text)}" for key, text in texts.items()]
         lines += [f"grace = {self.grace}", f"skew = {self.skew}"]
+        if self.history is not None:
+            lines.append(f"history = {self.history}")
         if self.network is not None:
             lines += ["", "[network]", f"owner = {_quote(self.network[0])}", f"name = {_quote(self.network[1])}"]
         services = {key: getattr(self, key) for key in _SERVICES if getattr(self, key) != _SERVICES[key]}
