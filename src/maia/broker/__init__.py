@@ -2,24 +2,37 @@
 
 from maia.broker.checking import Refusal
 from maia.broker.clauses import Clause, clauses_from
+from maia.broker.conditions import (
+    CONDITION_FALSE,
+    RATE_LIMITED,
+    Guard,
+    MakeSurroundings,
+    NoSurroundings,
+    Surroundings,
+    make_guard,
+)
 from maia.broker.delivery import Delivery, DeliveryPlan, Subscription, check_readable, omit_closed, uid_filter
 from maia.broker.emulation import SubType, emulate, key_groups_needed, sub_types
 from maia.broker.parcels import MAX_EVENTS, Opened, OriginCheck, Sealing, event_name, open_batch, seal_batch
 from maia.broker.publishing import CONSTRAINT_VIOLATED, Enforced, enforce_publication
-from maia.broker.sessions import Advertisement, HoldsCondition, LiveSubscription, Sessions, no_condition_holds
+from maia.broker.sessions import Advertisement, LiveSubscription, Sessions
 from maia.broker.stamps import MAX_LEAD, StampRange, milliseconds, reserve_stamps
 
 __all__ = [
+    "CONDITION_FALSE",
     "CONSTRAINT_VIOLATED",
     "MAX_EVENTS",
     "MAX_LEAD",
+    "RATE_LIMITED",
     "Advertisement",
     "Clause",
     "Delivery",
     "DeliveryPlan",
     "Enforced",
-    "HoldsCondition",
+    "Guard",
     "LiveSubscription",
+    "MakeSurroundings",
+    "NoSurroundings",
     "Opened",
     "OriginCheck",
     "Refusal",
@@ -28,14 +41,15 @@ __all__ = [
     "StampRange",
     "SubType",
     "Subscription",
+    "Surroundings",
     "check_readable",
     "clauses_from",
     "emulate",
     "enforce_publication",
     "event_name",
     "key_groups_needed",
+    "make_guard",
     "milliseconds",
-    "no_condition_holds",
     "omit_closed",
     "open_batch",
     "reserve_stamps",

@@ -1,17 +1,20 @@
 """From chains to clauses: what a principal may see or set, in the form that meets data.
 
 A clause is one chain reduced: a set of attribute uids, a constraint on the row, and conditions. Clauses add up and are
-never mixed: a cell is open when *some* clause holds its attribute **and** that clause's constraint is true for the row.
+never mixed: a cell is open when *some* clause holds its attribute **and** that clause's constraint is true for the row,
+its conditions included.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from maia.authority import CellRight, Derived, cell_rights
 from maia.authority import Tag as ValueTag
 from maia.authority import permits as tag_permits
+from maia.broker.conditions import Guard
 from maia.encoding import encode
 from maia.errors import UncheckedError
 from maia.principals import CertificateId
@@ -27,15 +30,29 @@ class Clause:
         cells: The attributes it opens and the constraint on the row, as the chain's tag says it.
         conditions: Conditions that must all hold before the clause counts.
         chain: The certificates it comes from, root first; empty for the owner itself.
+        guard: Asks the conditions when data meets the clause; a session puts it there.
     """
 
     cells: CellRight
     conditions: tuple[str, ...]
     chain: tuple[CertificateId, ...]
+    guard: Guard | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether the clause may meet data: one with conditions only under a guard."""
+        return not self.conditions or self.guard is not None
 
     def opens(self, uid: str) -> bool:
         """Tell whether the clause holds an attribute, whatever the row."""
         return tag_permits(self.cells.uids, uid.encode())
+
+    @property
+    def identity(self) -> bytes:
+        """Name what the clause says, the same wherever and whenever it is derived."""
+        demands = tuple((uid.encode(), tag.to_sexp()) for uid, tag in self.constraints)
+        conditions = tuple(condition.encode() for condition in self.conditions)
+        return hashlib.sha256(encode((self.cells.uids.to_sexp(), demands, conditions))).digest()
 
     @property
     def constraints(self) -> tuple[tuple[str, ValueTag], ...]:

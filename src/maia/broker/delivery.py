@@ -6,8 +6,8 @@ For every subscription (rows 7.06, 5.11, 5.12; design 4.2):
 2. a row is delivered when some clause admits it, and the filter matches on the cells visible *in that row*: since a
    filter is a conjunction and a hidden cell matches nothing, that is the match on the true values, provided that every
    attribute the filter names is visible there;
-3. a cell is visible when some clause holds its attribute and that clause's constraint is true for the row; others are
-   null;
+3. a cell is visible when some clause holds its attribute and that clause's constraint and conditions are true for the
+   row; others are null;
 4. uids become the names of the subscriber's version.
 
 The clauses see true values; the client's filter never does. Nothing here decides who holds which clause.
@@ -16,7 +16,7 @@ The clauses see true values; the client's filter never does. Nothing here decide
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -24,13 +24,14 @@ import pyarrow as pa
 
 from maia.authority import Tag as ValueTag
 from maia.broker.clauses import Clause
+from maia.broker.conditions import Guard
 from maia.broker.rows import Mask, Positions, batch_of, column_of, mask_of, take_visible
 from maia.errors import DeniedError
 from maia.events import AttributeType, EventType, to_arrow_schema
 from maia.filters import SubscriptionIndex, TypedConstraint, TypedFilter
 
 SubscriptionId = str
-Demand = tuple[tuple[str, ValueTag], ...]
+Demand = tuple[tuple[tuple[str, ValueTag], ...], Guard | None]
 MAX_PAIRS = 50_000_000
 
 
@@ -42,7 +43,7 @@ class Subscription:
         identity: Names it in deliveries.
         event_type: The subscriber's version.
         filter: The client's filter, over uids.
-        clauses: The client's clauses at this moment, conditions already found true.
+        clauses: The client's clauses at this moment; what their conditions say of events is asked row by row.
     """
 
     identity: SubscriptionId
@@ -144,14 +145,12 @@ class DeliveryPlan:
         return sorted(found, key=lambda delivery: delivery.subscription)
 
     def _compile(self, subscription: Subscription) -> _Compiled:
-        demands = tuple(
-            self._demands.setdefault(clause.constraints, len(self._demands)) for clause in subscription.clauses
-        )
+        clauses = tuple(clause for clause in subscription.clauses if clause.counts)
+        subscription = replace(subscription, clauses=clauses)
+        demands = tuple(self._demands.setdefault(_demand(clause), len(self._demands)) for clause in clauses)
         uids = {item.uid for item in subscription.event_type.attributes} | subscription.filter.attributes
         openers = {
-            uid: tuple(
-                sorted({n for n, clause in zip(demands, subscription.clauses, strict=True) if clause.opens(uid)})
-            )
+            uid: tuple(sorted({n for n, clause in zip(demands, clauses, strict=True) if clause.opens(uid)}))
             for uid in uids
         }
         together: dict[tuple[int, ...], list[int]] = {}
@@ -220,8 +219,18 @@ class _Views:
     def _mask(self, number: int) -> Mask:
         known = self._masks.get(number)
         if known is None:
-            known = self._masks[number] = mask_of(self._batch, self._demands[number])
+            constraints, guard = self._demands[number]
+            known = mask_of(self._batch, constraints)
+            if guard is not None and known.any():
+                known = known & guard.mask(self._batch)
+            self._masks[number] = known
         return known
+
+
+def _demand(clause: Clause) -> Demand:
+    """Name what a clause asks of a row; a guard that has nothing left to ask makes no difference."""
+    guard = clause.guard
+    return clause.constraints, guard if guard is not None and guard.conditions else None
 
 
 def omit_closed(delivery: Delivery) -> pa.RecordBatch:

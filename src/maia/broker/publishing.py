@@ -9,13 +9,15 @@ is the issuer's word and not the publisher's; any other constraint meets a null 
 
 When a publisher has several clauses a row goes out under one of them, never under a mixture: of those that admit it,
 the one that changes the fewest cells, and among equals the first in the order of `clauses_from`, which does not depend
-on the order of the evidence.
+on the order of the evidence. Conditions come after constraints, at the time the batch is published; a rate is drawn
+upon for the rows that a clause was chosen for, and a row that it does not grant may still go out under another clause.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +25,7 @@ import pyarrow.compute as pc
 
 from maia.broker.checking import Refusal, check_types
 from maia.broker.clauses import Clause
+from maia.broker.conditions import CONDITION_FALSE, RATE_LIMITED
 from maia.broker.rows import Mask, Positions, batch_of, column_of, forced_value, kind_of, mask_of
 from maia.events import EventType, batch_to_transit, to_arrow_schema
 
@@ -48,25 +51,34 @@ class Enforced:
     forced: int = 0
 
 
-def enforce_publication(event_type: EventType, batch: pa.RecordBatch, clauses: Iterable[Clause]) -> Enforced:
+def enforce_publication(
+    event_type: EventType,
+    batch: pa.RecordBatch,
+    clauses: Iterable[Clause],
+    *,
+    at: datetime | None = None,
+    reservation: bytes = b"",
+) -> Enforced:
     """Apply a publisher's clauses to a batch of its events.
 
     Args:
         event_type: The version that was advertised.
         batch: Columns named by attribute name.
-        clauses: The publisher's clauses, conditions already found true; none of them refuses every row.
+        clauses: The publisher's clauses, as its session has them; none of them refuses every row.
+        at: When the batch is published; by default the time of the clock where conditions are asked.
+        reservation: Names this part of the publication, the same when it is tried again: a rate counts it once.
     """
     checked = check_types(event_type, batch)
     rows, refusals = checked.rows, checked.refusals
     if checked.batch is None:
         return Enforced(_empty(event_type), rows, refusals)
     transit = batch_to_transit(event_type, checked.batch)
-    candidates = [_Candidate.of(clause, transit) for clause in clauses]
+    candidates = [_Candidate.of(clause, transit, at) for clause in clauses if clause.counts]
     if not candidates:
         refused = tuple(Refusal(int(row), "NOT_PERMITTED") for row in rows)
         return Enforced(_empty(event_type), rows[:0], (*refusals, *refused))
-    chosen = _choose(candidates, transit.num_rows)
-    dropped = tuple(Refusal(int(rows[at]), CONSTRAINT_VIOLATED) for at in np.flatnonzero(chosen < 0))
+    chosen = _draw(candidates, transit.num_rows, at, reservation)
+    dropped = tuple(Refusal(int(rows[row]), _reason(candidates, int(row))) for row in np.flatnonzero(chosen < 0))
     parts: list[pa.RecordBatch] = []
     order: list[Positions] = []
     for number, candidate in enumerate(candidates):
@@ -88,17 +100,24 @@ def enforce_publication(event_type: EventType, batch: pa.RecordBatch, clauses: I
     return Enforced(result, rows[positions], (*refusals, *dropped), nulled, forced)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Candidate:
-    """What one clause would make of the batch: for each row, whether it is admitted and how many cells change."""
+    """What one clause would make of the batch: for each row, whether it is admitted and how many cells change.
 
+    ``fits`` are the rows that meet the constraints, ``holds`` those that meet the conditions too, and ``admits`` what
+    is left when rates refused some.
+    """
+
+    clause: Clause
     result: pa.RecordBatch
+    fits: Mask
+    holds: Mask
     admits: Mask
     nulls: Positions
     forces: Positions
 
     @classmethod
-    def of(cls, clause: Clause, transit: pa.RecordBatch) -> _Candidate:
+    def of(cls, clause: Clause, transit: pa.RecordBatch, at: datetime | None) -> _Candidate:
         size = transit.num_rows
         nulls, forces = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
         forced: dict[str, pa.Array] = {}
@@ -122,11 +141,49 @@ class _Candidate:
                 column = pa.nulls(size, column.type)
             columns.append(column)
         result = batch_of(columns, transit.schema, size)
-        return cls(result, mask_of(result, tuple(drops)), nulls, forces)
+        fits = mask_of(result, tuple(drops))
+        guard = clause.guard
+        holds = fits if guard is None or not fits.any() else fits & guard.mask(result, at=at)
+        return cls(clause, result, fits, holds, holds, nulls, forces)
 
 
 def _same(column: pa.Array, constant: pa.Array) -> Mask:
     return np.asarray(pc.equal(column, constant).fill_null(False))
+
+
+def _draw(candidates: list[_Candidate], size: int, at: datetime | None, reservation: bytes) -> Positions:
+    """Choose a clause for each row, and draw from the rates of the chosen; what they refuse is chosen for anew.
+
+    Each clause is drawn upon once: it keeps the rows that it got, and no other row comes to it afterwards.
+    """
+    drawn: set[int] = set()
+    while True:
+        chosen = _choose(candidates, size)
+        number = next(
+            (n for n in np.unique(chosen).tolist() if n >= 0 and n not in drawn and _rates(candidates[n])), -1
+        )
+        if number < 0:
+            return chosen
+        drawn.add(number)
+        candidate, mine = candidates[number], np.flatnonzero(chosen == number)
+        guard = candidate.clause.guard
+        # Under the clause's own name: a clause that is gone when the part is tried again renames no other.
+        name = reservation + candidate.clause.identity
+        granted = 0 if guard is None else guard.grant(len(mine), reservation=name, at=at)
+        candidate.admits = np.zeros(size, dtype=np.bool_)
+        candidate.admits[mine[:granted]] = True
+
+
+def _rates(candidate: _Candidate) -> bool:
+    guard = candidate.clause.guard
+    return guard is not None and bool(guard.rates)
+
+
+def _reason(candidates: list[_Candidate], row: int) -> str:
+    """Say what refused a row, by the clause that came nearest to admitting it."""
+    if any(candidate.holds[row] for candidate in candidates):
+        return RATE_LIMITED
+    return CONDITION_FALSE if any(candidate.fits[row] for candidate in candidates) else CONSTRAINT_VIOLATED
 
 
 def _choose(candidates: list[_Candidate], size: int) -> Positions:

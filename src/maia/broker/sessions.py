@@ -4,18 +4,19 @@ A session's right is proven when it is made (rows 6.09, 7.02, 7.03); without pro
 derived from the same evidence at the time of each batch, and derived anew only when a statement arrived or the time of
 a certificate or statement came, so a right that ends takes the session's view with it, mid-stream (choice C38).
 
-A clause with conditions counts only while all of them hold; what evaluates them is the caller's. Without an evaluator
-such clauses do not count.
+A clause with conditions counts only while all of them hold. Those that depend on the moment are asked here at each
+request; the clause then carries a guard that asks the others when data meets it. What they may ask beyond the moment is
+the caller's to provide.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from maia.authority import Action, CertificatePool, Challenge, VerifiedEventType, Verifier, ask_network, ask_type
 from maia.broker.clauses import Clause, clauses_from
+from maia.broker.conditions import CONDITION_FALSE, MakeSurroundings, NoSurroundings, make_guard
 from maia.broker.delivery import DeliveryPlan, Subscription, check_readable, uid_filter
 from maia.errors import ChainError, DeniedError, NotFoundError, VerificationError
 from maia.events import AttributeType, EncryptionMode, EventType, TypeId
@@ -23,12 +24,6 @@ from maia.filters import TypedFilter, compile_filter
 from maia.principals import CertificateId, Principal, PublicKey
 
 Network = tuple[Principal, str]
-HoldsCondition = Callable[[str], bool]
-
-
-def no_condition_holds(_source: str) -> bool:
-    """Stand in where nothing can evaluate conditions: then none holds."""
-    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +48,17 @@ class LiveSubscription:
 
 @dataclass(slots=True)
 class Sessions:
-    """The advertisements and subscriptions of one broker, and the rights behind them."""
+    """The advertisements and subscriptions of one broker, and the rights behind them.
+
+    Attributes:
+        verifier: Proves rights.
+        network: Whose members alone are served, when there is one.
+        surroundings: Builds what conditions may ask here; it travels with the clauses to wherever data meets them.
+    """
 
     verifier: Verifier
     network: Network | None = None
-    holds: HoldsCondition = no_condition_holds
+    surroundings: MakeSurroundings = NoSurroundings
     _types: dict[tuple[TypeId, str], VerifiedEventType] = field(default_factory=dict)
     _advertisements: dict[tuple[PublicKey, TypeId], Advertisement] = field(default_factory=dict)
     _subscriptions: dict[str, LiveSubscription] = field(default_factory=dict)
@@ -182,11 +183,20 @@ class Sessions:
 
     def check_connected(self, principal: PublicKey, evidence: CertificatePool, *, at: datetime) -> None:
         """Refuse a client that may not connect to this broker's network, when it belongs to one."""
-        if self.network is not None:
-            owner, name = self.network
-            self.verifier.verify(
-                ask_network(Action.CONNECT, owner, name), principal=principal, evidence=evidence, at=at
-            )
+        if self.network is None:
+            return
+        owner, name = self.network
+        request = ask_network(Action.CONNECT, owner, name)
+        if not self.verifier.verify(request, principal=principal, evidence=evidence, at=at).conditions:
+            return
+        for right in self.verifier.clauses(request, principal=principal, evidence=evidence, at=at):
+            guard = make_guard(
+                right.conditions, right.proof.certificate_ids(), action=Action.CONNECT, principal=principal.key_id,
+                event_type="", evidence=evidence, make=self.surroundings, at=at,
+            )  # fmt: skip
+            if guard is not None and not guard.conditions:  # nothing is left that would need an event
+                return
+        raise ChainError("the conditions of the right do not hold", code=CONDITION_FALSE)
 
     def require_clauses(
         self, principal: PublicKey, action: Action, event_type: EventType, evidence: CertificatePool, *, at: datetime
@@ -197,7 +207,7 @@ class Sessions:
             name = event_type.name
             request = ask_type(action, name.owner, name.name, name.version.text)
             self.verifier.verify(request, principal=principal, evidence=evidence, at=at)
-            raise ChainError("the conditions of the right do not hold", code="CONDITION_FALSE")
+            raise ChainError("the conditions of the right do not hold", code=CONDITION_FALSE)
         return clauses
 
     def clauses(
@@ -229,7 +239,26 @@ class Sessions:
             if len(self._clauses) > 10_000:
                 self._clauses.clear()
             self._clauses[key] = found
-        return tuple(clause for clause in found if all(self.holds(condition) for condition in clause.conditions))
+        guarded = (self._guarded(clause, principal, action, name.name, evidence, at) for clause in found)
+        return tuple(clause for clause in guarded if clause is not None)
+
+    def _guarded(
+        self,
+        clause: Clause,
+        principal: PublicKey,
+        action: Action,
+        type_name: str,
+        evidence: CertificatePool,
+        at: datetime,
+    ) -> Clause | None:
+        """Put a clause with conditions under a guard; nothing when they do not hold now."""
+        if not clause.conditions:
+            return clause
+        guard = make_guard(
+            clause.conditions, clause.chain, action=action, principal=principal.key_id, event_type=type_name,
+            evidence=evidence, make=self.surroundings, at=at,
+        )  # fmt: skip
+        return None if guard is None else replace(clause, guard=guard)
 
     def _session_clauses(
         self, item: LiveSubscription, evidence: CertificatePool, *, at: datetime

@@ -35,7 +35,7 @@ class PublishPlan:
         publication: Names the publication; a retry has the same name.
         principal: Fingerprint of the publisher, for the audit.
         definition: The signed definition of the advertised version.
-        clauses: The publisher's clauses, conditions already found true.
+        clauses: The publisher's clauses; their conditions are asked again for each parcel, when it is made.
         sealing: Mode, evidence, padding.
         max_events: Most events in one parcel.
     """
@@ -88,7 +88,9 @@ def publish_batches(
     index = 0
     for batch in batches:
         for start in range(0, batch.num_rows, plan.max_events):
-            enforced = enforce_publication(event_type, batch.slice(start, plan.max_events), plan.clauses)
+            name = event_base(signer.public_key.key_id, plan.publication, partition, index)
+            part = batch.slice(start, plan.max_events)
+            enforced = enforce_publication(event_type, part, plan.clauses, reservation=name)
             refused: dict[str, int] = {}
             for refusal in enforced.refusals:
                 refused[refusal.code] = refused.get(refusal.code, 0) + 1
@@ -101,7 +103,7 @@ def publish_batches(
                     keys,
                     stamp=next_stamp(),
                     parcel_id=secrets.token_bytes(16),
-                    event_base=event_base(signer.public_key.key_id, plan.publication, partition, index),
+                    event_base=name,
                 )
             index += 1
             yield Sealed(parcel, refused, enforced.nulled, enforced.forced)

@@ -200,18 +200,28 @@ def test_new_certificates_count_at_the_next_batch():
 
 
 def test_conditions_count_only_while_they_hold():
-    """A clause with a condition that nobody can evaluate does not count; with an evaluator it follows the answer."""
-    bound = grant(PEOPLE.pito, PEOPLE.smith, right(Action.SUBSCRIBE), conditions=["on duty"])
+    """A right with a condition is there while the condition holds, and the view of its session with it."""
+    bound = grant(PEOPLE.pito, PEOPLE.smith, right(Action.SUBSCRIBE), conditions=["now < timestamp(200)"])
     pool = CertificatePool([bound])
-    with pytest.raises(ChainError) as caught:
-        subscribe(sessions(), pool)
-    assert caught.value.code == "CONDITION_FALSE"
-    duty = {"on duty": True}
-    made = sessions(holds=lambda source: duty[source])
+    made = sessions()
     subscribe(made, pool)
-    assert views(made, pool, NOW) == {"s": 2}
-    duty["on duty"] = False
-    assert views(made, pool, NOW) == {}
+    assert [views(made, pool, at(when)) for when in (100, 200)] == [{"s": 2}, {}]
+    with pytest.raises(ChainError) as caught:
+        subscribe(made, pool, identity="t", when=at(200))
+    assert caught.value.code == "CONDITION_FALSE"
+
+
+def test_a_connect_right_may_have_conditions_of_its_own():
+    """Who may connect only in the morning is served only then; another chain without conditions opens the day."""
+    network = (PITO, "UK Police Network")
+    early = network_right(PITO, network[1], [Action.CONNECT])
+    joins = grant(PEOPLE.pito, PEOPLE.smith, early, conditions=["now.hour('UTC') < 12"])
+    made, pool = sessions(network=network), CertificatePool([READS, joins])
+    subscribe(made, pool)
+    morning, evening = at(100), at("1970-01-01T18:00")
+    assert [views(made, pool, when) for when in (morning, evening)] == [{"s": 2}, {}]
+    pool.add(grant(PEOPLE.pito, PEOPLE.smith, early))
+    assert views(made, pool, evening) == {"s": 2}
 
 
 def test_members_of_a_network_must_be_connected():
