@@ -15,6 +15,14 @@ A module of tables must be imported by ``tables.py``, so that migrations are com
 write ``from maia.stores import database``; nothing of SQLAlchemy is loaded before that.
 """
 
+from maia.stores.database.access_control_records import (
+    AccessControlRecords,
+    CertificateRecord,
+    InvitationRecord,
+    JournalRecord,
+    MemberRecord,
+    OutboxRecord,
+)
 from maia.stores.database.columns import Instant
 from maia.stores.database.engine import open_database, reading, scrub, transaction
 from maia.stores.database.leadership import Leadership
@@ -23,8 +31,14 @@ from maia.stores.database.migration import downgrade, migrate
 from maia.stores.database.tables import metadata
 
 __all__ = [
+    "AccessControlRecords",
+    "CertificateRecord",
     "Instant",
+    "InvitationRecord",
+    "JournalRecord",
     "Leadership",
+    "MemberRecord",
+    "OutboxRecord",
     "RequestMemory",
     "downgrade",
     "metadata",

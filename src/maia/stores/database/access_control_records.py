@@ -1,0 +1,366 @@
+"""Reading and writing the tables of the access control service, inside a transaction that somebody else began."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, Row, delete, func, insert, or_, select, update
+
+from maia.errors import UsageError
+from maia.principals import CertificateId, KeyId, TestKind
+from maia.stores.database.access_control import (
+    acs_certificates,
+    acs_facts,
+    acs_invitations,
+    acs_journal,
+    acs_members,
+    acs_outbox,
+    acs_policies,
+    acs_roles,
+    acs_state,
+    acs_statements,
+)
+
+_BATCH = 500
+MAX_OUTBOX = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberRecord:
+    """A member, present or gone."""
+
+    name: str
+    key: bytes
+    kind: str
+    joined: datetime
+    gone: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CertificateRecord:
+    """A line of the register."""
+
+    certificate_id: CertificateId
+    raw: bytes
+    issued: datetime
+    holder: str | None = None
+    privilege: str | None = None
+    right: bytes | None = None
+    parent: CertificateId | None = None
+    until: datetime | None = None
+    withdrawn: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvitationRecord:
+    """An invitation that was found by the hash of its code."""
+
+    name: str
+    kind: str
+    until: datetime
+    appointments: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutboxRecord:
+    """Something decided and not yet told."""
+
+    number: int
+    kind: str
+    topic: bytes
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalRecord:
+    """Something the service did; ``who`` is empty where the role is used anonymously."""
+
+    number: int
+    at: datetime
+    action: str
+    who: str | None
+    what: str
+
+
+class AccessControlRecords:
+    """The records of one domain, as one transaction sees them."""
+
+    def __init__(self, connection: Connection, domain: KeyId) -> None:
+        """Work inside a transaction of the caller."""
+        self._connection = connection
+        self._domain = domain
+
+    # -- the domain
+
+    def state(self) -> tuple[int, int]:
+        """Give the revision and the number of the policy in force; zeros for a domain that was never written to.
+
+        Raises:
+            UsageError: The database belongs to another domain.
+        """
+        rows = self._connection.execute(select(acs_state)).all()
+        if not rows:
+            return 0, 0
+        if len(rows) > 1 or rows[0].domain != self._domain:
+            raise UsageError("the database belongs to another domain", code="OTHER_DOMAIN")
+        return rows[0].revision, rows[0].policy
+
+    def touch(self, *, policy: int | None = None) -> int:
+        """Raise the revision, and put another policy in force."""
+        revision, current = self.state()
+        values = {"revision": revision + 1, "policy": current if policy is None else policy}
+        if revision == 0:
+            self._connection.execute(insert(acs_state).values(domain=self._domain, **values))
+        else:
+            self._connection.execute(update(acs_state).values(**values))
+        return revision + 1
+
+    def policy(self, number: int) -> str:
+        """Give the text of a policy; the empty one has number 0."""
+        text = self._connection.scalar(select(acs_policies.c.text).where(acs_policies.c.number == number))
+        return "" if text is None else str(text)
+
+    def add_policy(self, text: str, *, at: datetime) -> int:
+        """Keep a further policy and give its number."""
+        number = int(self._connection.scalar(select(func.coalesce(func.max(acs_policies.c.number), 0))) or 0) + 1
+        self._connection.execute(insert(acs_policies).values(number=number, text=text, applied=at))
+        return number
+
+    # -- members and invitations
+
+    def members(self) -> tuple[MemberRecord, ...]:
+        """List all members, also those that are gone."""
+        rows = self._connection.execute(select(acs_members).order_by(acs_members.c.name))
+        return tuple(MemberRecord(**row._mapping) for row in rows)  # noqa: SLF001 - SQLAlchemy's public name
+
+    def add_member(self, member: MemberRecord) -> None:
+        """Add a member."""
+        self._connection.execute(
+            insert(acs_members).values(name=member.name, key=member.key, kind=member.kind, joined=member.joined)
+        )
+
+    def end_member(self, name: str, *, at: datetime) -> None:
+        """Note that a member is gone."""
+        self._connection.execute(update(acs_members).where(acs_members.c.name == name).values(gone=at))
+
+    def add_invitation(self, digest: bytes, invitation: InvitationRecord) -> None:
+        """Keep an invitation by the hash of its code."""
+        self._connection.execute(
+            insert(acs_invitations).values(
+                digest=digest,
+                name=invitation.name,
+                kind=invitation.kind,
+                until=invitation.until,
+                appointments=invitation.appointments,
+            )
+        )
+
+    def take_invitation(self, digest: bytes) -> InvitationRecord | None:
+        """Take an invitation out, so that nobody takes it again; ``None`` when there is none."""
+        chosen = acs_invitations.c.digest == digest
+        row = self._connection.execute(select(acs_invitations).where(chosen)).one_or_none()
+        if row is None:
+            return None
+        self._connection.execute(delete(acs_invitations).where(chosen))
+        return InvitationRecord(name=row.name, kind=row.kind, until=row.until, appointments=row.appointments)
+
+    def invited(self, name: str, *, at: datetime) -> bool:
+        """Tell whether somebody is invited under a name."""
+        found = select(acs_invitations.c.name).where(acs_invitations.c.name == name, acs_invitations.c.until >= at)
+        return self._connection.execute(found).first() is not None
+
+    def forget_invitations(self, *, before: datetime) -> None:
+        """Drop the invitations that ended before an instant."""
+        self._connection.execute(delete(acs_invitations).where(acs_invitations.c.until < before))
+
+    # -- facts and roles
+
+    def facts(self) -> Iterator[tuple[bytes, datetime | None]]:
+        """Walk the recorded facts with their ends."""
+        for row in self._connection.execute(select(acs_facts.c.fact, acs_facts.c.until)):
+            yield row.fact, row.until
+
+    def put_fact(self, kind: str, fact: bytes, *, until: datetime | None) -> None:
+        """Record a fact, or give a recorded one another end."""
+        digest = hashlib.sha256(fact).digest()
+        chosen = acs_facts.c.digest == digest
+        if self._connection.execute(update(acs_facts).where(chosen).values(until=until)).rowcount == 0:
+            self._connection.execute(insert(acs_facts).values(digest=digest, kind=kind, fact=fact, until=until))
+
+    def drop_fact(self, fact: bytes) -> None:
+        """Forget a fact."""
+        self._connection.execute(delete(acs_facts).where(acs_facts.c.digest == hashlib.sha256(fact).digest()))
+
+    def roles(self) -> Iterator[tuple[bytes, bool]]:
+        """Walk the states of the active roles in the order of their activation, and whether each is anonymous."""
+        rows = select(acs_roles.c.state, acs_roles.c.anonymous).order_by(acs_roles.c.number)
+        for row in self._connection.execute(rows):
+            yield row.state, row.anonymous
+
+    def put_role(self, role: bytes, state: bytes, *, anonymous: bool | None = None) -> None:
+        """Keep the state of an active role, new or changed; an active one stays anonymous as it was unless told."""
+        digest = hashlib.sha256(role).digest()
+        chosen = acs_roles.c.digest == digest
+        values: dict[str, object] = {"state": state} | ({} if anonymous is None else {"anonymous": anonymous})
+        if self._connection.execute(update(acs_roles).where(chosen).values(**values)).rowcount == 0:
+            number = int(self._connection.scalar(select(func.coalesce(func.max(acs_roles.c.number), 0))) or 0) + 1
+            row = {"digest": digest, "number": number, "state": state, "anonymous": bool(anonymous)}
+            self._connection.execute(insert(acs_roles).values(**row))
+
+    def drop_roles(self, roles: Iterable[bytes]) -> None:
+        """Forget active roles."""
+        for some in _batches([hashlib.sha256(role).digest() for role in roles]):
+            self._connection.execute(delete(acs_roles).where(acs_roles.c.digest.in_(some)))
+
+    # -- the register
+
+    def add_certificate(self, record: CertificateRecord) -> None:
+        """Put a certificate into the register; one that is there already is left alone."""
+        if self.certificate(record.certificate_id) is not None:
+            return
+        self._connection.execute(
+            insert(acs_certificates).values(
+                certificate_id=record.certificate_id,
+                raw=record.raw,
+                holder=record.holder,
+                privilege=record.privilege,
+                right=record.right,
+                parent=record.parent,
+                issued=record.issued,
+                until=record.until,
+            )
+        )
+
+    def certificate(self, identity: bytes) -> CertificateRecord | None:
+        """Find a certificate by its identity."""
+        chosen = select(acs_certificates).where(acs_certificates.c.certificate_id == identity)
+        row = self._connection.execute(chosen).one_or_none()
+        return None if row is None else _certificate(row)
+
+    def certificates(self, *, at: datetime, holder: str | None = None) -> tuple[CertificateRecord, ...]:
+        """List the certificates that are neither expired nor withdrawn, oldest first; of one holder, or all."""
+        chosen = select(acs_certificates).where(_unexpired(at), acs_certificates.c.withdrawn.is_(None))
+        if holder is not None:
+            chosen = chosen.where(acs_certificates.c.holder == holder)
+        ordered = chosen.order_by(acs_certificates.c.issued, acs_certificates.c.certificate_id)
+        return tuple(map(_certificate, self._connection.execute(ordered)))
+
+    def reported_under(self, identities: Iterable[bytes], *, at: datetime) -> tuple[CertificateRecord, ...]:
+        """List the live certificates that were reported as delegated from some others, directly or not."""
+        found: dict[bytes, CertificateRecord] = {}
+        level = list(identities)
+        while level:  # bounded: each certificate enters once
+            following: list[bytes] = []
+            for some in _batches(level):
+                chosen = select(acs_certificates).where(acs_certificates.c.parent.in_(some), _unexpired(at))
+                for row in self._connection.execute(chosen):
+                    if row.certificate_id not in found:
+                        found[row.certificate_id] = _certificate(row)
+                        following.append(row.certificate_id)
+            level = following
+        return tuple(found.values())
+
+    def withdraw(self, identities: Iterable[bytes], *, at: datetime) -> None:
+        """Note that certificates are withdrawn; the first withdrawal counts."""
+        for some in _batches(list(identities)):
+            chosen = acs_certificates.c.certificate_id.in_(some), acs_certificates.c.withdrawn.is_(None)
+            self._connection.execute(update(acs_certificates).where(*chosen).values(withdrawn=at))
+
+    def withdrawn(self, *, at: datetime) -> frozenset[CertificateId]:
+        """List what the domain issued, withdrew, and what would otherwise still be valid."""
+        chosen = select(acs_certificates.c.certificate_id).where(
+            acs_certificates.c.withdrawn.is_not(None), acs_certificates.c.parent.is_(None), _unexpired(at)
+        )
+        return frozenset(CertificateId(row.certificate_id) for row in self._connection.execute(chosen))
+
+    def forget_certificates(self, *, before: datetime) -> int:
+        """Remove what ended before an instant, with what was delegated from it."""
+        ended = delete(acs_certificates).where(acs_certificates.c.until < before)
+        return self._connection.execute(ended).rowcount
+
+    # -- statements
+
+    def add_statement(
+        self, kind: TestKind, sequence: int, raw: bytes, *, starts: datetime | None, ends: datetime | None
+    ) -> None:
+        """Keep a list that was signed."""
+        row = {"kind": kind.value, "sequence": sequence, "raw": raw, "starts": starts, "ends": ends}
+        self._connection.execute(insert(acs_statements).values(**row))
+
+    def last_sequence(self, kind: TestKind) -> int:
+        """Give the highest number of a list; 0 when there is none."""
+        highest = select(func.max(acs_statements.c.sequence)).where(acs_statements.c.kind == kind.value)
+        return int(self._connection.scalar(highest) or 0)
+
+    def last_timed(self, kind: TestKind) -> datetime | None:
+        """Give the latest end of a timed list."""
+        latest = select(acs_statements.c.raw, acs_statements.c.ends).where(
+            acs_statements.c.kind == kind.value, acs_statements.c.ends.is_not(None)
+        )
+        row = self._connection.execute(latest.order_by(acs_statements.c.ends.desc()).limit(1)).one_or_none()
+        return None if row is None else row.ends
+
+    def statements(self, *, at: datetime) -> tuple[bytes, ...]:
+        """List what counts at an instant or later: timed lists that have not ended, and the newest plain one."""
+        rows = self._connection.execute(
+            select(acs_statements)
+            .where(or_(acs_statements.c.ends.is_(None), acs_statements.c.ends > at))
+            .order_by(acs_statements.c.kind, acs_statements.c.sequence)
+        ).all()
+        timed = [row.raw for row in rows if row.ends is not None]
+        plain = {row.kind: row.raw for row in rows if row.ends is None}
+        return (*timed, *plain.values())
+
+    def forget_statements(self, *, before: datetime) -> None:
+        """Drop lists that nobody needs any more: timed ones that ended, and plain ones that were replaced."""
+        newest = select(func.max(acs_statements.c.sequence)).where(acs_statements.c.ends.is_(None)).scalar_subquery()
+        highest = select(func.max(acs_statements.c.sequence)).scalar_subquery()
+        over = or_(
+            acs_statements.c.ends < before, acs_statements.c.ends.is_(None) & (acs_statements.c.sequence < newest)
+        )
+        self._connection.execute(delete(acs_statements).where(over, acs_statements.c.sequence < highest))
+
+    # -- what others must hear of, and the journal
+
+    def post(self, kind: str, topic: bytes, body: bytes) -> None:
+        """Put something into the outbox."""
+        self._connection.execute(insert(acs_outbox).values(kind=kind, topic=topic, body=body))
+
+    def outbox(self) -> tuple[OutboxRecord, ...]:
+        """List what was not told yet, oldest first; at most `MAX_OUTBOX` at a time."""
+        rows = self._connection.execute(select(acs_outbox).order_by(acs_outbox.c.number).limit(MAX_OUTBOX))
+        return tuple(OutboxRecord(number=row.number, kind=row.kind, topic=row.topic, body=row.body) for row in rows)
+
+    def told(self, numbers: Iterable[int]) -> None:
+        """Take out of the outbox what was told."""
+        for some in _batches(list(numbers)):
+            self._connection.execute(delete(acs_outbox).where(acs_outbox.c.number.in_(some)))
+
+    def note(self, action: str, what: str, *, who: str | None, at: datetime) -> None:
+        """Write a line of the journal."""
+        self._connection.execute(insert(acs_journal).values(at=at, action=action, who=who, what=what))
+
+    def journal(self, *, after: int = 0, limit: int = 1_000) -> tuple[JournalRecord, ...]:
+        """Read the journal in order."""
+        chosen = select(acs_journal).where(acs_journal.c.number > after).order_by(acs_journal.c.number).limit(limit)
+        return tuple(
+            JournalRecord(number=row.number, at=row.at, action=row.action, who=row.who, what=row.what)
+            for row in self._connection.execute(chosen)
+        )
+
+
+def _unexpired(at: datetime):  # type: ignore[no-untyped-def]  # noqa: ANN202 - a clause of SQLAlchemy's own type
+    return or_(acs_certificates.c.until.is_(None), acs_certificates.c.until >= at)
+
+
+def _certificate(row: Row[tuple[object, ...]]) -> CertificateRecord:
+    return CertificateRecord(**row._mapping)  # noqa: SLF001 - SQLAlchemy's public name
+
+
+def _batches(items: list[int] | list[bytes]) -> Iterator[list[int] | list[bytes]]:
+    """Cut a list into pieces that every database takes as parameters."""
+    for start in range(0, len(items), _BATCH):
+        yield items[start : start + _BATCH]
