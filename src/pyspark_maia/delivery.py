@@ -72,7 +72,7 @@ class HomePlans:
     def __call__(self, commits: Sequence[Commit], at: datetime) -> Iterator[DeliverPlan]:
         """Compile one plan per type that the commits hold and somebody subscribes to."""
         home = Home.open(self.path)
-        follow(home, at=at)
+        at = follow(home, at=at)
         sessions = home.sessions(at=at)
         pool = home.pool()
         plans: dict[str, DeliverPlan] = {}

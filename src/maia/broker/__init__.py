@@ -1,5 +1,15 @@
 """The enforcement kernel: sessions, clauses, and the two functions in which authority meets data."""
 
+from maia.broker.cascade import (
+    Cascade,
+    CascadePorts,
+    CascadeReport,
+    CascadeStage,
+    Issued,
+    Standing,
+    plan_cascade,
+    run_cascade,
+)
 from maia.broker.checking import Refusal
 from maia.broker.clauses import Clause, clauses_from
 from maia.broker.conditions import (
@@ -25,6 +35,7 @@ from maia.broker.parcels import MAX_EVENTS, Opened, OriginCheck, Sealing, event_
 from maia.broker.publishing import CONSTRAINT_VIOLATED, Enforced, enforce_publication
 from maia.broker.sessions import Advertisement, LiveSubscription, Sessions
 from maia.broker.stamps import MAX_LEAD, StampRange, milliseconds, reserve_stamps
+from maia.broker.state_cache import StateCache, StateChoice, StateReply, TopicState, learn_state
 
 __all__ = [
     "BROKERS",
@@ -35,12 +46,17 @@ __all__ = [
     "MAX_LEAD",
     "RATE_LIMITED",
     "Advertisement",
+    "Cascade",
+    "CascadePorts",
+    "CascadeReport",
+    "CascadeStage",
     "Clause",
     "Delivery",
     "DeliveryPlan",
     "Enforced",
     "GroupAdmission",
     "Guard",
+    "Issued",
     "LiveSubscription",
     "MakeSurroundings",
     "NoSurroundings",
@@ -50,9 +66,14 @@ __all__ = [
     "Sealing",
     "Sessions",
     "StampRange",
+    "Standing",
+    "StateCache",
+    "StateChoice",
+    "StateReply",
     "SubType",
     "Subscription",
     "Surroundings",
+    "TopicState",
     "admit_broker",
     "check_readable",
     "clauses_from",
@@ -61,12 +82,15 @@ __all__ = [
     "event_name",
     "groups_of_type",
     "key_groups_needed",
+    "learn_state",
     "make_guard",
     "milliseconds",
     "omit_closed",
     "open_batch",
+    "plan_cascade",
     "prove_key_manager",
     "reserve_stamps",
+    "run_cascade",
     "seal_batch",
     "sub_types",
     "uid_filter",

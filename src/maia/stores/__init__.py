@@ -17,12 +17,16 @@ from maia.stores.types import DirectoryRegistry, SqliteRegistry, fetch_type, ver
 
 if _typing.TYPE_CHECKING:
     from maia.stores import database
+    from maia.stores.certificate_stream import push_certificates
+    from maia.stores.clock import ClockFile
     from maia.stores.following import follow
     from maia.stores.home import Home, HomeConfig, HomeKeys, HomeSigner
     from maia.stores.plans import deliver_plan, proven_origins, publish_plan
+    from maia.stores.statement_stream import StatementPublisher, StatementSubscription
 
 __all__ = [
     "CertificateFolder",
+    "ClockFile",
     "DirectoryRegistry",
     "Home",
     "HomeConfig",
@@ -30,6 +34,8 @@ __all__ = [
     "HomeSigner",
     "SqliteRegistry",
     "StatementFile",
+    "StatementPublisher",
+    "StatementSubscription",
     "VerifiedCache",
     "database",
     "deliver_plan",
@@ -37,6 +43,7 @@ __all__ = [
     "follow",
     "proven_origins",
     "publish_plan",
+    "push_certificates",
     "read_key",
     "read_public_key",
     "verify_with_registry",
@@ -45,14 +52,18 @@ __all__ = [
 ]
 
 _ON_FIRST_USE = {
+    "ClockFile": "clock",
     "Home": "home",
     "HomeConfig": "home",
     "HomeKeys": "home",
     "HomeSigner": "home",
+    "StatementPublisher": "statement_stream",
+    "StatementSubscription": "statement_stream",
     "deliver_plan": "plans",
     "follow": "following",
     "proven_origins": "plans",
     "publish_plan": "plans",
+    "push_certificates": "certificate_stream",
 }
 
 

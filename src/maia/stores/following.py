@@ -14,8 +14,11 @@ from collections.abc import Callable
 from datetime import datetime
 
 from maia.pipeline import NoticeLog
+from maia.stores.certificate_stream import follow_certificates
+from maia.stores.clock import ClockFile
 from maia.stores.group_keys import GroupKeys
 from maia.stores.home import Home
+from maia.stores.statement_stream import follow_statements
 
 Step = Callable[[Home, NoticeLog, datetime], None]
 """Takes up one kind of notices; nothing to do when there is nothing new."""
@@ -25,7 +28,7 @@ def _follow_keys(home: Home, notices: NoticeLog, at: datetime) -> None:
     GroupKeys(home).follow(notices, at=at)
 
 
-_STEPS: tuple[Step, ...] = (_follow_keys,)
+_STEPS: tuple[Step, ...] = (follow_certificates, follow_statements, _follow_keys)
 
 
 def follow(home: Home, *, at: datetime) -> datetime:

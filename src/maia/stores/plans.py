@@ -46,7 +46,7 @@ def publish_plan(
     Raises:
         MaiaError: The type is unknown, or the client or the broker has no right.
     """
-    follow(home, at=at)
+    at = follow(home, at=at)
     name = home.find_type(type_name, version)
     sessions = home.sessions(at=at)
     pool = home.pool()
@@ -98,7 +98,7 @@ def deliver_plan(
     Raises:
         MaiaError: The type is unknown, the client has no right, or the filter is refused.
     """
-    follow(home, at=at)
+    at = follow(home, at=at)
     name = home.find_type(type_name, version)
     sessions = home.sessions(at=at)
     pool = home.pool()

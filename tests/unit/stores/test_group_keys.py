@@ -376,7 +376,7 @@ def test_home_without_groups_does_nothing(tmp_path: Path) -> None:
     """A home that follows no group has no state and needs no log."""
     home = Home.create(tmp_path / "met", HomeConfig(name="met"))
     follow(home, at=NOON)
-    assert sorted(path.name for path in home.path.iterdir()) == ["keys", "maia.toml"]
+    assert {path.name for path in home.path.iterdir()} == {"keys", "maia.toml", "clock", ".clock.lock"}
 
 
 def test_closed_epoch_is_known_and_opens_only_as_the_newest() -> None:
