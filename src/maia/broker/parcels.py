@@ -161,7 +161,7 @@ def event_name(origin: bytes, event_base: bytes) -> bytes:
 
 
 def open_batch(
-    data: bytes,
+    data: bytes | memoryview,
     kinds: Mapping[str, AttributeType],
     keys: KeyProvider,
     *,
@@ -170,11 +170,12 @@ def open_batch(
     check_origin: OriginCheck,
     modes: Collection[EncryptionMode] = tuple(EncryptionMode),
     max_events: int = MAX_EVENTS,
+    horizon: int = 0,
 ) -> Opened:
     """Check a parcel and open what this broker may open.
 
     Args:
-        data: The parcel as it came.
+        data: The parcel as it came; what lies under a view must not change any more.
         kinds: The attribute types by uid that this broker knows; a block of another type is refused.
         keys: This broker's keys.
         arrives: Now, in milliseconds.
@@ -182,6 +183,7 @@ def open_batch(
         check_origin: Refuses parcels whose origin may not publish the type, and says what it may set.
         modes: How the owner of the type lets its events be sealed.
         max_events: The most events that this broker takes in one parcel.
+        horizon: The stamp before which a parcel is refused: an older one could be a repetition that nobody knows again.
 
     Raises:
         MalformedError: It is no parcel, or its uids have other types.
@@ -199,6 +201,8 @@ def open_batch(
         raise DeniedError("a parcel sealed in another mode than its type's", code="MODE_REFUSED")
     if header.stamp > arrives + tolerance.skew:
         raise SealError("a stamp from the future", code="STAMP_AHEAD")
+    if header.stamp < horizon:
+        raise SealError("a stamp from before all that the log holds", code="STAMP_BEHIND")
 
     def key_of(label: bytes) -> bytes | None:
         group = KeyGroupId(header.type_id, label)
@@ -211,6 +215,9 @@ def open_batch(
         return keys.key(group, epoch)
 
     columns = open_parcel(verified, key_of)
+    if not columns and any(keys.epochs(KeyGroupId(header.type_id, label)) for label in header.labels):
+        # SECURITY: of an epoch that this broker must not have; it is refused rather than shown as rows of nothing.
+        raise SealError("no key of this parcel's epoch is held here", code="NO_KEY")
     if clauses is not None:
         held = tuple(clauses)
         columns = {

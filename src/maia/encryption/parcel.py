@@ -50,6 +50,7 @@ _ROOM = 8 + HEADER_LIMITS.max_bytes + _TAIL
 
 KeyOf = Callable[[bytes], bytes | None]
 """Gives the epoch key for a block label, or ``None`` when this process may not have it."""
+Octets = bytes | memoryview
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +58,34 @@ class Parcel:
     """A parcel as it travels: readable header, opaque blocks. Nothing about it was checked."""
 
     header: ParcelHeader
-    blocks: tuple[bytes, ...]
+    blocks: tuple[Octets, ...]
     signer: PublicKey
     signature: bytes
 
     def to_bytes(self) -> bytes:
         """Write the parcel."""
+        return b"".join(self._parts())
+
+    def to_buffer(self) -> pa.Buffer:
+        """Write the parcel into memory that Arrow manages, copying each block once."""
+        parts = self._parts()
+        buffer = pa.allocate_buffer(sum(len(part) for part in parts))
+        view, start = memoryview(buffer).cast("B"), 0
+        for part in parts:
+            view[start : start + len(part)] = part
+            start += len(part)
+        return buffer
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Travel as bytes: a view of someone's memory cannot."""
+        return (parse_parcel, (self.to_bytes(),))
+
+    def _parts(self) -> list[Octets]:
         header = self.header.encoded()
-        parts = [MAGIC, len(header).to_bytes(4, "big"), header]
+        parts: list[Octets] = [MAGIC, len(header).to_bytes(4, "big"), header]
         for block in self.blocks:
             parts += [len(block).to_bytes(4, "big"), block]
-        return b"".join((*parts, self.signer.raw, self.signature))
+        return [*parts, self.signer.raw, self.signature]
 
 
 class _Proof:
@@ -157,7 +175,7 @@ def seal(
     return sign_parcel(header, blocks, signer)
 
 
-def sign_parcel(header: ParcelHeader, blocks: tuple[bytes, ...], signer: Signer) -> Parcel:
+def sign_parcel(header: ParcelHeader, blocks: tuple[Octets, ...], signer: Signer) -> Parcel:
     """Sign a header and blocks as they are.
 
     >>> from maia.events import TypeId
@@ -173,8 +191,11 @@ def sign_parcel(header: ParcelHeader, blocks: tuple[bytes, ...], signer: Signer)
     return Parcel(header, blocks, signer.public_key, signature)
 
 
-def parse_parcel(data: bytes) -> Parcel:
+def parse_parcel(data: Octets) -> Parcel:
     """Read a parcel, believing nothing.
+
+    Args:
+        data: The parcel. Of a view the blocks are views too, so what lies under it must not change any more.
 
     Raises:
         EncodingError: The bytes are no parcel.
@@ -187,7 +208,7 @@ def parse_parcel(data: bytes) -> Parcel:
     """
     if len(data) > MAX_PARCEL:
         raise EncodingError("a parcel that is too large", code="PARCEL_TOO_LARGE")
-    view = memoryview(data)
+    view = memoryview(data).cast("B")
     if len(view) < 8 + _TAIL or view[:4] != MAGIC:
         raise EncodingError("not a parcel", code="PARCEL_SHAPE")
     end = len(view) - _TAIL
@@ -195,13 +216,13 @@ def parse_parcel(data: bytes) -> Parcel:
     if position > end:
         raise EncodingError("a parcel whose header runs past the end", code="PARCEL_SHAPE")
     header = parse_header(bytes(view[8:position]))
-    blocks: list[bytes] = []
+    blocks: list[Octets] = []
     for _ in header.labels:
         start = position + 4
         position = start + int.from_bytes(view[start - 4 : start], "big")
         if start > end or position > end:
             raise EncodingError("a parcel whose blocks run past the end", code="PARCEL_SHAPE")
-        blocks.append(bytes(view[start:position]))
+        blocks.append(view[start:position] if isinstance(data, memoryview) else data[start:position])
     if position != end:
         raise EncodingError("octets after the blocks of a parcel", code="PARCEL_SHAPE")
     return Parcel(header, tuple(blocks), public_key(bytes(view[end : end + _KEY])), bytes(view[end + _KEY :]))
@@ -259,7 +280,7 @@ def open_parcel(verified: VerifiedParcel, key_of: KeyOf) -> dict[bytes, pa.Array
     encoded = header.encoded()
     opened: dict[bytes, pa.Array] = {}
     for label, block in zip(header.labels, parcel.blocks, strict=True):
-        plain: bytes | None = block
+        plain: Octets | None = block
         if header.mode is not EncryptionMode.PLAIN:
             key = key_of(label)
             plain = None if key is None else _open_block(block, header, encoded, label, key)
@@ -295,17 +316,20 @@ def _seal_block(plain: bytes, header: ParcelHeader, encoded: bytes, label: bytes
     return commitment + AESGCM(key).encrypt(_NONCE, plain, _associated(encoded, label))
 
 
-def _open_block(block: bytes, header: ParcelHeader, encoded: bytes, label: bytes, epoch_key: bytes) -> bytes:
+def _open_block(block: Octets, header: ParcelHeader, encoded: bytes, label: bytes, epoch_key: bytes) -> memoryview:
     key, commitment = _block_keys(epoch_key, header, label)
-    if not hmac.compare_digest(commitment, block[:COMMITMENT]):
+    if len(block) < COMMITMENT + _TAG or not hmac.compare_digest(commitment, block[:COMMITMENT]):
         raise SealError("the parcel cannot be opened")
+    # Arrow's memory is used again from parcel to parcel; new memory for each would cost as much as the decryption.
+    plain = memoryview(pa.allocate_buffer(len(block) - COMMITMENT - _TAG)).cast("B")
     try:
-        return AESGCM(key).decrypt(_NONCE, memoryview(block)[COMMITMENT:], _associated(encoded, label))
+        AESGCM(key).decrypt_into(_NONCE, memoryview(block)[COMMITMENT:], _associated(encoded, label), plain)
     except InvalidTag as error:
         raise SealError("the parcel cannot be opened") from error
+    return plain.toreadonly()
 
 
-def _signed_body(header: ParcelHeader, blocks: tuple[bytes, ...]) -> bytes:
+def _signed_body(header: ParcelHeader, blocks: tuple[Octets, ...]) -> bytes:
     digests = tuple(hashlib.sha256(block).digest() for block in blocks)
     return encode((b"sealed", header.to_sexp(), (b"digests", *digests)))
 
@@ -318,7 +342,7 @@ def _join(plain: Mapping[bytes, bytes]) -> bytes:
     return b"".join(parts)
 
 
-def _split(plain: bytes) -> list[tuple[bytes, memoryview]]:
+def _split(plain: Octets) -> list[tuple[bytes, memoryview]]:
     view, position = memoryview(plain), 0
     out: dict[bytes, memoryview] = {}
     while position < len(view):

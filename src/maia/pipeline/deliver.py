@@ -36,6 +36,7 @@ class DeliverPlan:
         arrives: The time of the micro-batch, in milliseconds.
         tolerance: Grace of old keys and skew of clocks. History is read with a grace that has no end.
         modes: How the versions of the type let their events be sealed; a parcel sealed otherwise is refused.
+        horizon: The stamp before which parcels are refused, see `repeats`.
     """
 
     type_id: TypeId
@@ -45,6 +46,7 @@ class DeliverPlan:
     arrives: int
     tolerance: Tolerance
     modes: frozenset[EncryptionMode] = frozenset(EncryptionMode)
+    horizon: int = 0
 
     def compiled(self) -> DeliveryPlan:
         """Build the index over the subscriptions."""
@@ -96,13 +98,14 @@ def deliver_parcels(plan: DeliverPlan, parcels: Iterator[pa.RecordBatch], keys: 
             outcome = Outcome(events)
             try:
                 outcome.opened = open_batch(
-                    data.as_buffer().to_pybytes(),
+                    memoryview(data.as_buffer()),
                     plan.kinds,
                     keys,
                     arrives=plan.arrives,
                     tolerance=plan.tolerance,
                     check_origin=plan.check_origin,
                     modes=plan.modes,
+                    horizon=plan.horizon,
                 )
                 outcome.deliveries = compiled.deliver(outcome.opened.batch)
             except MaiaError as error:

@@ -51,10 +51,12 @@ PARCEL_SCHEMA = pa.schema(
         pa.field("parcel", pa.binary(), nullable=False),
     ]
 )
+_KINDS = [(field.name, field.type) for field in PARCEL_SCHEMA]
+_STATISTICS = [name for name, _ in _KINDS if name != "parcel"]
 _COMMITS = "_commits"
 _EVIDENCE = "_evidence"
 _MAX_EVIDENCE = 16 << 20
-_BATCH = 4
+_BATCH = 1
 _MAX_MOVES = 8
 _EVIDENCE_LIMITS = SexpLimits(max_bytes=_MAX_EVIDENCE, max_depth=2, max_atom=1 << 16)
 
@@ -172,6 +174,15 @@ class LogDirectory:
         for record in self._records.walk(after=after, upto=upto):
             yield _commit_of(record)
 
+    def records(self, *, after: int, upto: int) -> Iterator[Commit]:
+        """Read commits in order, those that have expired too: their records stay, their parcels are gone.
+
+        Raises:
+            EncodingError: A commit is missing (``COMMIT_MISSING``) or damaged (``COMMIT_DAMAGED``).
+        """
+        for record in self._records.walk(after=after, upto=upto):
+            yield _commit_of(record)
+
     def instant(self, commit: Commit, *, now: datetime) -> datetime:
         """Tell when a commit was made: by its newest parcel, or by its record where that is empty or of the future."""
         stamp = max((file.last_stamp for file in commit.files), default=-1)
@@ -279,7 +290,7 @@ class LogDirectory:
         return PartitionWriter(self.path, relative)
 
     def parcels(self, file: LogFile) -> Iterator[pa.RecordBatch]:
-        """Read the parcels of a committed file, a few at a time, after comparing its digest.
+        """Read the parcels of a committed file, one at a time, after comparing its digest.
 
         Raises:
             UnavailableError: The file is missing: ``LOG_FILE_MISSING``; or it has expired: ``LOG_EXPIRED``.
@@ -288,14 +299,20 @@ class LogDirectory:
         path = self.path / file.path
         try:
             with named_errors(path):
-                data = path.read_bytes()
+                source = path.open("rb")
         except FileNotFoundError:
             yield from self._moved(file)
             return
-        if len(data) != file.size or hashlib.sha256(data).hexdigest() != file.digest:
-            raise EncodingError(f"the log file `{file.path}` is not what was committed", code="LOG_FILE_DAMAGED")
-        with pq.ParquetFile(pa.BufferReader(data)) as parquet:
-            yield from parquet.iter_batches(batch_size=_BATCH)
+        with source:
+            with named_errors(path):
+                same = os.fstat(source.fileno()).st_size == file.size
+                if not same or hashlib.file_digest(source, "sha256").hexdigest() != file.digest:
+                    raise EncodingError(
+                        f"the log file `{file.path}` is not what was committed", code="LOG_FILE_DAMAGED"
+                    )
+            # A parcel is a row group, so however many there are, one is in memory.
+            with pq.ParquetFile(source) as parquet:
+                yield from parquet.iter_batches(batch_size=_BATCH)
 
     def _moved(self, file: LogFile) -> Iterator[pa.RecordBatch]:
         """Read a file's parcels where compaction put them; it may move them again while we look."""
@@ -377,6 +394,12 @@ def _commit_of(record: Record) -> Commit:
     return commit
 
 
+def _shared(value: bytes | memoryview) -> pa.Array:
+    """Make a column of one value without copying it."""
+    ends = pa.py_buffer(bytes(4) + len(value).to_bytes(4, "little"))
+    return pa.Array.from_buffers(pa.binary(), 1, [None, ends, pa.py_buffer(value)])
+
+
 class PartitionWriter:
     """Writes the parcels of one task to one file, which counts for nothing until it is committed."""
 
@@ -396,19 +419,28 @@ class PartitionWriter:
             UnavailableError: The system refused.
         """
         stamp, events, parcel = row["stamp"], row["events"], row["parcel"]
-        if not isinstance(stamp, int) or not isinstance(events, int) or not isinstance(parcel, bytes):
+        if not isinstance(stamp, int) or not isinstance(events, int) or not isinstance(parcel, bytes | memoryview):
             raise UsageError("a parcel row has a stamp, a number of events and a parcel")
         path = self._root / self._relative
         with named_errors(path):
             if self._writer is None:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                # Ciphertext does not compress, and page checksums find a flipped bit without the log's own digest too.
+                # Ciphertext does not compress and has no use for a smallest and a largest value, which take longer to
+                # find than sealing takes. Page checksums find a flipped bit without the log's own digest too.
                 self._writer = pq.ParquetWriter(
-                    path, PARCEL_SCHEMA, compression="none", use_dictionary=False, write_page_checksum=True
+                    path,
+                    PARCEL_SCHEMA,
+                    compression="none",
+                    use_dictionary=False,
+                    write_statistics=_STATISTICS,
+                    write_page_checksum=True,
                 )
-            self._writer.write_batch(pa.RecordBatch.from_pylist([row], schema=PARCEL_SCHEMA))
+            columns = [
+                _shared(parcel) if name == "parcel" else pa.array([row[name]], type=kind) for name, kind in _KINDS
+            ]
+            self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=PARCEL_SCHEMA))
         self._stamps.append(stamp)
-        self._bases.append(parse_parcel(parcel).header.event_base.hex())
+        self._bases.append(parse_parcel(memoryview(parcel)).header.event_base.hex())
         self._events += events
 
     def close(self) -> LogFile | None:

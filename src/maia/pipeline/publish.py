@@ -16,7 +16,6 @@ import pyarrow as pa
 from maia.broker import Clause, Sealing, enforce_publication, seal_batch
 from maia.encoding import encode
 from maia.encryption import KeyProvider, Parcel
-from maia.errors import UsageError
 from maia.events import EventType, parse_event_type
 from maia.pipeline.html import publishing_html
 from maia.principals import Signer
@@ -118,13 +117,11 @@ def event_base(origin: bytes, publication: str, partition: int, index: int) -> b
 def parcel_row(parcel: Parcel) -> dict[str, object]:
     """Write a parcel as a row of the log."""
     header = parcel.header
-    if header.count < 1:
-        raise UsageError("a parcel holds at least one event")
     return {
         "type_id": header.type_id,
         "origin": header.origin,
         "stamp": header.stamp,
         "events": header.count,
         "evidence": header.evidence,
-        "parcel": parcel.to_bytes(),
+        "parcel": memoryview(parcel.to_buffer()),
     }

@@ -223,7 +223,7 @@ def _swap(sealed: list[bytes], arguments: list[object]) -> None:
     sealed[second] = _with_block(parse_parcel(sealed[second]), j, mine)
 
 
-def _with_block(parcel: Parcel, at: int, block: bytes) -> bytes:
+def _with_block(parcel: Parcel, at: int, block: bytes | memoryview) -> bytes:
     blocks = (*parcel.blocks[:at], block, *parcel.blocks[at + 1 :])
     return replace(parcel, blocks=blocks).to_bytes()
 
