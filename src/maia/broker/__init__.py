@@ -22,6 +22,7 @@ from maia.broker.conditions import (
     make_guard,
 )
 from maia.broker.delivery import Delivery, DeliveryPlan, Subscription, check_readable, omit_closed, uid_filter
+from maia.broker.domains import CLIENTS, DOMAINS, Domain, check_local, check_served, read_domain
 from maia.broker.emulation import SubType, emulate, key_groups_needed, sub_types
 from maia.broker.key_groups import (
     BROKERS,
@@ -39,8 +40,10 @@ from maia.broker.state_cache import StateCache, StateChoice, StateReply, TopicSt
 
 __all__ = [
     "BROKERS",
+    "CLIENTS",
     "CONDITION_FALSE",
     "CONSTRAINT_VIOLATED",
+    "DOMAINS",
     "KEY_MANAGER",
     "MAX_EVENTS",
     "MAX_LEAD",
@@ -53,6 +56,7 @@ __all__ = [
     "Clause",
     "Delivery",
     "DeliveryPlan",
+    "Domain",
     "Enforced",
     "GroupAdmission",
     "Guard",
@@ -75,7 +79,9 @@ __all__ = [
     "Surroundings",
     "TopicState",
     "admit_broker",
+    "check_local",
     "check_readable",
+    "check_served",
     "clauses_from",
     "emulate",
     "enforce_publication",
@@ -89,6 +95,7 @@ __all__ = [
     "open_batch",
     "plan_cascade",
     "prove_key_manager",
+    "read_domain",
     "reserve_stamps",
     "run_cascade",
     "seal_batch",

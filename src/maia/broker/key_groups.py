@@ -176,7 +176,7 @@ def prove_key_manager(
 
 
 def named(
-    key: PublicKey, issuer: KeyId, name: str, evidence: CertificatePool, *, verifier: Verifier, at: datetime
+    key: PublicKey | KeyHash, issuer: KeyId, name: str, evidence: CertificatePool, *, verifier: Verifier, at: datetime
 ) -> Grant | None:
     """Prove that an issuer's name stands for a key, through certificates in force; ``None`` when it does not."""
     root = Root(subject=Name(KeyHash(issuer), (name,)))
