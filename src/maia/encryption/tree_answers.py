@@ -23,9 +23,8 @@ from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
 
 from maia.encoding import Sexp, SexpLimits, encode, parse_canonical
 from maia.encryption.keyring import KEY_LENGTH, KeyGroupId
-from maia.encryption.members import TreeMember
 from maia.encryption.tree_requests import join_public_key
-from maia.encryption.welcomes import EpochKey, open_welcome, parse_welcome
+from maia.encryption.welcomes import Welcome, open_welcome, parse_welcome
 from maia.errors import EncodingError, SealError, SignatureError, UsageError, VerificationError
 from maia.events import TypeId
 from maia.principals import SIGNATURE_LENGTH, KeyId, Kind, PublicKey, Signer, public_key, verify_signature
@@ -48,12 +47,27 @@ class GroupPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedPlace:
-    """A place in one group: the member that follows it from here, and the current key when it was given along."""
+    """A place in one group, opened. Shows no key.
+
+    Attributes:
+        group: Which group.
+        number: Its newest epoch at the time of the answer.
+        individual: The key shared with the manager for this membership.
+        welcome: The current epoch's key, wrapped under ``individual``, when it was given along; it opens.
+    """
 
     group: KeyGroupId
     number: int
-    member: TreeMember
-    key: EpochKey | None
+    individual: bytes
+    welcome: Welcome | None
+
+    def __repr__(self) -> str:
+        """Name the place, never show the key."""
+        return f"OpenedPlace(group={self.group!r}, number={self.number})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Refuse: keys never travel in a pickle."""
+        raise TypeError("a place in a key group cannot be pickled")
 
 
 def seal_place(individual: bytes, join_key: bytes, *, group: KeyGroupId, member: KeyId, manager: PublicKey) -> bytes:
@@ -154,14 +168,12 @@ def _open(place: GroupPlace, private: bytes, member: KeyId, manager: PublicKey) 
         raise SealError("the place in the key group cannot be opened") from error
     if len(individual) != KEY_LENGTH:
         raise SealError("the place in the key group cannot be opened")
-    key: EpochKey | None = None
-    if place.welcome:
-        welcome = parse_welcome(place.welcome)
+    welcome = parse_welcome(place.welcome) if place.welcome else None
+    if welcome is not None:
         if welcome.group != place.group or welcome.member != member:
             raise VerificationError("the answer to another request", code="WRONG_ANSWER")
-        key = open_welcome(welcome, individual, manager)
-    follower = TreeMember(place.group, member, individual)
-    return OpenedPlace(group=place.group, number=place.number, member=follower, key=key)
+        open_welcome(welcome, individual, manager)
+    return OpenedPlace(group=place.group, number=place.number, individual=individual, welcome=welcome)
 
 
 def _info(group: KeyGroupId, member: KeyId, manager: PublicKey) -> bytes:

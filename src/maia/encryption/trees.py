@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from maia.encoding import SexpLimits, encode, parse_canonical
@@ -193,7 +193,9 @@ class KeyTree:
             self._individual.pop(member, None)
         return self._begin(signer, start=start, newcomers=newcomers, evicted=evicted, before=before)
 
-    def restart(self, signer: Signer, messages: Sequence[VerifiedRekey], *, start: int) -> RekeyMessage:
+    def restart(
+        self, signer: Signer, messages: Sequence[VerifiedRekey], *, start: int, keep: Container[bytes] | None = None
+    ) -> RekeyMessage:
         """Begin an epoch after messages that this tree did not make: it comes from a backup older than they are.
 
         The tree is built anew. Members that the messages show inside, under the keys known here, are placed again;
@@ -203,6 +205,7 @@ class KeyTree:
             signer: The group's manager.
             messages: What followed, oldest first; those before the last may be missing, which puts everybody out.
             start: When the epoch begins, later than all of them.
+            keep: Who may stay at all; everybody when it is absent.
 
         Raises:
             UsageError: The messages are another group's or no later than this tree, or time does not go on.
@@ -214,7 +217,8 @@ class KeyTree:
             raise UsageError("an epoch begins later than the one before", code="EPOCH_ORDER")
         newcomers: dict[bytes, bytes] = {}
         if messages[0].rekey.previous == self._previous:
-            newcomers = survivors(dict(self._slots.items()), self._individual | self._waiting, messages)
+            inside = survivors(dict(self._slots.items()), self._individual | self._waiting, messages)
+            newcomers = {name: key for name, key in inside.items() if keep is None or name in keep}
         self._slots, self._secrets, self._individual = Slots(), {}, {}
         self.number, self._previous = last.rekey.number, last.message.digest
         return self._begin(signer, start=start, newcomers=newcomers, evicted=(), before=0, anew=True)

@@ -87,7 +87,7 @@ def test_a_type_sealed_by_attribute_has_a_group_for_each_attribute_and_one_for_w
 
 @pytest.mark.requirement("16.02")
 def test_a_broker_joins_on_the_chain_that_carries_its_requests():
-    """CCTV's broker joins NP and its 3 attribute groups; one of a domain with only timestamp joins 1; no chain, none."""
+    """CCTV's broker joins NP and its 3 attribute groups; of a domain with only timestamp, 1; no chain, none."""
     cameras = [*NET.some("Cap6", "Cap13b"), *BROKER_NAMES]
     assert labels(admitted(CB, cameras)) == {PLATE, TIME, PLACE, b"*"}
     timestamps = [
@@ -180,12 +180,12 @@ def test_conditions_open_no_group_and_constraints_close_none():
 
 def test_an_admission_lasts_as_long_as_everything_it_rests_on():
     """Chain, names and connection: the latest beginning and the earliest end, which is inside for the last instant."""
-    hour = timedelta(hours=1)
+    hour, connect = timedelta(hours=1), network_right(PITO.public_key, NETWORK_NAME, [Action.CONNECT])
     evidence = [
         grant(PITO, MET, rights(Action.SUBSCRIBE), delegate=True, valid=(NOW - 3 * hour, NOW + 5 * hour)),
         grant(MET, MB, type_right(None), valid=(NOW - 2 * hour, None)),
         naming(MET, BROKERS, MB, valid=(None, NOW + 4 * hour)),
-        grant(PITO, MET, network_right(PITO.public_key, NETWORK_NAME, [Action.CONNECT]), delegate=True),
+        grant(PITO, MET, connect, delegate=True),
         grant(
             MET, MB, network_right(PITO.public_key, NETWORK_NAME, [Action.CONNECT]), valid=(NOW - hour, NOW + 6 * hour)
         ),
