@@ -23,6 +23,7 @@ from maia.encoding import SexpLimits, encode, parse_canonical
 from maia.errors import EncodingError, MaiaError, MalformedError, NotFoundError, UnavailableError, VerificationError
 from maia.pipeline import NoticeKind, NoticeLog
 from maia.principals import (
+    CERTIFICATE_LIMITS,
     Certificate,
     KeyHash,
     KeyId,
@@ -39,7 +40,7 @@ MAX_CHAIN = 64
 MAX_KEPT = 50_000
 _PAGE = 1000
 _MAX_KNOWN = 10_000
-_LIMITS = SexpLimits(max_bytes=8 << 20, max_depth=3, max_atom=1 << 16)
+_LIMITS = SexpLimits(max_bytes=8 << 20, max_depth=CERTIFICATE_LIMITS.max_depth, max_atom=1 << 16)
 _log = logging.getLogger(__name__)
 _cursors: dict[tuple[str, str, KeyId], int] = {}  # where this process read to; forgetting it costs time only
 
