@@ -34,8 +34,9 @@ from maia.pipeline import (
     LogDirectory,
     LogFile,
     PublishPlan,
+    Repeats,
     chain_hash,
-    deliver_parcels,
+    deliver_once,
     parcel_row,
     publish_batches,
     write_audit,
@@ -93,16 +94,22 @@ class DefaultSource(DataSource):
 
 @dataclass
 class LogPartition(InputPartition):
-    """One file of the log, and the plan by which it is read. The plan holds clauses, no keys."""
+    """One file of the log, the repetitions in it, and the plan by which it is read. The plan holds clauses, no keys."""
 
+    origin: str
     file: LogFile
+    again: frozenset[int]
     plan: DeliverPlan
     asked: SourceOptions
 
-    def __init__(self, file: LogFile, plan: DeliverPlan, asked: SourceOptions) -> None:
-        """Carry the three to a worker."""
+    def __init__(
+        self, origin: str, file: LogFile, again: frozenset[int], plan: DeliverPlan, asked: SourceOptions
+    ) -> None:
+        """Carry them to a worker."""
         super().__init__(file.path)
+        self.origin = origin
         self.file = file
+        self.again = again
         self.plan = plan
         self.asked = asked
 
@@ -116,7 +123,13 @@ def _partitions(asked: SourceOptions, after: int, upto: int, *, history: bool) -
         home, asked.type, as_=asked.as_, where=asked.where, version=asked.version, commits=commits, at=_now(),
         history=history,
     )  # fmt: skip
-    return [LogPartition(file, plan, asked) for commit in commits for file in commit.files]
+    repeats = Repeats(log)
+    plan, again = replace(plan, horizon=repeats.horizon), repeats.of(commits)
+    return [
+        LogPartition(commit.origin, file, again[commit.sequence, file.path], plan, asked)
+        for commit in commits
+        for file in commit.files
+    ]
 
 
 def _refuse(asked: SourceOptions, after: int, upto: int, code: str) -> None:
@@ -140,7 +153,8 @@ def _read(partition: LogPartition) -> Iterator[pa.RecordBatch]:
     keys = HomeKeys(asked.home)()
     refused: dict[str, int] = {}
     delivered, chains, seen = 0, set[str](), 0
-    for outcome in deliver_parcels(plan, LogDirectory(home.log_path).parcels(partition.file), keys):
+    log = LogDirectory(home.log_path)
+    for outcome in deliver_once(plan, log, keys, origin=partition.origin, file=partition.file, again=partition.again):
         seen += outcome.events
         if outcome.refused is not None:
             refused[outcome.refused] = refused.get(outcome.refused, 0) + outcome.events
@@ -234,7 +248,7 @@ def _write(plan: PublishPlan, asked: SourceOptions, batches: Iterator[pa.RecordB
     )
     refused: dict[str, int] = {}
     nulled = forced = 0
-    for sealed in publish_batches(plan, partition, batches, home.broker, home.keyring(), home.next_stamp):
+    for sealed in publish_batches(plan, partition, batches, home.broker, home.sealing_keys(), home.next_stamp):
         if sealed.parcel is not None:
             writer.add(parcel_row(sealed.parcel))
         for code, count in sealed.refused.items():

@@ -210,10 +210,6 @@ PLACES = {
     "a commit of the log": ("log/_commits/000000000002.json", {"COMMIT_DAMAGED", "COMMIT_MISSING"}),
     "the evidence in the log": ("log/_evidence/*", {"LOG_EVIDENCE_DAMAGED"}),
     "a commit of the outbox": ("ccs/outbox/_commits/000000000000.json", {"COMMIT_DAMAGED", "COMMIT_MISSING"}),
-    "the names of what was delivered": (
-        "ccs/outbox/seen/000000000000*.parquet",
-        {"OUTBOX_FILE_DAMAGED", "OUTBOX_FILE_MISSING"},
-    ),
     "the keyring": ("ccs/keyring", {"SEAL", "NO_KEYS"}),
 }
 

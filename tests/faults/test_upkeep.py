@@ -397,9 +397,9 @@ def test_expiry_that_lost_the_race_changes_nothing(network: Network, monkeypatch
     fill(network, 3)
     real = UpkeepRecords.expire
 
-    def race(self: UpkeepRecords, known: Any, upto: int, moved: Any) -> bool:
+    def race(self: UpkeepRecords, known: Any, upto: int, moved: Any, horizon: Any) -> bool:
         compact(network.log, target=SMALL)
-        return real(self, known, upto, moved)
+        return real(self, known, upto, moved, horizon)
 
     monkeypatch.setattr(UpkeepRecords, "expire", race)
     before = everything(network.log)

@@ -10,6 +10,7 @@ from maia.pipeline.log import PARCEL_SCHEMA, Commit, LogDirectory, LogFile, Part
 from maia.pipeline.notices import Notice, NoticeKind, NoticeLog
 from maia.pipeline.outbox import DeadLetter, Outbox, OutboxCommit, OutboxFile, outbox_secret
 from maia.pipeline.publish import PublishPlan, Sealed, event_base, parcel_row, publish_batches
+from maia.pipeline.repeats import Repeats, deliver_once
 from maia.pipeline.session import SETTINGS, check_session, session
 from maia.pipeline.stages import deliver, history, publish
 from maia.pipeline.upkeep import TARGET_SIZE, Compacted, Expired, compact, expire
@@ -44,6 +45,7 @@ __all__ = [
     "Outcome",
     "PartitionWriter",
     "PublishPlan",
+    "Repeats",
     "Sealed",
     "chain_hash",
     "check_log",
@@ -51,6 +53,7 @@ __all__ = [
     "check_start",
     "compact",
     "deliver",
+    "deliver_once",
     "deliver_parcels",
     "event_base",
     "expire",

@@ -5,8 +5,8 @@ into files, and one record makes files and progress count together. Rules kept h
 
 - a micro-batch that is repeated is recognised by its number and the stretch it covers, and adds nothing; one that does
   not continue where the outbox ends is refused;
-- an event is delivered to a subscription once, whatever the log repeats: parcels whose events were delivered before are
-  dead letters. A parcel counts as delivered only after it was verified, so a forged one cannot keep a true one out;
+- an event is delivered to a subscription once, whatever the log repeats: repetitions (`repeats`) are dead letters, and
+  no forged parcel keeps a true one out;
 - damage to the log stops the job; a parcel that is refused does not, and becomes a dead letter with its code;
 - nothing leaves a worker after opening but sealed files and counts.
 
@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -26,13 +26,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from maia.broker import event_name
 from maia.errors import EncodingError, UsageError
 from maia.pipeline.audit import AuditRow, chain_hash, write_audit
-from maia.pipeline.deliver import DeliverPlan, MakeKeys, Outcome, deliver_parcels
+from maia.pipeline.deliver import DeliverPlan, MakeKeys
 from maia.pipeline.guard import check_log, check_start, query_id
 from maia.pipeline.log import Commit, LogDirectory, LogFile
 from maia.pipeline.outbox import DeadLetter, Outbox, OutboxCommit, OutboxFile, OutboxWriter
+from maia.pipeline.repeats import Repeats, deliver_once
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,19 +42,17 @@ MakePlans = Callable[[Sequence[Commit], datetime], Iterable[DeliverPlan]]
 """Compiles, on the driver, the subscriptions of each type with the rights they have at an instant."""
 MakeSecret = Callable[[], bytes]
 """Builds, where it is called, the secret that seals the outbox; it carries no key."""
-DUPLICATE = "DUPLICATE_EVENTS"
-_MISNAMED = "EVENTS_MISNAMED"
 
 
 @dataclass(frozen=True, slots=True)
 class FileTask:
-    """One file of the log to deliver, with the parcels that were delivered before."""
+    """One file of the log to deliver, with the parcels that were in the log before."""
 
     commit: int
     origin: str
     type_id: str
     file: LogFile
-    done: frozenset[int]
+    again: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +68,6 @@ class Report:
     """What one task did: names, counts and sealed files, no values."""
 
     files: list[OutboxFile] = field(default_factory=list)
-    parcels: list[tuple[str, str]] = field(default_factory=list)
     dead: list[DeadLetter] = field(default_factory=list)
     delivered: dict[str, int] = field(default_factory=dict)
     chains: dict[str, list[str]] = field(default_factory=dict)
@@ -85,7 +82,6 @@ class Report:
         value = json.loads(text)
         return cls(
             files=[OutboxFile(**item) for item in value["files"]],
-            parcels=[(origin, base) for origin, base in value["parcels"]],
             dead=[DeadLetter(**item) for item in value["dead"]],
             delivered=value["delivered"],
             chains=value["chains"],
@@ -116,25 +112,23 @@ class Work:
         keys = self.make_keys()
         writer = OutboxWriter(Path(self.outbox), self.batch, group.number, self.make_secret())
         log = LogDirectory(self.log)
-        opened: set[tuple[str, str]] = set()
         chains: dict[str, set[str]] = {}
         for task in group.files:
             plan = self.plans[task.type_id]
             versions = {item.identity: item.event_type for item in plan.subscriptions}
-            for index, outcome in enumerate(_outcomes(plan, log, task, keys)):
-                name = (task.origin, task.file.bases[index])
-                code = _refusal(task, index, outcome, opened)
-                if code is not None:
+            outcomes = deliver_once(plan, log, keys, origin=task.origin, file=task.file, again=task.again)
+            for index, outcome in enumerate(outcomes):
+                opened = outcome.opened
+                if opened is None or outcome.refused is not None:
+                    code = str(outcome.refused)
                     report.dead.append(
                         DeadLetter(task.commit, task.file.path, index, task.origin, code, outcome.events)
                     )
                     continue
-                opened.add(name)
-                report.parcels.append(name)
                 for delivery in outcome.deliveries:
                     writer.add(
-                        delivery.subscription, versions[delivery.subscription], event_name(*map(bytes.fromhex, name)),
-                        outcome.opened.header.stamp if outcome.opened else 0, delivery.rows, delivery.batch,
+                        delivery.subscription, versions[delivery.subscription], opened.name, opened.header.stamp,
+                        delivery.rows, delivery.batch,
                     )  # fmt: skip
                     count = report.delivered.get(delivery.subscription, 0) + len(delivery.rows)
                     report.delivered[delivery.subscription] = count
@@ -194,14 +188,16 @@ class DeliveryJob:
         expected = list(range(upto + 1, upto + 1 + len(numbers)))
         if batch != (0 if head is None else head.batch + 1) or list(numbers) != expected:
             raise UsageError(f"batch {batch} does not continue where the outbox ends", code="CHECKPOINT_FOREIGN")
+        self.outbox.check_commits()
         check_log(self.outbox, self.log)
         commits = list(self.log.commits(after=upto, upto=upto + len(numbers)))
         for commit in commits:
             self.log.check_evidence(commit)
         at = self.clock()
-        plans = {plan.type_id.hex(): plan for plan in self.make_plans(commits, at)}
+        repeats = Repeats(self.log)
+        plans = {plan.type_id.hex(): replace(plan, horizon=repeats.horizon) for plan in self.make_plans(commits, at)}
         work = Work(batch, str(self.log.path), str(self.outbox.path), plans, self.make_keys, self.make_secret)
-        groups = _groups([commit for commit in commits if commit.type_id in plans], self.outbox.seen())
+        groups = _groups([commit for commit in commits if commit.type_id in plans], repeats)
         reports = list(run(work, groups)) if groups else []
         if len(reports) != len(groups):
             raise EncodingError("a task did not report", code="REPORT_MISSING")
@@ -258,8 +254,6 @@ class DeliveryJob:
         return (writer.trigger(availableNow=True) if once else writer.trigger(processingTime=every)).start()
 
     def _made(self, batch: int, query: str, after: int, commits: list[Commit], reports: list[Report]) -> OutboxCommit:
-        parcels = [(bytes.fromhex(origin), bytes.fromhex(base)) for item in reports for origin, base in item.parcels]
-        seen = self.outbox.write_seen(batch, parcels)
         dead = self.outbox.write_dead(batch, [letter for item in reports for letter in item.dead])
         head = self.outbox.head()
         return OutboxCommit(
@@ -269,7 +263,6 @@ class DeliveryJob:
             commits[-1].sequence if commits else after,
             commits[-1].digest if commits else ("" if head is None else head.log),
             tuple(file for item in reports for file in item.files),
-            () if seen is None else (seen,),
             () if dead is None else (dead,),
         )
 
@@ -291,42 +284,15 @@ def _run_on(spark: SparkSession, work: Work, groups: Sequence[Group]) -> list[Re
     return [Report.from_json(row[0]) for row in frame.collect()]
 
 
-def _groups(commits: Sequence[Commit], seen: set[tuple[bytes, bytes]]) -> list[Group]:
-    """Make one group per file; files that claim the same events share one, so that the second is recognised there."""
-    claimed = Counter((commit.origin, base) for commit in commits for file in commit.files for base in file.bases)
-    single: list[FileTask] = []
-    shared: list[FileTask] = []
-    for commit in commits:
-        origin = bytes.fromhex(commit.origin)
-        for file in commit.files:
-            done = frozenset(i for i, base in enumerate(file.bases) if (origin, bytes.fromhex(base)) in seen)
-            task = FileTask(commit.sequence, commit.origin, commit.type_id, file, done)
-            repeated = any(claimed[commit.origin, base] > 1 for base in file.bases)
-            (shared if repeated else single).append(task)
-    groups = [(task,) for task in single] + ([tuple(shared)] if shared else [])
-    return [Group(number, files) for number, files in enumerate(groups)]
-
-
-def _outcomes(plan: DeliverPlan, log: LogDirectory, task: FileTask, keys: object) -> Iterator[Outcome]:
-    """Give one outcome per parcel of a file, in order; parcels that were delivered before are not opened."""
-    index = 0
-    for batch in log.parcels(task.file):
-        for row in range(batch.num_rows):
-            one = batch.slice(row, 1)
-            if index in task.done:
-                yield Outcome(int(one.column("events")[0].as_py()), refused=DUPLICATE)
-            else:
-                yield from deliver_parcels(plan, iter((one,)), keys)  # type: ignore[arg-type]
-            index += 1
-
-
-def _refusal(task: FileTask, index: int, outcome: Outcome, opened: set[tuple[str, str]]) -> str | None:
-    if outcome.refused is not None or outcome.opened is None:
-        return outcome.refused or _MISNAMED
-    header = outcome.opened.header
-    if (header.origin.hex(), header.event_base.hex()) != (task.origin, task.file.bases[index]):
-        return _MISNAMED
-    return DUPLICATE if (task.origin, task.file.bases[index]) in opened else None
+def _groups(commits: Sequence[Commit], repeats: Repeats) -> list[Group]:
+    """Make one group per file."""
+    again = repeats.of(commits)
+    tasks = [
+        FileTask(commit.sequence, commit.origin, commit.type_id, file, again[commit.sequence, file.path])
+        for commit in commits
+        for file in commit.files
+    ]
+    return [Group(number, (task,)) for number, task in enumerate(tasks)]
 
 
 def _audit(

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
@@ -38,6 +38,21 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Horizon:
+    """How old a parcel may be, and which could be repetitions of what has expired; see `repeats`.
+
+    Attributes:
+        newest: Later than every stamp of what has expired.
+        oldest: Not later than any stamp of what was still there when something last expired.
+        names: The first commit whose names of events must be known.
+    """
+
+    newest: int = 0
+    oldest: int = 0
+    names: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Upkeep:
     """What all records up to a number say together."""
 
@@ -45,6 +60,7 @@ class Upkeep:
     digest: str = NO_RECORD
     expired: int = -1
     places: Mapping[str, Place] = field(default_factory=dict)
+    horizon: Horizon = Horizon()
 
 
 _SEEN: dict[str, Upkeep] = {}
@@ -81,14 +97,15 @@ class UpkeepRecords:
         files = {old: [place.path, place.group, place.digest] for old, place in places.items()}
         return self._records.put(known.number + 1, {"kind": "move", "files": files}, known.digest)
 
-    def expire(self, known: Upkeep, upto: int, moved: Iterable[str]) -> bool:
+    def expire(self, known: Upkeep, upto: int, moved: Iterable[str], horizon: Horizon) -> bool:
         """Say that a commit and all before it have expired, and which moved files were theirs; false as above."""
-        value: dict[str, object] = {"kind": "expire", "upto": upto, "moved": sorted(moved)}
+        value: dict[str, object] = {"kind": "expire", "upto": upto, "moved": sorted(moved), "horizon": asdict(horizon)}
         return self._records.put(known.number + 1, value, known.digest)
 
 
 def _after(known: Upkeep, records: Iterable[Record]) -> Upkeep:
     places, expired, number, digest = dict(known.places), known.expired, known.number, known.digest
+    horizon = known.horizon
     for record in records:
         try:
             value = record.value
@@ -96,13 +113,21 @@ def _after(known: Upkeep, records: Iterable[Record]) -> Upkeep:
             places |= {old: _place(item) for old, item in files.items()}
             if value["kind"] != "move":
                 expired = max(expired, int(value["upto"]))  # type: ignore[call-overload]
+                horizon = _later(horizon, value["horizon"])
                 for old in value["moved"]:  # type: ignore[attr-defined]
                     places.pop(old, None)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             what = f"upkeep record {record.number} of the log is damaged"
             raise EncodingError(what, code="COMMIT_DAMAGED") from error
         number, digest = record.number, record.digest
-    return Upkeep(number, digest, expired, places)
+    return Upkeep(number, digest, expired, places, horizon)
+
+
+def _later(known: Horizon, value: object) -> Horizon:
+    told = Horizon(**value)  # type: ignore[arg-type]
+    return Horizon(
+        *(max(int(getattr(known, name)), int(getattr(told, name))) for name in ("newest", "oldest", "names"))
+    )
 
 
 def _place(item: list[object]) -> Place:

@@ -3,7 +3,6 @@
     _identity.json                                      which outbox this is
     _commits/<batch>.json                               what one micro-batch delivered, and how far the log is read
     <subscription>/<batch>-<group>-<attempt>.parquet    sealed deliveries, one row per parcel
-    seen/<batch>-<attempt>.parquet                      names of the parcels delivered, so that none is delivered twice
     dead/<batch>-<attempt>.parquet                      dead letters: parcels that were refused, and why
 
 Rules kept here:
@@ -42,7 +41,6 @@ from maia.pipeline.numbered import NumberedRecords, Record, named_errors, sync_f
 
 _META = b"maia.outbox"
 _SCHEMA = pa.schema([pa.field("events", pa.int32(), nullable=False), pa.field("sealed", pa.binary(), nullable=False)])
-_SEEN = pa.schema([pa.field("origin", pa.binary(), nullable=False), pa.field("base", pa.binary(), nullable=False)])
 _DEAD = pa.schema(
     [
         pa.field("commit", pa.int64(), nullable=False),
@@ -53,12 +51,12 @@ _DEAD = pa.schema(
         pa.field("events", pa.int64(), nullable=False),
     ]
 )
-_BASE = 16
+_NAME = 16
 
 
 @dataclass(frozen=True, slots=True)
 class OutboxFile:
-    """One file of an outbox: sealed deliveries, names seen, or dead letters."""
+    """One file of an outbox: sealed deliveries, or dead letters."""
 
     subscription: str
     path: str
@@ -90,7 +88,6 @@ class OutboxCommit:
         upto: The log commit it ends with.
         log: Digest of that log commit, by which the log is known again.
         files: Sealed deliveries.
-        seen: Names of the parcels delivered.
         dead: Dead letters.
     """
 
@@ -100,7 +97,6 @@ class OutboxCommit:
     upto: int
     log: str
     files: tuple[OutboxFile, ...] = ()
-    seen: tuple[OutboxFile, ...] = ()
     dead: tuple[OutboxFile, ...] = ()
 
     @property
@@ -116,8 +112,7 @@ class Outbox:
         """Use a directory; it is made when something is written."""
         self.path = Path(path)
         self._records = NumberedRecords(self.path / "_commits", "commit {} of the outbox")
-        self._parcels: set[tuple[bytes, bytes]] = set()
-        self._loaded = -1
+        self._checked = -1
 
     def latest(self) -> int:
         """Return the number of the newest commit; -1 when there is none."""
@@ -132,6 +127,15 @@ class Outbox:
         for record in self._records.walk(after=after):
             yield _commit_of(record)
 
+    def check_commits(self) -> None:
+        """Read the commits that this object has not read yet, each compared with what the next says of it.
+
+        Raises:
+            EncodingError: One is missing or damaged.
+        """
+        for commit in self.commits(after=self._checked):
+            self._checked = commit.batch
+
     def head(self) -> OutboxCommit | None:
         """Return the newest commit."""
         number = self.latest()
@@ -142,17 +146,6 @@ class Outbox:
         value = asdict(made)
         del value["batch"]
         return self._records.put(made.batch, value, self._records.digest(made.batch - 1))
-
-    def seen(self) -> set[tuple[bytes, bytes]]:
-        """Return the parcels delivered so far, by origin and name of events."""
-        for commit in self.commits(after=self._loaded):
-            for file in commit.seen:
-                table = pq.read_table(pa.BufferReader(self._data(file)))
-                self._parcels.update(
-                    zip(table.column("origin").to_pylist(), table.column("base").to_pylist(), strict=True)
-                )
-            self._loaded = commit.batch
-        return self._parcels
 
     def dead_letters(self) -> Iterator[DeadLetter]:
         """Read the dead letters in the order of their commits."""
@@ -184,16 +177,10 @@ class Outbox:
         Raises:
             EncodingError: One is missing or altered.
         """
-        found = [file for commit in self.commits() for file in (*commit.files, *commit.seen, *commit.dead)]
+        found = [file for commit in self.commits() for file in (*commit.files, *commit.dead)]
         for file in found:
             self._data(file)
         return len(found)
-
-    def write_seen(self, batch: int, parcels: list[tuple[bytes, bytes]]) -> OutboxFile | None:
-        """Keep the names of the parcels that a micro-batch delivers."""
-        columns = [pa.array([pair[at] for pair in parcels], type=pa.binary()) for at in (0, 1)]
-        table = pa.Table.from_arrays(columns, schema=_SEEN)
-        return self._write(f"seen/{batch:012d}-{secrets.token_hex(8)}.parquet", table) if parcels else None
 
     def write_dead(self, batch: int, letters: list[DeadLetter]) -> OutboxFile | None:
         """Keep dead letters."""
@@ -202,7 +189,7 @@ class Outbox:
 
     def sweep(self) -> list[str]:
         """Remove what no commit names, left by tasks that were killed. Not while a job runs."""
-        named = {file.path for commit in self.commits() for file in (*commit.files, *commit.seen, *commit.dead)}
+        named = {file.path for commit in self.commits() for file in (*commit.files, *commit.dead)}
         removed = []
         for path in sorted(self.path.glob("*/*.parquet")):
             relative = path.relative_to(self.path).as_posix()
@@ -244,7 +231,7 @@ class OutboxWriter:
         self,
         subscription: str,
         event_type: EventType,
-        base: bytes,
+        name: bytes,
         stamp: int,
         rows: npt.NDArray[np.int64],
         batch: pa.RecordBatch,
@@ -252,10 +239,10 @@ class OutboxWriter:
         """Seal one delivery."""
         file = self._files.get(subscription)
         if file is None:
-            name = f"{self.batch:012d}-{self.group:05d}-{secrets.token_hex(8)}.parquet"
-            file = _SealedFile(self.root, f"{_hashed(subscription)}/{name}", subscription, event_type, self.secret)
+            relative = f"{_hashed(subscription)}/{self.batch:012d}-{self.group:05d}-{secrets.token_hex(8)}.parquet"
+            file = _SealedFile(self.root, relative, subscription, event_type, self.secret)
             self._files[subscription] = file
-        file.add(base, stamp, rows, batch)
+        file.add(name, stamp, rows, batch)
 
     def close(self) -> list[OutboxFile]:
         """Finish and sync all files."""
@@ -289,10 +276,10 @@ class _SealedFile:
                 write_page_checksum=True,
             )  # fmt: skip
 
-    def add(self, base: bytes, stamp: int, rows: npt.NDArray[np.int64], batch: pa.RecordBatch) -> None:
+    def add(self, name: bytes, stamp: int, rows: npt.NDArray[np.int64], batch: pa.RecordBatch) -> None:
         columns = [encode_column(pa.array(rows), AttributeType.INTEGER)]
         columns += [encode_column(column, kind) for column, kind in zip(batch.columns, self._kinds, strict=True)]
-        plain = b"".join((base, stamp.to_bytes(8, "big"), *(len(x).to_bytes(4, "big") + x for x in columns)))
+        plain = b"".join((name, stamp.to_bytes(8, "big"), *(len(x).to_bytes(4, "big") + x for x in columns)))
         sealed = self._cipher.encrypt(
             self._count.to_bytes(12, "big"), plain, _bound(self._meta, self._subscription, len(rows))
         )
@@ -339,14 +326,14 @@ def _open_file(data: bytes, subscription: str, secret: bytes) -> Iterator[pa.Rec
 
 
 def _delivery(plain: bytes, names: list[str], kinds: list[AttributeType], count: int) -> pa.RecordBatch:
-    view, position = memoryview(plain), _BASE + 8
+    view, position = memoryview(plain), _NAME + 8
     columns: list[pa.Array] = []
     while position < len(view):
         start = position + 4
         position = start + int.from_bytes(view[position:start], "big")
         columns.append(decode_column(view[start:position], count=count))
-    base, stamp = bytes(view[:_BASE]).hex(), int.from_bytes(view[_BASE : _BASE + 8], "big")
-    events = pa.array([f"{base}-{row}" for row in columns[0].to_pylist()], type=pa.string())
+    name, stamp = bytes(view[:_NAME]).hex(), int.from_bytes(view[_NAME : _NAME + 8], "big")
+    events = pa.array([f"{name}-{row}" for row in columns[0].to_pylist()], type=pa.string())
     stamps = pa.array(np.full(count, stamp, dtype=np.int64))
     fields = [pa.field(name, ARROW_TYPES[kind]) for name, kind in zip(names, kinds, strict=True)]
     fields += [pa.field(EVENT, pa.string(), nullable=False), pa.field(STAMP, pa.int64(), nullable=False)]
@@ -356,7 +343,7 @@ def _delivery(plain: bytes, names: list[str], kinds: list[AttributeType], count:
 def _commit_of(record: Record) -> OutboxCommit:
     try:
         value = dict(record.value)
-        for name in ("files", "seen", "dead"):
+        for name in ("files", "dead"):
             items = value[name]
             value[name] = tuple(OutboxFile(**item) for item in items)  # type: ignore[attr-defined]
         return OutboxCommit(batch=record.number, **value)  # type: ignore[arg-type]

@@ -6,25 +6,28 @@ Rules kept here:
 - commits stay as they are: a record says where a file's parcels lie now (`moves`), and readers follow it;
 - the order is always: write the new, sync it, record it, remove the old. Killed anywhere, the log reads the same, and
   what is left over is removed by `sweep`;
-- what has expired is a beginning of the log. A reader that still needs it gets ``LOG_EXPIRED``, never a gap.
+- what has expired is a beginning of the log. A reader that still needs it gets ``LOG_EXPIRED``, never a gap;
+- expiry says how old a parcel may be that comes later (`repeats`): as old as the oldest that is still there.
 """
 
 from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from maia.broker import milliseconds
 from maia.errors import EncodingError, MaiaError, UnavailableError, UsageError
-from maia.pipeline.log import PARCEL_SCHEMA, LogDirectory, LogFile
-from maia.pipeline.moves import Place, Upkeep, UpkeepRecords, read_place, rows_digest
+from maia.pipeline.log import PARCEL_SCHEMA, Commit, LogDirectory, LogFile
+from maia.pipeline.moves import Horizon, Place, Upkeep, UpkeepRecords, read_place, rows_digest
 from maia.pipeline.numbered import named_errors, sync_folder
 
 TARGET_SIZE = 128 << 20
@@ -110,22 +113,37 @@ def expire(log: LogDirectory, *, before: datetime, now: datetime, dry_run: bool 
     """
     records = UpkeepRecords(log.path)
     known = records.load()
-    upto, commits, events = known.expired, 0, 0
-    files: list[str] = []
-    for commit in log.commits():
+    going: list[Commit] = []
+    staying = iter(log.commits())
+    for commit in staying:
         if log.instant(commit, now=now) >= before:
+            staying = chain((commit,), staying)
             break
-        upto, commits, events = commit.sequence, commits + 1, events + commit.events
-        files += [file.path for file in commit.files]
+        going.append(commit)
+    upto = going[-1].sequence if going else known.expired
+    files = [file.path for commit in going for file in commit.files]
     moved = [path for path in files if path in known.places]
     kept = {place.path for old, place in known.places.items() if old not in set(moved)}
     gone = {known.places[path].path for path in moved} - kept
     removed = sorted({path for path in files if (log.path / path).exists()} | gone)
-    if commits and not dry_run:
-        if not records.expire(known, upto, moved):
+    if going and not dry_run:
+        horizon = _horizon(log, known, upto, staying, milliseconds(before))
+        if not records.expire(known, upto, moved, horizon):
             raise _busy()
         _remove(log.path, removed)
-    return Expired(upto=upto, commits=commits, events=events, files=len(removed))
+    events = sum(commit.events for commit in going)
+    return Expired(upto=upto, commits=len(going), events=events, files=len(removed))
+
+
+def _horizon(log: LogDirectory, known: Upkeep, upto: int, staying: Iterable[Commit], before: int) -> Horizon:
+    """Work out which parcels could be repetitions of what expires, and how far back names must be known."""
+    gone = [(commit.sequence, file.last_stamp) for commit in log.records(after=known.horizon.names - 1, upto=upto)
+            for file in commit.files]  # fmt: skip
+    newest = max(known.horizon.newest, min(before, max((stamp for _, stamp in gone), default=-1) + 1))
+    oldest = min((file.first_stamp for commit in staying for file in commit.files), default=newest)
+    horizon = max(known.horizon.oldest, min(newest, oldest))
+    names = min((number for number, stamp in gone if stamp >= horizon), default=upto + 1)
+    return Horizon(newest, horizon, max(known.horizon.names, names))
 
 
 def _groups(log: LogDirectory, known: Upkeep, target: int) -> Iterator[list[_Unit]]:
