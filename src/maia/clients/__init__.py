@@ -1,0 +1,7 @@
+"""Clients of Maia's services, for brokers, principals and other services."""
+
+from maia.clients.addresses import AddressPolicy
+from maia.clients.resting import Rest
+from maia.clients.service import ClientLimits, ServiceClient
+
+__all__ = ["AddressPolicy", "ClientLimits", "Rest", "ServiceClient"]

@@ -1,0 +1,169 @@
+"""Running a service: where it listens, with which certificate, until it is told to stop.
+
+Without TLS a service listens on this machine only. A stop lets requests under way end, within a limit.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+from fastapi import FastAPI
+
+from maia.errors import MalformedError, NotFoundError, UnavailableError, UsageError
+from maia.services.http.handshake import LOOPBACK, channel_of
+
+_STOP_SECONDS = 5
+_KEEP_ALIVE_SECONDS = 15
+_MAX_CONNECTIONS = 512
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listening:
+    """Where a service listens.
+
+    Attributes:
+        host: An address of this machine; without TLS a loopback address.
+        port: The port.
+        certificate: The server's certificate chain (PEM), for TLS.
+        private_key: Its private key (PEM).
+        names: Further hosts, with ports unless 443, by which clients know the service.
+    """
+
+    host: str = "127.0.0.1"
+    port: int
+    certificate: Path | None = None
+    private_key: Path | None = None
+    names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse half a certificate, and a network without one."""
+        if (self.certificate is None) != (self.private_key is None):
+            raise UsageError("TLS needs a certificate and its private key", code="TLS_CERTIFICATE")
+        if self.certificate is None and not _is_loopback(self.host):
+            raise UsageError(f"`{self.host}` is no loopback address: other machines need TLS", code="TLS_REQUIRED")
+
+    @property
+    def authorities(self) -> frozenset[str]:
+        """The hosts that this service is."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        local = {f"localhost:{self.port}"} if _is_loopback(self.host) else set()
+        standard = {host} if self.port == (80 if self.certificate is None else 443) else set()
+        return frozenset({f"{host}:{self.port}", *local, *standard, *self.names})
+
+    def channel(self) -> bytes:
+        """Return what handshakes over these connections are bound to.
+
+        Raises:
+            NotFoundError: There is no such certificate.
+            MalformedError: It is none.
+        """
+        if self.certificate is None:
+            return LOOPBACK
+        try:
+            text = self.certificate.read_text("ascii")
+        except (OSError, UnicodeDecodeError) as error:
+            raise NotFoundError("there is no certificate to read", code="NO_FILE") from error
+        end = "-----END CERTIFICATE-----"
+        start = text.find("-----BEGIN CERTIFICATE-----")
+        try:
+            first = ssl.PEM_cert_to_DER_cert(text[start : text.index(end) + len(end)])
+        except ValueError as error:
+            raise MalformedError("not a certificate of a server", code="TLS_CERTIFICATE") from error
+        return channel_of(first)
+
+
+def serve(app: FastAPI, listening: Listening, *, started: Callable[[int], None] = lambda _port: None) -> None:
+    """Serve until SIGTERM or SIGINT, then let what is under way end.
+
+    Args:
+        app: What `make_app` made.
+        listening: Where.
+        started: Called with the port once connections are accepted.
+
+    Raises:
+        UnavailableError: The address cannot be used.
+    """
+    server = _Server(_configure(app, listening), started)
+    try:
+        server.run()
+    except SystemExit as error:
+        raise UnavailableError(f"cannot serve on port {listening.port}", code="ADDRESS_UNAVAILABLE") from error
+    if not server.started:
+        raise UnavailableError("the service did not start", code="ADDRESS_UNAVAILABLE")
+
+
+@contextmanager
+def running(app: FastAPI, listening: Listening) -> Iterator[None]:
+    """Serve in a thread of this process while the block lasts.
+
+    Raises:
+        UnavailableError: The address cannot be used.
+    """
+    ready = threading.Event()
+    server = _Server(_configure(app, listening), lambda _port: ready.set())
+
+    def work() -> None:
+        try:
+            with suppress(SystemExit):  # uvicorn's way to say that it cannot listen
+                server.run()
+        finally:
+            ready.set()
+
+    thread = threading.Thread(target=work, name="maia-service", daemon=True)
+    thread.start()
+    ready.wait()
+    try:
+        if not server.started:
+            raise UnavailableError(f"cannot serve on port {listening.port}", code="ADDRESS_UNAVAILABLE")
+        yield
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def _configure(app: FastAPI, listening: Listening) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        host=listening.host,
+        port=listening.port,
+        ssl_certfile=listening.certificate,
+        ssl_keyfile=listening.private_key,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=True,
+        proxy_headers=False,
+        lifespan="on",
+        ws="none",
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=_STOP_SECONDS,
+        limit_concurrency=_MAX_CONNECTIONS,
+        h11_max_incomplete_event_size=32 << 10,
+        http="h11",
+    )
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, started: Callable[[int], None]) -> None:
+        super().__init__(config)
+        self._tell = started
+
+    async def startup(self, sockets: list[object] | None = None) -> None:  # type: ignore[override] # the same, typed
+        """Tell that connections are accepted."""
+        await super().startup(sockets)  # type: ignore[arg-type]
+        if self.started:
+            self._tell(self.servers[0].sockets[0].getsockname()[1])
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
