@@ -55,7 +55,7 @@ class Surroundings(Protocol):
         """The facts that are declared here."""
         ...
 
-    def now(self) -> datetime | None:
+    def clock(self) -> datetime | None:
         """Read the clock; ``None`` where there is none."""
         ...
 
@@ -64,7 +64,7 @@ class Surroundings(Protocol):
         ...
 
     def reserve(self, limit: RateLimit, *, bucket: bytes, reservation: bytes, count: int, at: datetime) -> int:
-        """Draw publications from a rate; return how many are granted. The same reservation is granted once.
+        """Draw publications from a rate; return how many are granted. A named reservation counts once.
 
         Raises:
             MaiaError: It cannot be counted.
@@ -82,7 +82,7 @@ class NoSurroundings:
 
     predicates: frozenset[Predicate] = frozenset()
 
-    def now(self) -> datetime | None:
+    def clock(self) -> datetime | None:
         """Know no time."""
         return None
 
@@ -161,7 +161,7 @@ class Guard:
         return count
 
     def _moment(self, at: datetime | None, place: Surroundings) -> datetime | None:
-        return at or self.at or place.now()
+        return at or self.at or place.clock()
 
     def _occasion(self, at: datetime) -> Occasion:
         return Occasion(action=self.action.value, at=at, principal=self.principal, event_type=self.event_type)

@@ -66,7 +66,8 @@ def enforce_publication(
         batch: Columns named by attribute name.
         clauses: The publisher's clauses, as its session has them; none of them refuses every row.
         at: When the batch is published; by default the time of the clock where conditions are asked.
-        reservation: Names this part of the publication, the same when it is tried again: a rate counts it once.
+        reservation: Names this part of the publication, the same when it is tried again: a rate counts it once. Without
+            a name every call counts.
     """
     checked = check_types(event_type, batch)
     rows, refusals = checked.rows, checked.refusals
@@ -168,7 +169,7 @@ def _draw(candidates: list[_Candidate], size: int, at: datetime | None, reservat
         candidate, mine = candidates[number], np.flatnonzero(chosen == number)
         guard = candidate.clause.guard
         # Under the clause's own name: a clause that is gone when the part is tried again renames no other.
-        name = reservation + candidate.clause.identity
+        name = reservation + candidate.clause.identity if reservation else b""
         granted = 0 if guard is None else guard.grant(len(mine), reservation=name, at=at)
         candidate.admits = np.zeros(size, dtype=np.bool_)
         candidate.admits[mine[:granted]] = True

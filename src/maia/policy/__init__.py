@@ -15,6 +15,8 @@ from maia.policy.conditions_problems import ConditionSyntaxError
 from maia.policy.conditions_rates import MAX_RATE, RateLimit, parse_rate
 from maia.policy.engine import EngineLimits, PolicyEngine, Withdrawal
 from maia.policy.environment import Environment, EnvironmentChange, Predicate, Provider, Watcher
+from maia.policy.environment_hours import Hours
+from maia.policy.environment_places import Places, Terminals
 from maia.policy.facts import Fact, FactKind
 from maia.policy.formatting import format_policy, format_text
 from maia.policy.issuing import (
@@ -74,8 +76,10 @@ __all__ = [
     "Fact",
     "FactKind",
     "Finding",
+    "Hours",
     "KnownType",
     "Occasion",
+    "Places",
     "Policy",
     "PolicyEngine",
     "PolicyLimits",
@@ -92,6 +96,7 @@ __all__ = [
     "Session",
     "Severity",
     "Term",
+    "Terminals",
     "TypeCatalogue",
     "Variable",
     "Watcher",

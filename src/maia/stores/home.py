@@ -5,6 +5,8 @@
     certificates/        *.cert, as they came
     types/               signed definitions
     statements           accepted validity statements
+    policy/              the domain's policy, and providers.toml, which says who answers for facts
+    rates.db             what publishers drew from their rates
     keyring              attribute keys, sealed to the broker's key
     groups               what the broker knows of its key groups, sealed likewise
     stamps               the highest stamp this broker ever reserved
@@ -41,6 +43,7 @@ from maia.principals import KeySigner, Principal, PublicKey
 from maia.stores.certificates import CertificateFolder
 from maia.stores.files import PRIVATE_FILE, PUBLIC_FILE, locked, make_folder, read_file, write_file
 from maia.stores.keys import read_key, read_public_key, write_key, write_public_key
+from maia.stores.providers import HomeSurroundings
 from maia.stores.statements import StatementFile
 from maia.stores.types import DirectoryRegistry, verify_with_registry
 
@@ -245,13 +248,20 @@ class Home:
         """Where the log is."""
         return (self.path / self.config.log).resolve()
 
+    @property
+    def surroundings(self) -> HomeSurroundings:
+        """A reference to what conditions may ask here: the clock, ``policy/providers.toml`` and the ledger of rates."""
+        return HomeSurroundings(str(self.path.resolve()))
+
     def verifier(self) -> Verifier:
         """Return a verifier with the statements that were accepted here."""
         return Verifier(statements=self.statements.load())
 
     def sessions(self, *, at: datetime, verifier: Verifier | None = None) -> Sessions:
         """Return sessions that know every type of this home that verifies now."""
-        sessions = Sessions(verifier if verifier is not None else self.verifier(), network=self.network)
+        sessions = Sessions(
+            verifier if verifier is not None else self.verifier(), network=self.network, surroundings=self.surroundings
+        )
         registry = self.types
         for name in registry.names():
             for unverified in registry.find(name):
