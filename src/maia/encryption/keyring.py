@@ -126,6 +126,12 @@ class Keyring:
         if self._keys.setdefault(group, {}).setdefault(epoch, _ERASED):
             raise UsageError("an epoch has one key", code="EPOCH_REUSED")
 
+    def adopt(self, other: Keyring) -> None:
+        """Hold what another keyring holds, instead of what was held; the counts of uses go on."""
+        self._keys = {group: dict(keys) for group, keys in other._keys.items()}
+        for use, count in other._uses.items():
+            self._uses[use] = max(count, self._uses.get(use, 0))
+
     def sealing_epoch(self, group: KeyGroupId, stamp: int) -> EpochId:
         """Return the epoch to seal an event of this stamp in, and count the use.
 

@@ -107,6 +107,10 @@ class GroupKeys:
         """Tell the newest epoch of each group that was applied; 0 before the first."""
         return {group: item.member.number for group, item in self._load().items()}
 
+    def next_notices(self) -> dict[KeyGroupId, int]:
+        """Tell the number of the message that each group waits for."""
+        return {group: item.after + 1 for group, item in self._load().items()}
+
     def join(self, group: KeyGroupId, individual: bytes, *, manager: PublicKey, welcome: Welcome | None = None) -> None:
         """Follow a group from now on, as the manager has admitted this broker; a second admission replaces the first.
 

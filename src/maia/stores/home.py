@@ -310,6 +310,11 @@ class Home:
             return Keyring()
         return open_keyring(read_file(path, limit=_MAX_KEYRING), keyring_secret(self.broker.export_seed()))
 
+    def sealing_keys(self) -> Keyring:
+        """Open the keyring for a task that publishes: it looks for new keys before each parcel."""
+        keys: Keyring = import_module("maia.stores.group_keys_sealing").SealingKeys(self)
+        return keys
+
     def save_keyring(self, ring: Keyring) -> None:
         """Seal and keep the keyring."""
         data = seal_keyring(ring, keyring_secret(self.broker.export_seed()), nonce=secrets.token_bytes(12))

@@ -37,6 +37,7 @@ def test_notices_are_read_in_the_order_they_were_said(log: NoticeLog) -> None:
     assert [notice.number for notice in log.read(NoticeKind.REKEY, TOPIC, after=0)] == [1, 2]
     assert [notice.number for notice in log.read(NoticeKind.REKEY, TOPIC, limit=2)] == [0, 1]
     assert log.read(NoticeKind.REKEY, TOPIC, after=2) == ()
+    assert [log.has(NoticeKind.REKEY, TOPIC, number) for number in (0, 2, 3)] == [True, True, False]
     newest = log.latest(NoticeKind.REKEY, TOPIC)
     assert newest is not None
     assert (newest.number, newest.body, newest.topic, newest.kind) == (2, b"three", TOPIC, NoticeKind.REKEY)

@@ -19,6 +19,7 @@ from maia.pipeline import LogDirectory, NoticeKind, NoticeLog
 from maia.principals import KeySigner
 from maia.stores import Home, HomeConfig, follow, group_keys
 from maia.stores.group_keys import Followed, GroupKeys, group_topic
+from maia.stores.group_keys_sealing import SealingKeys
 
 GROUP = KeyGroupId(TypeId(bytes([7]) * 32), b"3265")
 MANAGER, EVE = KeySigner(b"m" * 32), KeySigner(b"e" * 32)
@@ -393,3 +394,39 @@ def test_closed_epoch_is_known_and_opens_only_as_the_newest() -> None:
     ring.add(GROUP, EpochId(400), b"d" * 32)
     with pytest.raises(UsageError, match="EPOCH_REUSED"):
         ring.add(GROUP, EpochId(300), b"c" * 32)
+
+
+def test_sealing_keys_learn_of_an_epoch_between_two_parcels(world: World) -> None:
+    """A task that seals for longer than an epoch uses each epoch's key from its start on, and asks only when new."""
+    world.follow("met")
+    keys = SealingKeys(world.homes["met"], clock=lambda: NOON)
+    assert keys.sealing_epoch(GROUP, ms(5)) == ms(0)
+    world.rekey(10)
+    assert keys.sealing_epoch(GROUP, ms(5)) == ms(0)
+    assert keys.epochs(GROUP) == (ms(0),)
+    assert keys.sealing_epoch(GROUP, ms(9)) == ms(0)
+    assert keys.sealing_epoch(GROUP, ms(10)) == ms(10)
+    assert keys.key(GROUP, EpochId(ms(10))) == world.tree.key
+    assert (keys.uses(GROUP, EpochId(ms(0))), keys.uses(GROUP, EpochId(ms(10)))) == (3, 1)
+    assert world.held("met") == [0, 10]
+
+
+def test_sealing_ends_when_the_broker_is_put_out(world: World) -> None:
+    """After the eviction there is no key to seal with; before its start the old one still serves."""
+    world.follow("met")
+    keys = world.homes["met"].sealing_keys()
+    world.rekey(10, leaves=("met",))
+    assert keys.sealing_epoch(GROUP, ms(9)) == ms(0)
+    assert keys.key(GROUP, keys.sealing_epoch(GROUP, ms(11))) is None
+
+
+def test_sealing_keys_of_a_home_without_groups_are_its_keyring(tmp_path: Path) -> None:
+    """Local keys seal as before."""
+    home = Home.create(tmp_path / "met", HomeConfig(name="met"))
+    ring = Keyring()
+    ring.add(GROUP, EpochId(100), b"k" * 32)
+    home.save_keyring(ring)
+    keys = home.sealing_keys()
+    assert keys.key(GROUP, keys.sealing_epoch(GROUP, 150)) == b"k" * 32
+    with pytest.raises(SealError, match="NO_KEY"):
+        keys.sealing_epoch(GROUP, 99)
