@@ -42,6 +42,7 @@ from maia.encryption import (
     Welcome,
     open_welcome,
     parse_rekey,
+    rekey_topic,
     verify_rekey,
 )
 from maia.errors import EncodingError, MaiaError, SealError, UnavailableError, UsageError, VerificationError
@@ -84,11 +85,6 @@ class Followed:
     erased: int = 0
     alarms: list[tuple[KeyGroupId, str]] = field(default_factory=list)
     behind: bool = False
-
-
-def group_topic(group: KeyGroupId) -> bytes:
-    """Name a key group where its rekey messages are in the log."""
-    return group.type_id + group.label
 
 
 class GroupKeys:
@@ -178,7 +174,7 @@ class GroupKeys:
         self, group: KeyGroupId, item: _Membership, notices: NoticeLog, ring: Keyring, done: Followed
     ) -> None:
         for _ in range(MAX_ROUNDS):
-            found = notices.read(NoticeKind.REKEY, group_topic(group), after=item.after, limit=_READ)
+            found = notices.read(NoticeKind.REKEY, rekey_topic(group), after=item.after, limit=_READ)
             for notice in found:
                 self._apply(group, item, notice, ring, done)
                 item.after = notice.number
@@ -217,7 +213,7 @@ class GroupKeys:
         if not done.alarms:
             return
         for group, code in done.alarms:
-            _logger.warning("key group %s: %s", group_topic(group).hex(), code)
+            _logger.warning("key group %s: %s", rekey_topic(group).hex(), code)
         write_audit(
             self._home.path / "audit",
             [

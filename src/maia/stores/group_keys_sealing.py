@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from maia.encryption import EpochId, KeyGroupId, Keyring
+from maia.encryption import EpochId, KeyGroupId, Keyring, rekey_topic
 from maia.pipeline import NoticeKind, NoticeLog
-from maia.stores.group_keys import GroupKeys, group_topic
+from maia.stores.group_keys import GroupKeys
 from maia.stores.home import Home
 
 
@@ -54,5 +54,5 @@ class SealingKeys(Keyring):
         return super().sealing_epoch(group, stamp)
 
     def _load(self) -> None:
-        self._next = {group_topic(group): number for group, number in GroupKeys(self._home).next_notices().items()}
+        self._next = {rekey_topic(group): number for group, number in GroupKeys(self._home).next_notices().items()}
         self.adopt(self._home.keyring())
