@@ -49,6 +49,7 @@ from maia.policy.states import (
     fact_from_bytes,
     fact_to_bytes,
     given,
+    is_active,
     restore,
     role_state,
 )
@@ -114,6 +115,7 @@ __all__ = [
     "format_text",
     "given",
     "grammar",
+    "is_active",
     "parse_fact",
     "parse_policy",
     "parse_privilege",

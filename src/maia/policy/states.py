@@ -85,6 +85,17 @@ def role_state(engine: PolicyEngine, role: Fact) -> RoleState:
     return RoleState(role=role, supports=tuple((str(item.rule), item.premises, item.monitored) for item in supports))
 
 
+def is_active(engine: PolicyEngine, role: Fact) -> bool:
+    """Tell whether its holder has a role active.
+
+    >>> from maia.policy import parse_policy
+    >>> engine = PolicyEngine(parse_policy("doctor(self) <- employed(self)*"))
+    >>> is_active(engine, Fact(FactKind.ROLE, Atom("doctor", (Constant("ali"),)), "ali"))
+    False
+    """
+    return role in engine._active  # noqa: SLF001 - as above
+
+
 def dependents(engine: PolicyEngine, facts: Iterable[Fact]) -> frozenset[Fact]:
     """Give the active roles with an instance that some of the facts, or roles above them, are monitored for.
 

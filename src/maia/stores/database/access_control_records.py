@@ -190,6 +190,11 @@ class AccessControlRecords:
         if self._connection.execute(update(acs_facts).where(chosen).values(until=until)).rowcount == 0:
             self._connection.execute(insert(acs_facts).values(digest=digest, kind=kind, fact=fact, until=until))
 
+    def has_fact(self, fact: bytes) -> bool:
+        """Tell whether a fact is recorded."""
+        chosen = select(acs_facts.c.digest).where(acs_facts.c.digest == hashlib.sha256(fact).digest())
+        return self._connection.execute(chosen).first() is not None
+
     def drop_fact(self, fact: bytes) -> None:
         """Forget a fact."""
         self._connection.execute(delete(acs_facts).where(acs_facts.c.digest == hashlib.sha256(fact).digest()))
@@ -276,6 +281,13 @@ class AccessControlRecords:
         )
         return frozenset(CertificateId(row.certificate_id) for row in self._connection.execute(chosen))
 
+    def good(self, *, at: datetime) -> frozenset[CertificateId]:
+        """List what the domain issued and what is neither withdrawn nor expired."""
+        chosen = select(acs_certificates.c.certificate_id).where(
+            acs_certificates.c.withdrawn.is_(None), acs_certificates.c.parent.is_(None), _unexpired(at)
+        )
+        return frozenset(CertificateId(row.certificate_id) for row in self._connection.execute(chosen))
+
     def forget_certificates(self, *, before: datetime) -> int:
         """Remove what ended before an instant, with what was delegated from it."""
         ended = delete(acs_certificates).where(acs_certificates.c.until < before)
@@ -314,14 +326,15 @@ class AccessControlRecords:
         plain = {row.kind: row.raw for row in rows if row.ends is None}
         return (*timed, *plain.values())
 
-    def forget_statements(self, *, before: datetime) -> None:
-        """Drop lists that nobody needs any more: timed ones that ended, and plain ones that were replaced."""
-        newest = select(func.max(acs_statements.c.sequence)).where(acs_statements.c.ends.is_(None)).scalar_subquery()
-        highest = select(func.max(acs_statements.c.sequence)).scalar_subquery()
-        over = or_(
-            acs_statements.c.ends < before, acs_statements.c.ends.is_(None) & (acs_statements.c.sequence < newest)
+    def forget_statements(self, kind: TestKind, *, before: datetime) -> None:
+        """Drop lists that nobody needs any more: timed ones that ended, plain ones that were replaced."""
+        mine = acs_statements.c.kind == kind.value
+        plain = acs_statements.c.ends.is_(None)
+        newest = self._connection.scalar(select(func.max(acs_statements.c.sequence)).where(mine, plain)) or 0
+        over = or_(acs_statements.c.ends < before, plain & (acs_statements.c.sequence < newest))
+        self._connection.execute(
+            delete(acs_statements).where(mine, over, acs_statements.c.sequence < self.last_sequence(kind))
         )
-        self._connection.execute(delete(acs_statements).where(over, acs_statements.c.sequence < highest))
 
     # -- what others must hear of, and the journal
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import sqlalchemy as sa
 from alembic import op
 
 revision = "0003"
-down_revision: str | None = "0002" if Path(__file__).with_name("v0002_key_groups.py").is_file() else "0001"
+down_revision: str | None = "0002"
 branch_labels = None
 depends_on = None
 

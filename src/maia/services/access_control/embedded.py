@@ -1,0 +1,230 @@
+"""The access control service in process, over a domain's home: the embedded default.
+
+policy/*.rules          the policy, as people write it
+policy/domain.toml      how the domain issues
+policy/providers.toml   who answers for environment facts
+policy/*.agreement      agreements with other domains
+store.db                what the service keeps, unless `maia.toml` names another database
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from maia.authority import CertificatePool, StatementBook, parse_statement, verify_statement
+from maia.errors import MaiaError, NotFoundError, UnavailableError, VerificationError
+from maia.events import EventType
+from maia.pipeline import NoticeKind, NoticeLog
+from maia.policy import Atom, TypeCatalogue
+from maia.principals import (
+    Authenticated,
+    Certificate,
+    KeyId,
+    Signer,
+    parse_certificate,
+    prove_by_nonce,
+    verify_certificate,
+)
+from maia.services.access_control.service import AccessControl
+from maia.services.access_control.settings import Settings
+from maia.services.access_control.values import Environment, Telling, Withdrawn
+from maia.stores import Home, database, push_certificates, verify_with_registry
+
+SETTINGS_FILE = "domain.toml"
+POLICY_FOLDER = "policy"
+_MAX_SETTINGS = 1 << 16
+_TYPES_LAST = timedelta(seconds=60)
+_RETRIES = 5
+_NONCE = 32
+_State = tuple[tuple[str, int], ...]
+
+
+class HomeSurroundings:
+    """Types, certificates and statements of a home, read again when its files have changed."""
+
+    def __init__(self, home: Home) -> None:
+        """Serve a home."""
+        self._home = home
+        self._types: tuple[_State, datetime, TypeCatalogue] | None = None
+        self._pool: tuple[_State, CertificatePool] | None = None
+
+    def types(self, *, at: datetime) -> TypeCatalogue:
+        """Give the types that verify now."""
+        state = _state(self._home.path / "types", self._home.path / "statements")
+        known = self._types
+        if known is None or known[0] != state or abs(at - known[1]) > _TYPES_LAST:
+            networks = () if self._home.network is None else (self._home.network,)
+            known = self._types = (state, at, TypeCatalogue(self._verified(at), networks=networks))
+        return known[2]
+
+    def _verified(self, at: datetime) -> Iterator[EventType]:
+        registry, verifier = self._home.types, self._home.verifier()
+        for name in registry.names():
+            for unverified in registry.find(name):
+                try:
+                    yield verify_with_registry(
+                        registry, unverified, verifier=verifier, at=at, network=self._home.network
+                    ).event_type
+                except VerificationError:
+                    continue  # nobody can be given a right on what does not verify
+
+    def evidence(self) -> CertificatePool:
+        """Give the certificates of the home."""
+        state = _state(self._home.path / "certificates")
+        if self._pool is None or self._pool[0] != state:
+            self._pool = (state, self._home.pool())
+        return self._pool[1]
+
+    def statements(self) -> StatementBook:
+        """Give the statements that the home accepted."""
+        return self._home.statements.load()
+
+    def keep(self, certificate: Certificate) -> None:
+        """Keep a certificate in the home."""
+        self._home.certificates.add(certificate)
+
+
+class HomeEnvironment:
+    """What the providers of a home say now; one that fails says nothing."""
+
+    def __init__(self, home: Home) -> None:
+        """Serve a home."""
+        self._home = home
+
+    def facts(self, *, at: datetime) -> Iterable[Atom]:
+        """List the facts of all providers that can list them."""
+        environment = self._home.surroundings().environment
+        found: set[Atom] = set()
+        for provider in environment.providers():
+            try:
+                found |= environment.listed(provider, at=at) or frozenset()
+            except MaiaError:
+                continue  # counted by the environment; a provider that fails means no
+        return frozenset(found)
+
+
+class HomeTelling:
+    """Tells the home itself and its log; others follow the log. More listeners may be added."""
+
+    def __init__(self, home: Home, *, listeners: Iterable[Callable[[Withdrawn], object]] = ()) -> None:
+        """Serve a home.
+
+        Args:
+            home: The home, with its log.
+            listeners: Are called with each withdrawal, in order: subscriptions before key groups.
+        """
+        self._home = home
+        self._notices = NoticeLog(home.log_path)
+        self._listeners = tuple(listeners)
+
+    def statement(self, signer: KeyId, raw: bytes) -> None:
+        """Accept a list in the home, and publish it in the log."""
+        statement = verify_statement(parse_statement(raw))
+        for _ in range(_RETRIES):
+            book = self._home.statements.load()
+            try:
+                book.accept(statement)
+                self._home.statements.save(book)
+                break
+            except VerificationError:
+                break  # told before: a newer one is known here
+            except UnavailableError as error:
+                if error.code != "STATEMENTS_NEWER_ON_DISK":
+                    raise
+        self._notices.append(NoticeKind.STATEMENT, signer, raw)
+
+    def certificate(self, domain: KeyId, raw: bytes) -> None:
+        """Publish a right of the domain to its brokers, in the log."""
+        push_certificates(self._notices, domain, [verify_certificate(parse_certificate(raw))])
+
+    def withdrawn(self, notice: Withdrawn) -> None:
+        """Tell the listeners."""
+        for listener in self._listeners:
+            listener(notice)
+
+
+def read_settings(home: Home) -> Settings:
+    """Read how a domain issues; the defaults when its home does not say.
+
+    Raises:
+        MalformedError: The file is not what it must be.
+    """
+    path = home.path / POLICY_FOLDER / SETTINGS_FILE
+    if not path.is_file():
+        return Settings()
+    with path.open("rb") as file:
+        return Settings.from_toml(file.read(_MAX_SETTINGS))
+
+
+def open_access_control(
+    home: Home,
+    *,
+    settings: Settings | None = None,
+    signer: Signer | None = None,
+    telling: Telling | None = None,
+    environment: Environment | None = None,
+    transaction: Callable[[], AbstractContextManager[Connection]] | None = None,
+) -> AccessControl:
+    """Open the service of a home in this process.
+
+    Args:
+        home: The domain's home; its `domain` key speaks for it.
+        settings: How it issues, in place of ``policy/domain.toml``.
+        signer: The domain's key, in place of the file in the home.
+        telling: Who must hear, in place of the home and its log.
+        environment: What is true outside, in place of the home's providers.
+        transaction: How writing transactions begin, for a service that has a leader.
+
+    Raises:
+        NotFoundError: The home has no key for its domain: ``NO_DOMAIN_KEY``.
+    """
+    if signer is None:
+        try:
+            signer = home.signer(home.config.domain)
+        except NotFoundError as error:
+            raise NotFoundError(
+                f"the home has no key `{home.config.domain}` to speak for the domain", code="NO_DOMAIN_KEY"
+            ) from error
+    url = home.config.database
+    engine = database.open_database(url if "://" in url else str(home.path / url))
+    database.migrate(engine)
+    return AccessControl(
+        signer=signer,
+        engine=engine,
+        surroundings=HomeSurroundings(home),
+        settings=read_settings(home) if settings is None else settings,
+        telling=HomeTelling(home) if telling is None else telling,
+        environment=HomeEnvironment(home) if environment is None else environment,
+        transaction=transaction,
+    )
+
+
+def prove_key(service: AccessControl, signer: Signer, *, nonce: bytes, at: datetime) -> Authenticated:
+    """Run the protocol of proving a key with a service in this process.
+
+    Args:
+        service: The verifier.
+        signer: Whose key.
+        nonce: At least 16 fresh random octets of the signer's own.
+        at: Now.
+    """
+    challenge = service.challenge(at=at)
+    proof = prove_by_nonce(signer, audience=service.key.key_id, challenge=challenge, own_nonce=nonce)
+    return service.authenticate(proof, challenge, at=at)
+
+
+def _state(*places: Path) -> _State:
+    """Sum up what a folder or file looks like, to see that it changed."""
+    found: list[tuple[str, int]] = []
+    for place in places:
+        for path in (place, *(sorted(place.iterdir()) if place.is_dir() else ())):
+            try:
+                found.append((str(path), path.stat().st_mtime_ns))
+            except OSError:
+                continue
+    return tuple(found)

@@ -1,0 +1,264 @@
+"""The roles of a domain: an engine in memory whose facts and active roles stand in the database.
+
+Rules kept here:
+
+- every change of the engine is written by the transaction that asks for it; when that does not commit, the caller drops
+  this object and loads another;
+- a recorded fact with an end holds up to and including that instant;
+- facts that providers gave are never recorded: after a restart they are asked again.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Self
+
+from maia.errors import MaiaError
+from maia.policy import (
+    Atom,
+    Decision,
+    Fact,
+    FactKind,
+    Policy,
+    PolicyEngine,
+    Privilege,
+    Proof,
+    RoleState,
+    dependents,
+    ends_of,
+    fact_from_bytes,
+    fact_to_bytes,
+    given,
+    is_active,
+    parse_fact,
+    parse_policy,
+    restore,
+    role_state,
+)
+from maia.services.access_control.values import Environment
+from maia.stores import database
+
+
+class RoleBook:
+    """The engine with what the database keeps of it."""
+
+    def __init__(self, engine: PolicyEngine, ends: dict[Fact, datetime], anonymous: set[Fact]) -> None:
+        """Use an engine whose state is in the database."""
+        self.engine = engine
+        self.anonymous = anonymous
+        self._ends = ends
+        self._queue = [(until, fact_to_bytes(fact)) for fact, until in ends.items()]
+        heapq.heapify(self._queue)
+        self._provided: frozenset[Fact] = frozenset()
+
+    @classmethod
+    def load(
+        cls,
+        records: database.AccessControlRecords,
+        text: str,
+        environment: Environment | None,
+        *,
+        at: datetime,
+        policy: Policy | None = None,
+    ) -> tuple[Self, tuple[Fact, ...]]:
+        """Bring the engine back as it was, and say which roles did not come back.
+
+        Args:
+            records: The database.
+            text: The policy in force.
+            environment: Is asked what holds now.
+            at: Now; facts that have ended are dropped.
+            policy: Another policy to come under: a role stays when it could be activated at this moment.
+        """
+        ends: dict[Fact, datetime] = {}
+        facts: list[Fact] = []
+        for raw, until in tuple(records.facts()):
+            if until is not None and until < at:
+                records.drop_fact(raw)
+                continue
+            fact = fact_from_bytes(raw)
+            facts.append(fact)
+            if until is not None:
+                ends[fact] = until
+        provided = _provided(environment, at=at)
+        states: list[RoleState] = []
+        anonymous: set[Fact] = set()
+        for raw, hidden in records.roles():
+            states.append(RoleState.from_bytes(raw))
+            if hidden:
+                anonymous.add(states[-1].role)
+        rules = parse_policy(text) if policy is None else policy
+        engine, fallen = restore(rules, (*facts, *provided - set(facts)), states, anew=policy is not None)
+        book = cls(engine, ends, anonymous - set(fallen))
+        book._provided = provided
+        records.drop_roles(fact_to_bytes(role) for role in fallen)
+        if policy is not None:
+            for role in engine.roles():
+                book._save(records, role)
+        return book, fallen
+
+    # -- facts
+
+    def record(self, records: database.AccessControlRecords, fact: Fact, *, until: datetime | None) -> bool:
+        """Record an appointment or an environment fact, or change its end; say whether it is new."""
+        add = self.engine.appoint if fact.kind is FactKind.APPOINTMENT else self.engine.observe
+        new = add(fact.atom)
+        raw = fact_to_bytes(fact)
+        records.put_fact(fact.kind.value, raw, until=until)
+        if until is None:
+            self._ends.pop(fact, None)
+        else:
+            self._ends[fact] = until
+            heapq.heappush(self._queue, (until, raw))
+        return new
+
+    def retract(self, records: database.AccessControlRecords, facts: Iterable[Fact]) -> tuple[Fact, ...]:
+        """Take facts back; give the roles that fell, each after what it stood on."""
+        fallen: dict[Fact, None] = {}
+        for fact in facts:
+            touched = dependents(self.engine, [fact])
+            for role in self.engine.retract(fact.atom, kind=fact.kind).fallen:
+                fallen[role] = None
+            records.drop_fact(fact_to_bytes(fact))
+            self._ends.pop(fact, None)
+            self._settle(records, touched)
+        self._drop(records, fallen)
+        return tuple(fallen)
+
+    def refresh(
+        self, records: database.AccessControlRecords, environment: Environment | None, *, at: datetime
+    ) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
+        """Ask the environment anew; give the facts that hold no longer and the roles that fell with them."""
+        now = _provided(environment, at=at)
+        for fact in now - self._provided:
+            self.engine.observe(fact.atom)
+        recorded = {fact for fact in self._provided - now if self._is_recorded(records, fact)}
+        gone = tuple(sorted(self._provided - now - recorded, key=str))
+        self._provided = now
+        return gone, self.retract(records, gone)
+
+    def ended(self, *, at: datetime) -> tuple[Fact, ...]:
+        """Give the recorded facts whose end has passed."""
+        over: dict[Fact, None] = {}
+        while self._queue and self._queue[0][0] < at:
+            until, raw = heapq.heappop(self._queue)
+            fact = fact_from_bytes(raw)
+            if self._ends.get(fact) == until:  # otherwise its end was changed meanwhile
+                over[fact] = None
+        return tuple(over)
+
+    @property
+    def next_end(self) -> datetime | None:
+        """The first instant after which a recorded fact may have ended."""
+        return self._queue[0][0] if self._queue else None
+
+    # -- roles
+
+    def activate(
+        self, records: database.AccessControlRecords, role: Atom | str, *, principal: str, anonymous: bool | None
+    ) -> tuple[Fact, Proof]:
+        """Activate a role and keep it; an activation that fails changes nothing."""
+        atom = as_atom(role)
+        proof = self.engine.activate(atom, principal=principal)
+        active = Fact(FactKind.ROLE, atom, principal)
+        if anonymous is not None:
+            (self.anonymous.add if anonymous else self.anonymous.discard)(active)
+        self._save(records, active, anonymous=active in self.anonymous)
+        return active, proof
+
+    def deactivate(
+        self, records: database.AccessControlRecords, role: Atom | str, *, principal: str
+    ) -> tuple[Fact, ...]:
+        """Give a role up; give the roles that fell, it first."""
+        atom = as_atom(role)
+        touched = dependents(self.engine, [Fact(FactKind.ROLE, atom, principal)])
+        fallen = self.engine.deactivate(atom, principal=principal).fallen
+        self._settle(records, touched)
+        self._drop(records, fallen)
+        return fallen
+
+    def close(self, records: database.AccessControlRecords, principal: str) -> tuple[Fact, ...]:
+        """Give up every role of a principal."""
+        fallen: dict[Fact, None] = {}
+        for role in self.engine.roles(principal):
+            for found in self.deactivate(records, role.atom, principal=principal):
+                fallen[found] = None
+        return tuple(fallen)
+
+    def privileges(self, principal: str) -> dict[Privilege, datetime | None]:
+        """Give the privileges that a principal has now, each with the instant at which it ends at the latest."""
+        found: dict[Privilege, datetime | None] = {}
+        for privilege, role in given(self.engine, principal):
+            until = ends_of(self.engine, role, self._ends)
+            if privilege in found:
+                known = found[privilege]
+                until = None if until is None or known is None else max(until, known)
+            found[privilege] = until
+        return found
+
+    def role_ends(self, principal: str) -> dict[str, datetime | None]:
+        """Give the names of the roles that a principal has active, each with its latest end."""
+        found: dict[str, datetime | None] = {}
+        for role in self.engine.roles(principal):
+            until = ends_of(self.engine, role, self._ends)
+            if role.atom.name in found:
+                known = found[role.atom.name]
+                until = None if until is None or known is None else max(until, known)
+            found[role.atom.name] = until
+        return found
+
+    def decide(self, privilege: Privilege | str, *, principal: str) -> Decision:
+        """Say whether a principal has a privilege now."""
+        return self.engine.decide(privilege, principal=principal)
+
+    def concerned(self, gone: Iterable[Fact]) -> frozenset[str]:
+        """Give the principals whose privileges may end because facts do, beside those whose roles fell."""
+        signatures = {fact.atom.signature for fact in gone if fact.kind is FactKind.ENVIRONMENT}
+        roles = {
+            rule.role.signature
+            for rule in self.engine.policy.authorisations
+            if any(condition.atom.signature in signatures for condition in rule.conditions)
+        }
+        holders = (role.holder for role in self.engine.roles() if role.atom.signature in roles)
+        return frozenset(holders if roles else ())
+
+    # -- what stands in the database
+
+    def _save(self, records: database.AccessControlRecords, role: Fact, *, anonymous: bool | None = None) -> None:
+        records.put_role(fact_to_bytes(role), role_state(self.engine, role).to_bytes(), anonymous=anonymous)
+
+    def _settle(self, records: database.AccessControlRecords, touched: Iterable[Fact]) -> None:
+        """Write the states of roles that may stand on less than before."""
+        for role in touched:
+            if is_active(self.engine, role):
+                self._save(records, role)
+
+    def _drop(self, records: database.AccessControlRecords, fallen: Iterable[Fact]) -> None:
+        gone = tuple(fallen)
+        self.anonymous.difference_update(gone)
+        records.drop_roles(map(fact_to_bytes, gone))
+
+    @staticmethod
+    def _is_recorded(records: database.AccessControlRecords, fact: Fact) -> bool:
+        return records.has_fact(fact_to_bytes(fact))
+
+
+def _provided(environment: Environment | None, *, at: datetime) -> frozenset[Fact]:
+    """Ask what holds; whoever fails says no."""
+    if environment is None:
+        return frozenset()
+    try:
+        return frozenset(Fact(FactKind.ENVIRONMENT, atom) for atom in environment.facts(at=at))
+    except MaiaError:
+        return frozenset()
+
+
+def as_atom(text: Atom | str) -> Atom:
+    """Read a fact or a role where it is still text.
+
+    >>> as_atom("detective(smith)").name
+    'detective'
+    """
+    return parse_fact(text) if isinstance(text, str) else text

@@ -1,0 +1,521 @@
+"""The access control service of a domain: role policy in, capabilities out. It knows no HTTP and reads no clock.
+
+Rules kept here:
+
+- whoever asks for something has proven its key: methods for members take an `Authenticated`, which only a successful
+  run of the protocol makes. What they get is for that key and no other;
+- a certificate is in the register before it is handed out, and a withdrawal is durable before it is acknowledged;
+- a withdrawal goes in order: roles, then capabilities, then the signed list, then subscriptions and key groups;
+- what fails leaves everything as it was;
+- several processes may serve one database: each sees by its revision that another one wrote, and loads anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import secrets
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from maia.authority import Challenge, Statement, Tag
+from maia.encoding import encode
+from maia.errors import DeniedError, SignatureError, UsageError, VerificationError
+from maia.policy import (
+    Atom,
+    Decision,
+    Fact,
+    FactKind,
+    Privilege,
+    Proof,
+    parse_fact,
+)
+from maia.principals import (
+    Authenticated,
+    Authorisation,
+    Certificate,
+    CertificateId,
+    KeyHash,
+    NonceProof,
+    Period,
+    PublicKey,
+    Subject,
+    check_aware,
+    check_nonce_proof,
+    issue,
+    parse_certificate,
+    verify_certificate,
+)
+from maia.services.access_control.applying import Applying
+from maia.services.access_control.appointments import read_appointment
+from maia.services.access_control.certificates import (
+    BROKERS,
+    sign_new,
+)
+from maia.services.access_control.lists import answer_challenge, book_of, sign_due
+from maia.services.access_control.outbox import CERTIFICATE
+from maia.services.access_control.role_book import as_atom
+from maia.services.access_control.values import (
+    Enrolment,
+    Entry,
+    Handed,
+    Member,
+    MemberKind,
+    Revocation,
+)
+from maia.stores import database
+
+ADMINISTER = Atom("administer")
+"""The privilege of those who may change policy, appoint, invite and withdraw."""
+
+_MEMBER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_RESERVED = frozenset((BROKERS, "self"))
+_NONCE = 32
+_CODE = 32
+_CHALLENGE_LIFE = timedelta(seconds=60)
+_MAX_CHALLENGES = 10_000
+_MAX_APPOINTMENTS = 100
+_INVITATION_LIFE = timedelta(days=1)
+_Records = database.AccessControlRecords
+
+
+class AccessControl(Applying):
+    """The service of one domain, over its database.
+
+    In the embedded default it runs in process over a home: see `open_access_control`.
+    """
+
+    # ------------------------------------------------------------------ proving a key
+
+    def challenge(self, *, at: datetime) -> bytes:
+        """Give a random number to whoever wants to prove a key; it serves once, for a minute."""
+        with self._lock:
+            for nonce in [nonce for nonce, until in self._challenges.items() if until < at]:
+                del self._challenges[nonce]
+            if len(self._challenges) >= _MAX_CHALLENGES:
+                self._challenges.popitem(last=False)  # whoever was slowest asks again
+            nonce = secrets.token_bytes(_NONCE)
+            self._challenges[nonce] = check_aware(at) + _CHALLENGE_LIFE
+            return nonce
+
+    def authenticate(self, proof: NonceProof, challenge: bytes, *, at: datetime) -> Authenticated:
+        """Check the answer to a challenge of this service; the challenge is spent, whatever comes of it.
+
+        Raises:
+            VerificationError: The challenge is not of this service, or was used, or is too old.
+            SignatureError: The answer does not fit it.
+        """
+        with self._lock:
+            until = self._challenges.pop(challenge, None)
+        if until is None or until < at:
+            raise VerificationError("no such challenge is open", code="NO_CHALLENGE")
+        return check_nonce_proof(proof, audience=self.key.key_id, challenge=challenge)
+
+    # ------------------------------------------------------------------ members
+
+    def invite(
+        self,
+        name: str,
+        *,
+        at: datetime,
+        kind: MemberKind = MemberKind.CLIENT,
+        life: timedelta = _INVITATION_LIFE,
+        appointments: Iterable[str] = (),
+    ) -> str:
+        """Invite somebody to become a member; give the code, which is not kept and works once.
+
+        Args:
+            name: What the policy will call the member.
+            at: Now.
+            kind: What it will be.
+            life: How long the invitation is open.
+            appointments: Facts that are recorded when it is used, such as ``detective(smith)``.
+
+        Raises:
+            UsageError: The name is taken or no name, or the appointments are too many.
+            PolicySyntaxError: An appointment is no fact.
+        """
+        facts = [str(parse_fact(text)) for text in appointments]
+        if len(facts) > _MAX_APPOINTMENTS:
+            raise UsageError(f"an invitation brings at most {_MAX_APPOINTMENTS} appointments", code="INVITATION")
+        if not timedelta(0) < life <= timedelta(days=366):
+            raise UsageError("an invitation is open for at most a year", code="INVITATION")
+        code = secrets.token_urlsafe(_CODE)
+        with self._writing(at) as records:
+            self._require_new(records, name, at=at)
+            records.forget_invitations(before=at)
+            records.add_invitation(
+                _digest(code),
+                database.InvitationRecord(name=name, kind=kind.value, until=at + life, appointments=json.dumps(facts)),
+            )
+            records.note("invite", f"{kind.value} {name}", who=None, at=at)
+        return code
+
+    def enrol(
+        self, who: Authenticated, *, at: datetime, invitation: str | None = None, appointment: bytes | None = None
+    ) -> Enrolment:
+        """Make a principal a member and hand it its first certificates.
+
+        Args:
+            who: Has just proven its key.
+            at: Now.
+            invitation: The code of an invitation; used up, even if it is shown twice at once.
+            appointment: An appointment certificate of this domain for that key.
+
+        Raises:
+            DeniedError: ``INVITATION_REFUSED`` for a code that is wrong, used or too old; all look alike.
+            VerificationError: The appointment does not prove anything for this key.
+            UsageError: Neither is shown, or both; or the key or the name is a member already.
+        """
+        if (invitation is None) == (appointment is None):
+            raise UsageError("show an invitation or an appointment", code="ENROLMENT")
+        with self._writing(at) as records:
+            if any(member.key == who.key for member in self._members.values()):
+                raise UsageError("this key is or was a member already", code="MEMBER_KEY")
+            if invitation is not None:
+                name, kind, facts = self._take_invitation(records, invitation, at=at)
+            else:
+                shown = read_appointment(
+                    appointment or b"", who=who.key, domain=self.key, book=book_of(records, at=at), at=at
+                )
+                name, kind, facts = shown.name, MemberKind.CLIENT, [(shown.fact, shown.until)]
+            self._require_new(records, name, at=at)
+            member = Member(name=name, key=who.key, kind=kind, joined=at)
+            records.add_member(database.MemberRecord(name=name, key=who.key.raw, kind=kind.value, joined=at))
+            self._members[name] = member
+            for fact, until in facts:
+                self._roles.record(records, Fact(FactKind.APPOINTMENT, fact), until=until)
+            handed = self._hand(records, member, at=at)
+            records.note("enrol", f"{kind.value} {name}", who=name, at=at)
+        self.tell(at=at)
+        return Enrolment(member=member, handed=handed)
+
+    def _require_new(self, records: _Records, name: str, *, at: datetime) -> None:
+        if not _MEMBER_NAME.fullmatch(name) or name in _RESERVED:
+            raise UsageError(f"`{name}` cannot name a member", code="MEMBER_NAME")
+        if name in self._members or records.invited(name, at=at):
+            raise UsageError(f"the name `{name}` is taken", code="MEMBER_NAME_TAKEN")
+
+    def _take_invitation(
+        self, records: _Records, code: str, *, at: datetime
+    ) -> tuple[str, MemberKind, list[tuple[Atom, datetime | None]]]:
+        found = records.take_invitation(_digest(code))
+        if found is None or found.until < at:
+            raise DeniedError("the invitation is not open", code="INVITATION_REFUSED")
+        facts = [(parse_fact(text), None) for text in json.loads(found.appointments)]
+        return found.name, MemberKind(found.kind), list(facts)
+
+    def members(self, *, at: datetime) -> tuple[Member, ...]:
+        """List the members, those that are gone included, by name."""
+        with self._reading(at):
+            return tuple(self._members[name] for name in sorted(self._members))
+
+    def member(self, name: str, *, at: datetime) -> Member:
+        """Find a present member.
+
+        Raises:
+            NotFoundError: There is none of this name.
+        """
+        with self._reading(at):
+            return self._present(name)
+
+    def require_administrator(self, who: Authenticated, *, at: datetime) -> None:
+        """Refuse whoever may not change the policy: only the domain's own key may, and who is given `administer`.
+
+        Raises:
+            DeniedError: ``NOT_ADMINISTRATOR``.
+        """
+        if who.key == self.key:
+            return
+        with self._reading(at):
+            member = self._known(who)
+            if member is None or not self._roles.decide(ADMINISTER, principal=member.name):
+                raise DeniedError("only administrators of the domain may do this", code="NOT_ADMINISTRATOR")
+
+    # ------------------------------------------------------------------ facts and roles
+
+    def appoint(self, fact: Atom | str, *, at: datetime, until: datetime | None = None) -> bool:
+        """Record an appointment that holds up to and including an instant; say whether it is new."""
+        return self._record(Fact(FactKind.APPOINTMENT, as_atom(fact)), at=at, until=until)
+
+    def observe(self, fact: Atom | str, *, at: datetime, until: datetime | None = None) -> bool:
+        """Record that an environment predicate is true; say whether that is new."""
+        return self._record(Fact(FactKind.ENVIRONMENT, as_atom(fact)), at=at, until=until)
+
+    def retract(self, fact: Atom | str, *, at: datetime, kind: FactKind | None = None) -> Revocation:
+        """Take back an appointment or what was recorded as true, with everything that stands on it."""
+        if kind is FactKind.ROLE:
+            raise UsageError("a role is withdrawn, not retracted", code="POLICY_KIND")
+        atom = as_atom(fact)
+        kinds = (FactKind.APPOINTMENT, FactKind.ENVIRONMENT) if kind is None else (kind,)
+        gone = tuple(Fact(each, atom) for each in kinds)
+
+        def work(records: _Records) -> Revocation:
+            self._changes()
+            fallen = self._roles.retract(records, gone)
+            records.note("retract", str(atom), who=None, at=at)
+            return self._cascade(records, fallen, gone, at=at)
+
+        return self._told(self._write(work, at=at), at=at)
+
+    def refresh(self, *, at: datetime) -> Revocation:
+        """Ask the environment anew, let ended facts end, and withdraw what stood on them; for a timer to call."""
+
+        def work(records: _Records) -> Revocation:
+            self._changes()
+            gone, fallen = self._roles.refresh(records, self._environment, at=at)
+            return self._cascade(records, fallen, gone, at=at)
+
+        return self._told(self._write(work, at=at), at=at)
+
+    def activate(self, who: Authenticated, role: Atom | str, *, at: datetime, anonymous: bool | None = None) -> Proof:
+        """Activate a role for a member, and give the proof.
+
+        Args:
+            who: The member.
+            role: The role with all its parameters.
+            at: Now.
+            anonymous: Whether the journal leaves out who it is; what the settings say for the role when not given.
+
+        Raises:
+            DeniedError: No rule is met, or the key is no member's.
+            PolicySyntaxError: The text is no role.
+        """
+        atom = as_atom(role)
+        with self._writing(at) as records:
+            member = self._require(who)
+            wanted = Fact(FactKind.ROLE, atom, member.name)
+            hidden = self.settings.hides(wanted) if anonymous is None else anonymous
+            found, proof = self._roles.activate(records, atom, principal=member.name, anonymous=hidden)
+            self._changes()
+            self._note_role(records, "activate", found, hidden=hidden, at=at)
+        return proof
+
+    def deactivate(self, who: Authenticated, role: Atom | str, *, at: datetime) -> Revocation:
+        """Give up a role; what stood on it ends, also for others."""
+        return self._withdraw_role(role, lambda: self._require(who).name, at=at)
+
+    def roles(self, *, at: datetime, principal: str | None = None) -> tuple[Fact, ...]:
+        """List the active roles, of one member or of all, sorted by holder."""
+        with self._reading(at):
+            return self._roles.engine.roles(principal)
+
+    def privileges(self, *, at: datetime, principal: str | None = None) -> tuple[tuple[str, Privilege], ...]:
+        """List who has which privilege now."""
+        with self._reading(at):
+            return self._roles.engine.privileges(principal)
+
+    def decide(self, privilege: Privilege | str, *, principal: str, at: datetime) -> Decision:
+        """Say whether a member has a privilege now, and why."""
+        with self._reading(at):
+            return self._roles.decide(privilege, principal=principal)
+
+    def explain(self, role: Atom | str, *, principal: str, at: datetime) -> Proof | None:
+        """Give the proof of an active role, or nothing."""
+        with self._reading(at):
+            return self._roles.engine.explain(role, principal=principal)
+
+    # ------------------------------------------------------------------ capabilities
+
+    def capabilities(self, who: Authenticated, *, at: datetime) -> Handed:
+        """Hand a member the certificates of everything it may have now, with the domain's chain and lists.
+
+        A certificate that still serves is handed out again; otherwise a fresh one is signed.
+        """
+        handed = self._write(lambda records: self._hand(records, self._require(who), at=at), at=at)
+        self.tell(at=at)
+        return handed
+
+    def renew(self, who: Authenticated, certificate: bytes, *, at: datetime) -> Handed:
+        """Issue a certificate anew, when its holder would be given it today.
+
+        Args:
+            who: Must be the certificate's subject.
+            certificate: The signed octets of one that this domain issued; it may have expired.
+            at: Now.
+
+        Raises:
+            DeniedError: ``RENEWAL_REFUSED``: the policy does not give it any more, or not to this principal.
+            SignatureError: This domain did not issue it.
+        """
+        old = verify_certificate(parse_certificate(certificate))
+        if old.body.issuer_id != self.key.key_id:
+            raise SignatureError("this domain did not issue the certificate", code="WRONG_SIGNER")
+        subject = old.body.subject
+        with self._writing(at) as records:
+            member = self._require(who)
+            # SECURITY: a chain of somebody else is worth nothing here, however good it is.
+            if not isinstance(subject, PublicKey | KeyHash) or subject.key_id != who.key.key_id:
+                raise DeniedError("the certificate is somebody else's", code="RENEWAL_REFUSED")
+            wanted, _ = self._wanted(member, at=at)
+            right = _right_of(old)
+            found = next((item for item in wanted if item.right == right), None)
+            fresh = None
+            if found is not None:
+                fresh = sign_new(records, found, member, signer=self._signer, settings=self.settings, at=at)
+            if found is None or fresh is None:
+                records.note("refuse", f"renewal of {old.certificate_id.hex()[:16]}", who=member.name, at=at)
+                handed = None
+            else:
+                handed = self._package(records, (fresh,), (found,), member, at=at)
+        if handed is None:
+            raise DeniedError("its issuer does not renew the certificate", code="RENEWAL_REFUSED")
+        self.tell(at=at)
+        return handed
+
+    def grant(
+        self,
+        subject: Subject,
+        tag: Tag,
+        *,
+        at: datetime,
+        delegate: bool = False,
+        until: datetime | None = None,
+        holder: str | None = None,
+    ) -> Certificate:
+        """Issue a right outside the policy, by the domain's own decision; it stands in the register like others."""
+        body = Authorisation(
+            issuer=self.key,
+            subject=subject,
+            delegate=delegate,
+            tag=tag.to_sexp(),
+            period=Period(at.replace(microsecond=0), until),
+            tests=self.settings.online_tests(self.key),
+            renew=self.settings.renew,
+        )
+        with self._writing(at) as records:
+            certificate = issue(body, self._signer)
+            known = records.certificate(certificate.certificate_id)
+            if known is not None and known.withdrawn is not None:
+                raise UsageError("exactly this certificate was withdrawn; issue it a second later", code="WITHDRAWN")
+            self._register(records, certificate, privilege=None, holder=holder, at=at)
+            sign_due(records, signer=self._signer, settings=self.settings, at=at)
+        self.tell(at=at)
+        return certificate
+
+    def gain(self, certificate: bytes, *, at: datetime) -> Certificate:
+        """Take in a certificate that gives the domain a right, and push it to the domain's brokers.
+
+        Raises:
+            DeniedError: It is not for this domain.
+            SignatureError: Its issuer did not sign it.
+        """
+        found = verify_certificate(parse_certificate(certificate))
+        subject = found.body.subject
+        if not isinstance(found.body, Authorisation) or getattr(subject, "key_id", None) != self.key.key_id:
+            raise DeniedError("the certificate gives this domain nothing", code="NOT_FOR_DOMAIN")
+        self._home.keep(found)
+        with self._writing(at) as records:
+            records.post(CERTIFICATE, self.key.key_id, found.raw)
+            records.note("gain", found.certificate_id.hex()[:16], who=None, at=at)
+        self.tell(at=at)
+        return found
+
+    # ------------------------------------------------------------------ the register
+
+    def register(self, *, at: datetime) -> tuple[Entry, ...]:
+        """List the live certificates, those that were reported included; expired ones are removed."""
+        with self._writing(at) as records:
+            records.forget_certificates(before=at)
+            return tuple(
+                Entry(
+                    certificate_id=record.certificate_id,
+                    certificate=record.raw,
+                    holder=record.holder,
+                    privilege=record.privilege,
+                    until=record.until,
+                    reported=record.parent is not None,
+                )
+                for record in records.certificates(at=at)
+            )
+
+    def report(self, who: Authenticated, certificate: bytes, *, at: datetime) -> None:
+        """Enter a delegation that a delegate made from a right of this domain's.
+
+        Raises:
+            DeniedError: ``REPORT_REFUSED``: it was not made by ``who``, or from nothing that it may pass on.
+            SignatureError: Its issuer did not sign it.
+        """
+        found = verify_certificate(parse_certificate(certificate))
+        with self._writing(at) as records:
+            parent = None if found.body.issuer_id != who.key.key_id else self._delegated_to(records, who, at=at)
+            if parent is None or not isinstance(found.body, Authorisation):
+                raise DeniedError("nobody gave this delegate something to pass on", code="REPORT_REFUSED")
+            self._register(records, found, privilege=None, holder=None, at=at, parent=parent)
+
+    # ------------------------------------------------------------------ withdrawal
+
+    def revoke(
+        self,
+        *,
+        at: datetime,
+        certificates: Iterable[bytes] = (),
+        role: Atom | str | None = None,
+        principal: str | None = None,
+    ) -> Revocation:
+        """Withdraw certificates by their ids, a role of a member, or a member with everything it has.
+
+        The answer comes when it is durable. What stands on a role falls with it, also for others.
+
+        Args:
+            at: Now.
+            certificates: Ids of certificates of this domain.
+            role: A role; with ``principal`` of this member, else of everybody who has it active.
+            principal: A member; without ``role`` it ceases to be one, and neither its name nor its key returns.
+
+        Raises:
+            NotFoundError: There is no such certificate, member or active role.
+            UsageError: Nothing is named.
+        """
+        revocation = self._write(self._revoking(tuple(certificates), role, principal, at=at), at=at)
+        return self._told(revocation, at=at)
+
+    def preview_revocation(
+        self,
+        *,
+        at: datetime,
+        certificates: Iterable[bytes] = (),
+        role: Atom | str | None = None,
+        principal: str | None = None,
+    ) -> Revocation:
+        """Say what `revoke` would do, and do nothing."""
+        return self._try(self._revoking(tuple(certificates), role, principal, at=at), at=at)
+
+    # ------------------------------------------------------------------ statements
+
+    def beat(self, *, at: datetime) -> tuple[Statement, ...]:
+        """Sign the lists that are due now, once, whoever calls how often; for a timer to call."""
+        signed = self._write(
+            lambda records: sign_due(records, signer=self._signer, settings=self.settings, at=at), at=at
+        )
+        self.tell(at=at)
+        return signed
+
+    def statements(self, *, at: datetime) -> tuple[bytes, ...]:
+        """Give the signed lists that count now."""
+        self.beat(at=at)
+        with database.reading(self._database) as connection:
+            return self._records(connection).statements(at=at)
+
+    def answer(self, challenge: Challenge, certificates: Iterable[bytes], *, at: datetime) -> Statement:
+        """Answer one challenge of one verifier: which of some certificates are good."""
+        asked = frozenset(CertificateId(identity) for identity in certificates)
+        with self._reading(at), database.reading(self._database) as connection:
+            return answer_challenge(self._records(connection), challenge, asked, signer=self._signer, at=at)
+
+    def journal(self, *, after: int = 0, limit: int = 1_000) -> tuple[database.JournalRecord, ...]:
+        """Read what the service did; roles that are used anonymously name nobody."""
+        with database.reading(self._database) as connection:
+            return self._records(connection).journal(after=after, limit=limit)
+
+
+def _right_of(certificate: Certificate) -> bytes:
+    body = certificate.body
+    if isinstance(body, Authorisation):
+        return encode(body.tag)
+    return encode((b"name", body.name.encode()))
+
+
+def _digest(code: str) -> bytes:
+    return hashlib.sha256(b"maia/1 invitation\x00" + code.encode("utf-8", "replace")).digest()
