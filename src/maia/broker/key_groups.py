@@ -22,7 +22,7 @@ A broker is admitted on the very certificates that carry its API requests (16.02
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -48,7 +48,7 @@ from maia.authority import (
 from maia.broker.sessions import Network
 from maia.broker.stamps import milliseconds
 from maia.encoding import Sexp
-from maia.encryption import WHOLE_EVENT, KeyGroupId, groups_of
+from maia.encryption import WHOLE_EVENT, ChangeKind, GroupChange, GroupState, KeyGroupId, groups_of
 from maia.errors import ChainError, UncheckedError, UsageError, VerificationError
 from maia.events import EncryptionMode, EventType, TypeName
 from maia.principals import CertificateId, KeyHash, KeyId, Name, Period, PublicKey
@@ -62,6 +62,7 @@ MAX_ADMISSIONS = 10_000
 _ACTIONS = (Action.SUBSCRIBE, Action.PUBLISH)
 _NAMED: Sexp = (b"maia-named",)
 _VERSION = 3
+_DIGEST = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +154,59 @@ def admit_broker(
     if not found:
         raise case.refusal()
     return tuple(found[key] for key in sorted(found))
+
+
+def membership_changes(
+    state: GroupState,
+    member: bytes,
+    admissions: Iterable[GroupAdmission],
+    *,
+    at: int,
+    joins: bool,
+    authorised_then: Callable[[GroupAdmission], bool] = lambda _: False,
+) -> tuple[GroupChange, ...]:
+    """Compare what a broker may now with what a group knows of it, and tell what has changed.
+
+    Credentials that are gone are revoked; those that carry on, came or were renewed are shown. What the verifier says
+    now is what counts: a credential that statements took away and gave back is a new one.
+
+    Args:
+        state: What the group's rules remember.
+        member: The broker.
+        admissions: To this group, as `admit_broker` found them now; none when it may not join.
+        at: When the changes take effect, in milliseconds.
+        joins: Whether it is, or wants to be, inside; whoever left is not brought back.
+        authorised_then: Tells of an admission that rests on statements whether it held at the group's last refresh.
+    """
+    held = state.credentials_of(member)
+    gone = {credential.identity for credential in held if credential.revoked is not None}
+    live = {credential.identity[:_DIGEST]: credential for credential in held if credential.revoked is None}
+    changes: list[GroupChange] = []
+    kept: set[bytes] = set()
+    for admission in admissions:
+        known = live.get(admission.credential)
+        identity = admission.credential if known is None else known.identity
+        kept.add(identity)
+        if not joins or (known is not None and member in state.members and known.stop == admission.valid_to):
+            continue  # left, or nothing new
+        start = admission.valid_from
+        if known is None and admission.tested and not authorised_then(admission):
+            start = at if start is None else max(start, at)
+        elif known is not None:
+            start = known.start
+        changes.append(
+            GroupChange(
+                at=at, kind=ChangeKind.JOIN, member=member, valid_from=start, valid_to=admission.valid_to,
+                credential=identity if identity not in gone else identity + b"%d" % at,
+            )
+        )  # fmt: skip
+    revoked = [
+        credential.identity
+        for credential in live.values()
+        if credential.identity not in kept and (credential.stop is None or credential.stop > at)
+    ]  # one that ends by then ends by itself
+    changes += [GroupChange(at=at, kind=ChangeKind.REVOKE, member=member, credential=name) for name in revoked]
+    return tuple(changes)
 
 
 def prove_key_manager(

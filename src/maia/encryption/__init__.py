@@ -28,6 +28,7 @@ from maia.encryption.parcel import (
 from maia.encryption.refreshing import (
     ChangeKind,
     GroupChange,
+    GroupCredential,
     GroupState,
     Refresh,
     RefreshCause,
@@ -74,6 +75,7 @@ __all__ = [
     "EpochId",
     "EpochKey",
     "GroupChange",
+    "GroupCredential",
     "GroupPlace",
     "GroupRequest",
     "GroupState",

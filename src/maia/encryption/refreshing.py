@@ -83,7 +83,9 @@ class Refresh:
 
 
 @dataclass(frozen=True, slots=True)
-class _Credential:
+class GroupCredential:
+    """Authority that a member showed: from ``start`` up to ``stop``, or to its revocation."""
+
     start: int | None
     stop: int | None
     revoked: int | None = None
@@ -91,9 +93,11 @@ class _Credential:
 
     @property
     def end(self) -> int | None:
+        """When it is over; ``None`` when it has no end."""
         return self.stop if self.revoked is None else self.revoked
 
     def covers(self, instant: int) -> bool:
+        """Tell whether it holds at an instant."""
         return (self.start is None or self.start <= instant) and (self.end is None or instant < self.end)
 
 
@@ -101,7 +105,7 @@ class _Credential:
 class _Standing:
     """What is known of one member: its credentials, whether it is inside, whether it holds the current key."""
 
-    credentials: tuple[_Credential, ...] = ()
+    credentials: tuple[GroupCredential, ...] = ()
     inside: bool = False
     holds: bool = False
 
@@ -132,6 +136,11 @@ class GroupState:
     def leavers(self) -> frozenset[bytes]:
         """Those who are outside and still hold the current key."""
         return frozenset(name for name, s in self.standings.items() if s.holds and not s.inside)
+
+    def credentials_of(self, member: bytes) -> tuple[GroupCredential, ...]:
+        """List what a member showed and the rules still remember, revoked or not."""
+        standing = self.standings.get(member)
+        return () if standing is None else standing.credentials
 
     def end_of(self, member: bytes) -> int | None:
         """Tell when a member's authority is over, as far as is known; ``None`` when it has no end."""
@@ -190,10 +199,10 @@ def _read_standing(item: Sexp) -> tuple[bytes, _Standing]:
             raise _wrong()
 
 
-def _read_credential(item: Sexp) -> _Credential:
+def _read_credential(item: Sexp) -> GroupCredential:
     match item:
         case (start, stop, revoked, bytes(identity)):
-            return _Credential(_number(start), _number(stop), _number(revoked), identity)
+            return GroupCredential(_number(start), _number(stop), _number(revoked), identity)
         case _:
             raise _wrong()
 
@@ -272,7 +281,7 @@ def _apply(known: dict[bytes, _Standing], change: GroupChange, *, at: int, last:
 def _join(
     known: dict[bytes, _Standing], standing: _Standing, change: GroupChange, *, at: int, last: int | None
 ) -> RefreshCause | None:
-    credential = _Credential(change.valid_from, change.valid_to, identity=change.credential)
+    credential = GroupCredential(change.valid_from, change.valid_to, identity=change.credential)
     revoked = any(c.revoked is not None and _same(c, credential) for c in standing.credentials)
     if revoked or not credential.covers(at):
         return None  # SECURITY: no authority now, so no membership and no key
@@ -283,7 +292,7 @@ def _join(
     return None if entitled else RefreshCause.JOIN
 
 
-def _same(one: _Credential, other: _Credential) -> bool:
+def _same(one: GroupCredential, other: GroupCredential) -> bool:
     """Tell whether two are one credential: by identity, or without one by their times."""
     if one.identity or other.identity:
         return one.identity == other.identity

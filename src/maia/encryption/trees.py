@@ -102,6 +102,16 @@ class KeyTree:
         return frozenset(self._individual) | frozenset(self._waiting)
 
     @property
+    def places(self) -> tuple[tuple[int, bytes], ...]:
+        """Who sits at which leaf, in order; those who wait for a place are not among them."""
+        return tuple(self._slots.items())
+
+    @property
+    def digest(self) -> bytes:
+        """The digest of the newest message, or zeros before the first."""
+        return self._previous
+
+    @property
     def height(self) -> int:
         """How many levels lie between a leaf and the root."""
         return self._slots.height

@@ -21,6 +21,10 @@ if _typing.TYPE_CHECKING:
     from maia.stores.clock import ClockFile
     from maia.stores.following import follow
     from maia.stores.home import Home, HomeConfig, HomeKeys, HomeSigner
+    from maia.stores.key_manager import KeyManager, KeySettings
+    from maia.stores.key_manager_groups import manager_secret
+    from maia.stores.key_manager_home import join_key_groups, open_home_groups, open_key_manager
+    from maia.stores.key_manager_views import EpochRecord, GroupStatus, MembershipRecord, TreePicture
     from maia.stores.plans import deliver_plan, proven_origins, publish_plan
     from maia.stores.statement_stream import StatementPublisher, StatementSubscription
 
@@ -28,19 +32,29 @@ __all__ = [
     "CertificateFolder",
     "ClockFile",
     "DirectoryRegistry",
+    "EpochRecord",
+    "GroupStatus",
     "Home",
     "HomeConfig",
     "HomeKeys",
     "HomeSigner",
+    "KeyManager",
+    "KeySettings",
+    "MembershipRecord",
     "SqliteRegistry",
     "StatementFile",
     "StatementPublisher",
     "StatementSubscription",
+    "TreePicture",
     "VerifiedCache",
     "database",
     "deliver_plan",
     "fetch_type",
     "follow",
+    "join_key_groups",
+    "manager_secret",
+    "open_home_groups",
+    "open_key_manager",
     "proven_origins",
     "publish_plan",
     "push_certificates",
@@ -53,14 +67,24 @@ __all__ = [
 
 _ON_FIRST_USE = {
     "ClockFile": "clock",
+    "EpochRecord": "key_manager_views",
+    "GroupStatus": "key_manager_views",
     "Home": "home",
     "HomeConfig": "home",
     "HomeKeys": "home",
     "HomeSigner": "home",
+    "KeyManager": "key_manager",
+    "KeySettings": "key_manager",
+    "MembershipRecord": "key_manager_views",
     "StatementPublisher": "statement_stream",
     "StatementSubscription": "statement_stream",
+    "TreePicture": "key_manager_views",
     "deliver_plan": "plans",
     "follow": "following",
+    "join_key_groups": "key_manager_home",
+    "manager_secret": "key_manager_groups",
+    "open_home_groups": "key_manager_home",
+    "open_key_manager": "key_manager_home",
     "proven_origins": "plans",
     "publish_plan": "plans",
     "push_certificates": "certificate_stream",

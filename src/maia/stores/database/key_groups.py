@@ -47,7 +47,7 @@ key_places = Table(
     Column("uses", BigInteger, nullable=False),
     Column("uses_number", BigInteger, nullable=False),
 )
-"""Places of brokers in groups: the newest epoch when it was given, the welcome, and the blocks it sealed in an epoch."""
+"""Places of brokers in groups: the newest epoch when it was given, the welcome, and the blocks sealed in an epoch."""
 
 key_messages = Table(
     "key_messages",
