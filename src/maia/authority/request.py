@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 
-from maia.authority.rights import NETWORK, TYPE, Action, check_uid, encode_name
+from maia.authority.rights import NETWORK, TYPE, Action, OnViolation, check_uid, encode_name
 from maia.authority.tags import (
     EVERYTHING,
     Exactly,
@@ -109,8 +109,11 @@ def ask_cell(action: Action, owner: Principal, name: str, version: str, uid: str
     """Ask for one cell: this attribute, in a row with these values."""
     if not action.on_cells:
         raise TagError(f"`{action.value}` is not an action on cells", code="UNKNOWN_ACTION")
+    # For publishing, the strictest way to treat a breach, which every right allows: the row is asked about as it is.
+    last: tuple[Sexp, ...] = (str(OnViolation.REJECT.value).encode(),) if action is Action.PUBLISH else ()
     expression: Sexp = (
         TYPE, principal_id(owner), encode_name(name), encode_name(version), action.to_sexp(), check_uid(uid), row,
+        *last,
     )  # fmt: skip
     check_ground(expression)
     text = f"{action.value} attribute {uid} of {name} version {version}"

@@ -2,12 +2,16 @@
 
     (maia-network <owner> <name> <action>)                             connect, install
     (maia-type <owner> <name> <version> <action> <uids> <rows>)        publish, subscribe
+    (maia-type <owner> <name> <version> publish <uids> <rows> <mends>) what may become of a row that breaks <rows>
     (maia-type <owner> <name> <version> <action>)                      (manage), (manage addAttribute), …, extend
 
 An owner is the identity of a principal (32 octets), names may be globs, a version is exact or ``(*)``. Trailing
 elements that would be ``(*)`` are left out, so ``(maia-type)`` is every right on every type: a blanket. The tag algebra
 gives the rest: a manage right covers its four parts because ``(manage)`` is the shorter list, and a request for a cell
 ``(maia-type o n v subscribe <uid> (row (<uid> <value>) …))`` is ground.
+
+``<mends>`` is one of ``(* set force drop reject)`` cut short from the left (choice C1): a chain can only make it
+stricter, and the mildest that is left counts. Left out, it is everything: force what is an equality, drop the rest.
 
 Rules kept here: versions have no order, so a relational version is refused; a uid is listed once; ``!=`` becomes two
 ranges; only the owner in the name is the root of a right on it.
@@ -35,6 +39,7 @@ from maia.authority.tags import (
     intersect,
     one_of,
     parse_tag,
+    permits,
     rows,
     sequence,
 )
@@ -46,7 +51,7 @@ NETWORK = b"maia-network"
 TYPE = b"maia-type"
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{0,127}")
 _MAX_NAME = 512
-_UIDS, _ROWS = 5, 6  # positions in a right on cells
+_UIDS, _ROWS, _MENDS = 5, 6, 7  # positions in a right on cells
 
 
 class Action(Enum):
@@ -95,6 +100,24 @@ class Action(Enum):
         return str(self.value).encode()
 
 
+class OnViolation(Enum):
+    """What becomes of a publication that breaks a constraint, mildest first; each allows the stricter ones below it."""
+
+    FORCE = "force"
+    DROP = "drop"
+    REJECT = "reject"
+
+    def to_tag(self) -> Tag:
+        """Write it as it stands in a right."""
+        if self is OnViolation.FORCE:
+            return EVERYTHING
+        return one_of(Exactly(item.value.encode()) for item in _STRICTER[self])
+
+
+_STRICTER = {
+    OnViolation.DROP: (OnViolation.DROP, OnViolation.REJECT),
+    OnViolation.REJECT: (OnViolation.REJECT,),
+}
 MANAGE_PARTS = (
     Action.ADD_ATTRIBUTE,
     Action.REMOVE_ATTRIBUTE,
@@ -148,6 +171,7 @@ def type_right(
     actions: Iterable[Action] | None = None,
     attributes: Iterable[str] | None = None,
     constraints: Iterable[Constraint] = (),
+    on_violation: OnViolation | None = None,
 ) -> Tag:
     """Grant actions on event types.
 
@@ -158,10 +182,20 @@ def type_right(
         actions: ``None`` means every action.
         attributes: Uids that may be read or set; ``None`` means all, also those added later.
         constraints: Demands on the row; they may speak of attributes that ``attributes`` keeps closed.
+        on_violation: What becomes of a publication that breaks them; by default an equality is forced, and a row that
+            breaks another demand is dropped.
 
     Raises:
-        TagError: A version with an operator, an unknown action, a malformed uid or value.
+        TagError: A version with an operator, an unknown action, a malformed uid or value; or something is to be forced
+            that is no equality.
+
+    >>> right = type_right(None, actions=[Action.PUBLISH], on_violation=OnViolation.REJECT)
+    >>> right.to_sexp()[-1]
+    b'reject'
     """
+    demands = tuple(constraints)
+    if on_violation is OnViolation.FORCE and any(item.operator != "=" for item in demands):
+        raise TagError("only an equality can be forced", code="CONSTRAINT_FORCE")
     if version != "*" and not _VERSION.fullmatch(version):
         raise TagError(f"versions are exact or `*`, not `{version}`", code="VERSION_PATTERN")
     start = (
@@ -170,15 +204,24 @@ def type_right(
         _name_tag(name),
         EVERYTHING if version == "*" else Exactly(version.encode()),
     )
-    cells = (uids_tag(attributes), rows_tag(constraints))
-    if actions is None:
+    cells = (uids_tag(attributes), rows_tag(demands))
+    mends = EVERYTHING if on_violation is None else on_violation.to_tag()
+    if actions is None and mends == EVERYTHING:
         return _trim(*start, EVERYTHING, *cells)
-    chosen = tuple(actions)
+    chosen = (Action.PUBLISH, Action.SUBSCRIBE, Action.MANAGE, Action.EXTEND) if actions is None else tuple(actions)
     if any(action.on_network for action in chosen):
         raise TagError("connect and install are rights on a network", code="UNKNOWN_ACTION")
-    on_cells = one_of(parse_tag(action.to_sexp()) for action in chosen if action.on_cells)
+    split = mends != EVERYTHING and Action.PUBLISH in chosen
+    on_cells = one_of(
+        parse_tag(action.to_sexp())
+        for action in chosen
+        if action.on_cells and (action, split) != (Action.PUBLISH, True)
+    )
     others = one_of(parse_tag(action.to_sexp()) for action in chosen if not action.on_cells)
-    return one_of((_trim(*start, on_cells, *cells), _trim(*start, others)))
+    found = [_trim(*start, on_cells, *cells), _trim(*start, others)]
+    if split:
+        found.append(_trim(*start, parse_tag(Action.PUBLISH.to_sexp()), *cells, mends))
+    return one_of(found)
 
 
 def type_blanket() -> Tag:
@@ -346,10 +389,16 @@ _RANGES: dict[str, tuple[tuple[bytes, ...], ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class CellRight:
-    """One alternative of a right on cells: the uids it opens and the demands on the row."""
+    """One alternative of a right on cells: the uids it opens, the demands on the row, what a breach may become."""
 
     uids: Tag
     constraints: tuple[tuple[str, Tag], ...]
+    mends: Tag = EVERYTHING
+
+    @property
+    def on_violation(self) -> OnViolation | None:
+        """The mildest that the right allows for a row that breaks a demand; ``None`` when it allows nothing."""
+        return next((item for item in OnViolation if permits(self.mends, item.value.encode())), None)
 
 
 def cell_rights(tag: Tag) -> tuple[CellRight, ...]:
@@ -371,6 +420,7 @@ def cell_rights(tag: Tag) -> tuple[CellRight, ...]:
             raise TagError("not a right on the cells of a type", code="TAG_NOT_CELLS")
         uids = option.items[_UIDS] if len(option.items) > _UIDS else EVERYTHING
         demands = option.items[_ROWS] if len(option.items) > _ROWS else EVERYTHING
+        mends = option.items[_MENDS] if len(option.items) > _MENDS else EVERYTHING
         for demand in demands.members if isinstance(demands, OneOf) else (demands,):
             if isinstance(demand, Rows):
                 found = tuple((_uid_text(uid), wanted) for uid, wanted in demand.constraints)
@@ -378,7 +428,7 @@ def cell_rights(tag: Tag) -> tuple[CellRight, ...]:
                 found = ()
             else:
                 raise TagError("not a constraint on rows", code="TAG_NOT_CELLS")
-            out.append(CellRight(uids, found))
+            out.append(CellRight(uids, found, mends))
     return tuple(out)
 
 

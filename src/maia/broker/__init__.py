@@ -33,12 +33,13 @@ from maia.broker.key_groups import (
     prove_key_manager,
 )
 from maia.broker.parcels import MAX_EVENTS, Opened, OriginCheck, Sealing, event_name, open_batch, seal_batch
-from maia.broker.publishing import CONSTRAINT_VIOLATED, Enforced, enforce_publication
+from maia.broker.publishing import BATCH_REJECTED, CONSTRAINT_VIOLATED, Enforced, enforce_publication
 from maia.broker.sessions import Advertisement, LiveSubscription, Sessions
 from maia.broker.stamps import MAX_LEAD, StampRange, milliseconds, reserve_stamps
 from maia.broker.state_cache import StateCache, StateChoice, StateReply, TopicState, learn_state
 
 __all__ = [
+    "BATCH_REJECTED",
     "BROKERS",
     "CLIENTS",
     "CONDITION_FALSE",

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from maia.authority import CellRight, Derived, cell_rights
+from maia.authority import CellRight, Derived, OnViolation, cell_rights
 from maia.authority import Tag as ValueTag
 from maia.authority import permits as tag_permits
 from maia.broker.conditions import Guard
@@ -52,12 +52,18 @@ class Clause:
         """Name what the clause says, the same wherever and whenever it is derived."""
         demands = tuple((uid.encode(), tag.to_sexp()) for uid, tag in self.constraints)
         conditions = tuple(condition.encode() for condition in self.conditions)
-        return hashlib.sha256(encode((self.cells.uids.to_sexp(), demands, conditions))).digest()
+        mends = self.cells.mends.to_sexp()
+        return hashlib.sha256(encode((self.cells.uids.to_sexp(), demands, mends, conditions))).digest()
 
     @property
     def constraints(self) -> tuple[tuple[str, ValueTag], ...]:
         """The demands on the row, by uid."""
         return self.cells.constraints
+
+    @property
+    def on_violation(self) -> OnViolation:
+        """What becomes of a row to publish that breaks a constraint."""
+        return self.cells.on_violation or OnViolation.REJECT
 
 
 def clauses_from(rights: Iterable[Derived]) -> tuple[Clause, ...]:
@@ -83,4 +89,4 @@ def clauses_from(rights: Iterable[Derived]) -> tuple[Clause, ...]:
 
 def _order(clause: Clause) -> tuple[object, ...]:
     demands = tuple((uid, encode(tag.to_sexp())) for uid, tag in clause.constraints)
-    return encode(clause.cells.uids.to_sexp()), demands, clause.conditions
+    return encode(clause.cells.uids.to_sexp()), demands, encode(clause.cells.mends.to_sexp()), clause.conditions

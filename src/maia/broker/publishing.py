@@ -4,6 +4,10 @@ In order (row 7.05): the type check; attributes that the clause does not open be
 equality forces its value, any other drops the rows that do not meet it and says so; names become uids. Each row that
 goes in comes out exactly once: admitted, or refused with a code.
 
+A certificate may ask for more (choice C1): that what could be forced is dropped instead, or that a batch with a row
+that no clause admits is rejected as a whole. A batch is what one call publishes; of more rows, as many as go into one
+parcel.
+
 Constraints come after the nulls. On an attribute that the clause keeps closed an equality still forces its value, which
 is the issuer's word and not the publisher's; any other constraint meets a null there and drops the row.
 
@@ -23,6 +27,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from maia.authority import OnViolation
 from maia.broker.checking import Refusal, check_types
 from maia.broker.clauses import Clause
 from maia.broker.conditions import CONDITION_FALSE, RATE_LIMITED
@@ -30,6 +35,7 @@ from maia.broker.rows import Mask, Positions, batch_of, column_of, forced_value,
 from maia.events import EventType, batch_to_transit, to_arrow_schema
 
 CONSTRAINT_VIOLATED = "CONSTRAINT_VIOLATED"
+BATCH_REJECTED = "BATCH_REJECTED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +84,12 @@ def enforce_publication(
     if not candidates:
         refused = tuple(Refusal(int(row), "NOT_PERMITTED") for row in rows)
         return Enforced(_empty(event_type), rows[:0], (*refusals, *refused))
+    if all(candidate.clause.on_violation is OnViolation.REJECT for candidate in candidates):
+        unmet = ~np.logical_or.reduce([candidate.fits for candidate in candidates])
+        if unmet.any():
+            codes = np.where(unmet, CONSTRAINT_VIOLATED, BATCH_REJECTED).tolist()
+            rejected = tuple(Refusal(int(row), code) for row, code in zip(rows, codes, strict=True))
+            return Enforced(_empty(event_type), rows[:0], (*refusals, *rejected))
     chosen = _draw(candidates, transit.num_rows, at, reservation)
     dropped = tuple(Refusal(int(rows[row]), _reason(candidates, int(row))) for row in np.flatnonzero(chosen < 0))
     parts: list[pa.RecordBatch] = []
@@ -123,9 +135,10 @@ class _Candidate:
         nulls, forces = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
         forced: dict[str, pa.Array] = {}
         drops = []
+        forcing = clause.on_violation is OnViolation.FORCE
         for uid, tag in clause.constraints:
             column = column_of(transit, uid)
-            value = None if column is None else forced_value(tag, kind_of(column))
+            value = None if column is None or not forcing else forced_value(tag, kind_of(column))
             if value is None or column is None:
                 drops.append((uid, tag))
                 continue

@@ -24,11 +24,11 @@ EVERY_KIND = EventType(
 )
 
 
-def clause(*uids, action=Action.SUBSCRIBE, where=(), conditions=()):
+def clause(*uids, action=Action.SUBSCRIBE, where=(), conditions=(), on_violation=None):
     """One clause over some uids (all when none is named) with constraints ``(uid, operator, value)``."""
     right = type_right(
         OWNER.public_key, actions=[action], attributes=uids or None,
-        constraints=[Constraint(*demand) for demand in where],
+        constraints=[Constraint(*demand) for demand in where], on_violation=on_violation,
     )  # fmt: skip
     [cells] = cell_rights(right)
     return Clause(cells, tuple(conditions), ())

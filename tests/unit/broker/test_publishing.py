@@ -10,10 +10,19 @@ import pyarrow as pa
 import pytest
 from kernel_world import EVERY_KIND, NUMBERPLATE, OWNER, clause, events
 
-from maia.authority import Action
-from maia.broker import CONSTRAINT_VIOLATED, Clause, enforce_publication
+from maia.authority import (
+    Action,
+    OnViolation,
+    ask_cell,
+    ask_type,
+    cell_rights,
+    intersect,
+    row_request,
+    type_right,
+)
+from maia.broker import BATCH_REJECTED, CONSTRAINT_VIOLATED, Clause, enforce_publication
 from maia.encryption import MAX_VALUE
-from maia.errors import MalformedError
+from maia.errors import MalformedError, TagError
 from maia.events import AttributeType, EventType, TypeName, Version, attribute, check_batch
 
 PUBLISH = Action.PUBLISH
@@ -50,6 +59,72 @@ def test_an_inequality_drops_and_tells():
     assert transit(enforced) == [(None, 500, None)]
     assert enforced.rows.tolist() == [1]
     assert refused(enforced) == {0: CONSTRAINT_VIOLATED, 2: CONSTRAINT_VIOLATED}
+
+
+VIOLATIONS = {
+    "left out": (None, ["Victoria"] * 3, {}),
+    "force": (OnViolation.FORCE, ["Victoria"] * 3, {}),
+    "drop": (OnViolation.DROP, ["Victoria"], {0: CONSTRAINT_VIOLATED, 1: CONSTRAINT_VIOLATED}),
+    "reject": (OnViolation.REJECT, [], {0: CONSTRAINT_VIOLATED, 1: CONSTRAINT_VIOLATED, 2: BATCH_REJECTED}),
+}
+
+
+@pytest.mark.requirement("5.10")
+@pytest.mark.parametrize("choice, sent, refusals", VIOLATIONS.values(), ids=VIOLATIONS)
+def test_a_certificate_says_what_becomes_of_a_violation(choice, sent, refusals):
+    """Paddington, no place, Victoria from the camera at Victoria: forced, dropped, or all rejected (choice C1)."""
+    camera = clause(action=PUBLISH, where=[("3467", "=", "Victoria")], on_violation=choice)
+    batch = events(numberplate=["A", "B", "C"], location=["Paddington", None, "Victoria"])
+    enforced = enforce_publication(NUMBERPLATE, batch, [camera])
+    assert [row[2] for row in transit(enforced)] == sent
+    assert refused(enforced) == refusals
+    assert len(enforced.rows) + len(enforced.refusals) == 3
+
+
+def test_a_batch_without_violation_is_not_rejected():
+    """Whoever asks for rejection lets through what is in order; a row of another type does not count as a breach."""
+    camera = clause(action=PUBLISH, where=[("9058", ">=", 500)], on_violation=OnViolation.REJECT)
+    batch = pa.RecordBatch.from_pydict({"timestamp": [500, 700]})
+    assert transit(enforce_publication(NUMBERPLATE, batch, [camera])) == [(None, 500, None), (None, 700, None)]
+    # With another clause that admits the row there is no breach; with one that drops, that milder one counts.
+    other = clause(action=PUBLISH, where=[("9058", "<", 500)], on_violation=OnViolation.REJECT)
+    low = events(timestamp=[1, 500])
+    assert len(transit(enforce_publication(NUMBERPLATE, low, [camera, other]))) == 2
+    mild = clause(action=PUBLISH, where=[("9058", ">", 900)])
+    assert refused(enforce_publication(NUMBERPLATE, low, [camera, mild])) == {0: CONSTRAINT_VIOLATED}
+
+
+CHAINS = {
+    "nothing said": ((), OnViolation.FORCE),
+    "the lower says drop": ((None, OnViolation.DROP), OnViolation.DROP),
+    "the upper says drop, the lower nothing": ((OnViolation.DROP, None), OnViolation.DROP),
+    "drop and reject": ((OnViolation.DROP, OnViolation.REJECT), OnViolation.REJECT),
+    "reject and force": ((OnViolation.REJECT, OnViolation.FORCE), OnViolation.REJECT),
+}
+
+
+@pytest.mark.parametrize("said, counts", CHAINS.values(), ids=CHAINS)
+def test_a_chain_only_makes_it_stricter(said, counts):
+    """What a chain leaves of two certificates is the stricter of both; the right itself stays."""
+    tag = type_right(OWNER.public_key, actions=[PUBLISH, Action.SUBSCRIBE])
+    for choice in said:
+        tag = intersect(tag, type_right(OWNER.public_key, actions=[PUBLISH], on_violation=choice))
+    found = cell_rights(intersect(tag, ask_type(PUBLISH, OWNER.public_key, "T", "1").wanted))
+    assert {cells.on_violation for cells in found} == {counts}
+    asked = ask_cell(PUBLISH, OWNER.public_key, "T", "1", "7", row_request({}))
+    assert asked.admitted_by(tag)
+
+
+def test_only_an_equality_can_be_forced():
+    """A certificate that would force an inequality is not made; rights to subscribe are not touched by it."""
+    with pytest.raises(TagError, match="CONSTRAINT_FORCE"):
+        clause(action=PUBLISH, where=[("9058", ">=", 500)], on_violation=OnViolation.FORCE)
+    both = type_right(OWNER.public_key, actions=[PUBLISH, Action.SUBSCRIBE], on_violation=OnViolation.DROP)
+    for action, counts in ((PUBLISH, OnViolation.DROP), (Action.SUBSCRIBE, OnViolation.FORCE)):
+        found = cell_rights(intersect(both, ask_type(action, OWNER.public_key, "T", "1").wanted))
+        assert [cells.on_violation for cells in found] == [counts]
+    everything = type_right(OWNER.public_key, on_violation=OnViolation.REJECT)
+    assert ask_type(Action.MANAGE, OWNER.public_key, "T", "1").admitted_by(everything)
 
 
 @pytest.mark.requirement("5.12")
