@@ -270,6 +270,9 @@ def check_readable(filter_: TypedFilter, clauses: Iterable[Clause]) -> None:
 
 def _by_subscription(rows: Positions, names: npt.NDArray[np.object_]) -> Iterable[tuple[SubscriptionId, Positions]]:
     """Group matches by subscription, keeping the order of rows."""
+    if len(names) and (names == names[0]).all():  # as with one subscription; comparing is cheaper than grouping
+        yield names[0], rows
+        return
     # Names are compared by Arrow: numpy's own texts end at their last character that is not null.
     encoded = pa.array(names, type=pa.string()).dictionary_encode()
     inverse = np.asarray(encoded.indices)

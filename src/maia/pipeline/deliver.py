@@ -6,6 +6,7 @@ the last micro-batch is not in it any more.
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -92,7 +93,7 @@ def deliver_parcels(plan: DeliverPlan, parcels: Iterator[pa.RecordBatch], keys: 
 
     A parcel that is refused is an outcome with a code, never an exception: one bad parcel stops nobody's stream.
     """
-    compiled = plan.compiled()
+    compiled = _compiled(plan)
     for batch in parcels:
         for data, events in zip(batch.column("parcel"), batch.column("events").to_pylist(), strict=True):
             outcome = Outcome(events)
@@ -111,6 +112,17 @@ def deliver_parcels(plan: DeliverPlan, parcels: Iterator[pa.RecordBatch], keys: 
             except MaiaError as error:
                 outcome.refused = error.code
             yield outcome
+
+
+_held = threading.local()
+
+
+def _compiled(plan: DeliverPlan) -> DeliveryPlan:
+    """Build the index over a plan's subscriptions, once while a thread works with the same plan."""
+    if getattr(_held, "plan", None) is not plan:
+        _held.plan, _held.compiled = plan, plan.compiled()
+    compiled: DeliveryPlan = _held.compiled
+    return compiled
 
 
 def count_refusals(outcomes: Iterator[Outcome]) -> Counter[str]:
