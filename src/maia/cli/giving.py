@@ -2,14 +2,16 @@
 
 Rules kept here: the owner needs nothing; everybody else needs chains that a `Verifier` accepts now and that may be
 passed on; what they do not cover is named. Nothing here weakens verification: a capability that is wider than its
-issuer's right is worth the intersection, which is what ``--blanket`` makes use of.
+issuer's right is worth the intersection, which is what ``--blanket`` makes use of. A condition is checked before it is
+signed: what cannot be evaluated would deny for ever.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 
 from maia.authority import (
     CertificatePool,
@@ -79,6 +81,24 @@ def can_give(
     ends = [c.period.not_after for c in clauses if c.delegate and c.period.not_after is not None]
     unending = any(c.delegate and c.period.not_after is None for c in clauses)
     return Giving(missing=missing, held=held, kept=kept, until=None if unending or not ends else max(ends))
+
+
+def check_conditions(sources: Iterable[str], home: Path) -> tuple[str, ...]:
+    """Check the conditions of a certificate that is to be issued, with the facts that the home declares.
+
+    Raises:
+        ConditionSyntaxError: One is no condition; the message says where it stops making sense.
+        MalformedError: The home's declaration of providers cannot be read.
+    """
+    found = tuple(sources)
+    if found:
+        from maia.policy import compile_condition
+        from maia.stores.providers import read_providers
+
+        facts = read_providers(home / "policy").environment.predicates
+        for source in found:
+            compile_condition(source, facts=facts)
+    return found
 
 
 def _parts(tag: Tag) -> list[Tag]:

@@ -26,6 +26,8 @@ app = new_app()
         "maia grant --from met --to smith --type 'pito/uk.gov.pito.Numberplate@*' --action subscribe \\",
         "    --attribute 3265='AE05 XYZ' --attribute 9058 --until 2026-12-31T00:00:00Z",
         "maia grant --from met --to 'met: Met Brokers' --type '*' --blanket",
+        "maia grant --from ccs --to cctv --type 'pito/uk.gov.pito.Numberplate@*' --action publish \\",
+        "    --condition 'now.hour(\"Europe/London\") < 17' --condition 'rate(10, \"1m\")'",
     )
 )
 def grant(
@@ -42,7 +44,10 @@ def grant(
     until: options.Until = None,
     test: options.Tests = None,
     condition: Annotated[
-        list[str] | None, typer.Option("--condition", metavar="TEXT", help="Must hold whenever the right is used.")
+        list[str] | None,
+        typer.Option(
+            "--condition", metavar="TEXT", help="Must hold whenever the right is used: an expression, or a rate."
+        ),
     ] = None,
     renew: Annotated[
         str | None, typer.Option("--renew", metavar="URI", help="Where the subject asks for a fresh certificate.")
@@ -63,6 +68,7 @@ def grant(
     type or network needs nothing. --blanket issues a wider one, which is worth as much as the issuer has at the time.
     """
     from maia.authority import lint_right, parse_tag
+    from maia.cli.giving import check_conditions
     from maia.cli.home import Home
     from maia.cli.instants import decision_instant
     from maia.cli.issuing import issue_and_keep, issuer_key, open_signer, parse_period, parse_tests
@@ -85,7 +91,7 @@ def grant(
         tag=right.tag.to_sexp(),
         period=parse_period(not_before, until, at=instant),
         tests=parse_tests(test, place),
-        conditions=tuple(condition or ()),
+        conditions=check_conditions(condition or (), place.path),
         renew=renew,
     )
     findings = lint_right(body, parse_tag(body.tag))

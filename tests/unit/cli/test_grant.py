@@ -21,6 +21,7 @@ from maia.principals import (
     verify_certificate,
 )
 from maia.stores import CertificateFolder
+from maia.testing import People, grant
 
 TYPE = "pito/uk.gov.pito.Numberplate"
 NETWORK = "pito/UK Police Network"
@@ -38,13 +39,20 @@ def test_the_owner_gives_what_it_owns(maia):
     ran = maia(
         *("grant", "--from", "pito", "--to", "met", "--type", f"{TYPE}@*", "--action", "subscribe", "--delegate"),
         *("--attribute", "3265='AE05 XYZ'", "--not-before", "2026-01-01", "--until", "2026-12-31T00:00:00Z"),
-        *("--test", "crl:pito@https://pito.example/crl", "--condition", "hour < 18", "--renew", "https://pito.example"),
+        *(
+            "--test",
+            "crl:pito@https://pito.example/crl",
+            "--condition",
+            "now.hour('UTC') < 18",
+            "--renew",
+            "https://pito.example",
+        ),
         *("--json", "--at", "2026-06-01"),
     )
     body = read(maia, ran)
     assert isinstance(body, Authorisation)
     assert body.delegate
-    assert (body.conditions, body.renew) == (("hour < 18",), "https://pito.example")
+    assert (body.conditions, body.renew) == (("now.hour('UTC') < 18",), "https://pito.example")
     assert body.period.not_after == datetime(2026, 12, 31, tzinfo=UTC)
     assert body.tests[0].uris == ("https://pito.example/crl",)
     assert ran.data["rights"][0]["constraints"] == {"3265": "= 'AE05 XYZ'"}
@@ -148,7 +156,7 @@ WRONG = {
         ["--from", "pito", "--to", "met", "--not-before", "2026-02-01", "--until", "2026-01-01"], 2, "PERIOD_EMPTY",
     ),
     "an end that is no instant": (["--from", "pito", "--to", "met", "--until", "soon"], 2, "INSTANT_TEXT"),
-    "too many conditions": (["--from", "pito", "--to", "met", *["--condition", "x"] * 17], 2, "USAGE"),
+    "too many conditions": (["--from", "pito", "--to", "met", *["--condition", "true"] * 17], 2, "USAGE"),
 }  # fmt: skip
 
 
@@ -302,12 +310,37 @@ def test_an_empty_home_has_nothing_to_show(maia):
     assert "no certificates here" in ran.err
 
 
+CONDITIONS = {
+    "a fact that nobody declares": ("on_duty(principal)", "CONDITION_NAME"),
+    "no boolean": ("now.hour('UTC')", "CONDITION_TYPE"),
+    "a rate that is none": ("rate(ten, '1m')", "CONDITION_RATE"),
+}
+
+
+@pytest.mark.parametrize("case", CONDITIONS.values(), ids=CONDITIONS.keys())
+def test_a_condition_is_checked_before_it_is_signed(police, case):
+    """What no broker could evaluate is not issued; a fact that the home declares is known."""
+    source, code = case
+    command = ("grant", "--from", "pito", "--to", "jones", "--type", TYPE, "--blanket", "--json", "--condition")
+    ran = police(*command, source)
+    assert (ran.code, ran.data["error"]) == (1, code)
+    (police.home / "policy").mkdir()
+    declared = '[[predicate]]\nname = "on_duty"\narity = 1\nkind = "file"\npath = "duty.csv"\n'
+    (police.home / "policy" / "providers.toml").write_text(declared, "utf-8")
+    assert police(*command, "on_duty(principal)").data["conditions"] == ["on_duty(principal)"]
+
+
 def test_text_of_strangers_cannot_steer_the_terminal(police):
-    """An escape sequence in a condition is shown, not obeyed."""
-    ran = police(
-        *("grant", "--from", "pito", "--to", "jones", "--type", TYPE, "--condition", "\x1b]0;owned\x07 x", "--blanket"),
+    """An escape sequence in a condition is shown, not obeyed; we ourselves would not sign one."""
+    strange = "\x1b]0;owned\x07 x"
+    people = People("mallory")
+    CertificateFolder(police.home / "certificates").add(
+        grant(people.mallory, people.mallory, "(x)", conditions=[strange])
     )
-    assert ran.code == 0
+    ran = police(
+        "grant", "--from", "pito", "--to", "jones", "--type", TYPE, "--condition", strange, "--blanket", "--json"
+    )
+    assert (ran.code, ran.data["error"]) == (1, "CONDITION_SYNTAX")
     shown = police("cert", "show", NO_COLOR="1").out
     assert "\x1b" not in shown
     assert "\x07" not in shown
