@@ -132,7 +132,7 @@ def publish_here(network: Network, publication: str, batches: Sequence[pa.Record
     type_id = made.sealing.type_id
     writer = network.log.writer(publication, type_id, 0, secrets.token_hex(8), at=datetime.now(UTC))
     refused = 0
-    for sealed in publish_batches(made, 0, iter(batches), home.broker, home.keyring(), home.next_stamp):
+    for sealed in publish_batches(made, 0, iter(batches), home.broker, home.sealing_keys(), home.next_stamp):
         refused += sum(sealed.refused.values())
         if sealed.parcel is not None:
             writer.add(parcel_row(sealed.parcel))

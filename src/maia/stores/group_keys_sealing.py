@@ -5,6 +5,7 @@ A plan lives as long as its micro-batch, and an epoch may begin meanwhile. Rules
 - the stamp of a parcel is reserved first; then the log is asked; then the epoch is chosen by the stamp. A manager
   announces an epoch before it begins, so whoever stamps after the beginning finds it: nothing is sealed under a key
   that its readers have replaced;
+- each use of a key is counted in the home before it happens (`key_uses`), over all tasks;
 - asking costs one look per group. Only when there is something new is it read, verified and taken up, by the rules of
   `group_keys`.
 """
@@ -14,10 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from maia.encryption import EpochId, KeyGroupId, Keyring, rekey_topic
+from maia.encryption import DEFAULT_CAP, EpochId, KeyGroupId, Keyring, rekey_topic
 from maia.pipeline import NoticeKind, NoticeLog
 from maia.stores.group_keys import GroupKeys
 from maia.stores.home import Home
+from maia.stores.key_uses import KeyUses
 
 
 def _now() -> datetime:
@@ -27,11 +29,12 @@ def _now() -> datetime:
 class SealingKeys(Keyring):
     """A home's keyring for one task that publishes."""
 
-    __slots__ = ("_clock", "_home", "_next", "_notices", "_stamp")
+    __slots__ = ("_clock", "_counts", "_home", "_next", "_notices", "_stamp")
 
-    def __init__(self, home: Home, *, clock: Callable[[], datetime] = _now) -> None:
-        """Open the keyring; keys that come later come by themselves."""
-        super().__init__()
+    def __init__(self, home: Home, *, clock: Callable[[], datetime] = _now, cap: int = DEFAULT_CAP) -> None:
+        """Open the keyring; keys that come later come by themselves. ``cap`` bounds how many blocks one key seals."""
+        super().__init__(cap=cap)
+        self._counts = KeyUses(home.path / "key-uses", cap)
         self._home = home
         self._clock = clock
         self._notices = NoticeLog(home.log_path)
@@ -44,14 +47,16 @@ class SealingKeys(Keyring):
 
         Raises:
             SealError: There is no key for the stamp, or it was used too often.
-            MaiaError: A notice in the log is damaged.
+            MaiaError: A notice in the log or the counts of uses are damaged.
         """
         if stamp != self._stamp:
             if any(self._notices.has(NoticeKind.REKEY, topic, number) for topic, number in self._next.items()):
                 GroupKeys(self._home).follow(self._notices, at=self._clock())
                 self._load()
             self._stamp = stamp
-        return super().sealing_epoch(group, stamp)
+        epoch = super().sealing_epoch(group, stamp)
+        self._counts.take(self, group, epoch, stamp=stamp)
+        return epoch
 
     def _load(self) -> None:
         self._next = {rekey_topic(group): number for group, number in GroupKeys(self._home).next_notices().items()}

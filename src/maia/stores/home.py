@@ -10,6 +10,7 @@
     keyring              attribute keys, sealed to the broker's key
     groups               what the broker knows of its key groups, sealed likewise
     stamps               the highest stamp this broker ever reserved
+    key-uses             how often each key sealed
     log/                 parcels and commits; may lie elsewhere and be shared
     audit/  checkpoints/
 
@@ -433,8 +434,8 @@ class HomeKeys:
     path: str
 
     def __call__(self) -> Keyring:
-        """Open the keyring here."""
-        return Home.open(self.path).keyring()
+        """Open the keyring here; what is sealed with it is counted in the home."""
+        return Home.open(self.path).sealing_keys()
 
 
 @dataclass(frozen=True, slots=True)
