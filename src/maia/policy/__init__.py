@@ -1,5 +1,20 @@
 """A domain's inner policy: OASIS rules that lead from appointments and circumstances to roles, and on to privileges."""
 
+from maia.policy.agreements import (
+    BROKERS,
+    Agreement,
+    AgreementRow,
+    SignedAgreement,
+    VerifiedAgreement,
+    check_meaning,
+    draft_agreement,
+    format_agreement,
+    giver_bodies,
+    parse_agreement,
+    role_name,
+    sign_agreement,
+    verify_agreement,
+)
 from maia.policy.checking import Finding, Severity, check, require_runnable
 from maia.policy.conditions import (
     DEFAULT_CONDITION_LIMITS,
@@ -30,6 +45,7 @@ from maia.policy.issuing import (
 from maia.policy.language import PolicyLimits, grammar, parse_fact, parse_policy, parse_privilege
 from maia.policy.problems import PolicySyntaxError
 from maia.policy.proofs import Decision, Proof
+from maia.policy.role_sets import PolicySource, combine_sources, parse_source, visible_roles
 from maia.policy.rules import (
     ActivationRule,
     AttributeUse,
@@ -56,9 +72,12 @@ from maia.policy.states import (
 from maia.policy.terms import Atom, Constant, Term, Variable
 
 __all__ = [
+    "BROKERS",
     "DEFAULT_CONDITION_LIMITS",
     "MAX_RATE",
     "ActivationRule",
+    "Agreement",
+    "AgreementRow",
     "Ask",
     "Atom",
     "AttributeUse",
@@ -84,6 +103,7 @@ __all__ = [
     "Policy",
     "PolicyEngine",
     "PolicyLimits",
+    "PolicySource",
     "PolicySyntaxError",
     "Predicate",
     "Premise",
@@ -96,32 +116,45 @@ __all__ = [
     "Rule",
     "Session",
     "Severity",
+    "SignedAgreement",
     "Term",
     "Terminals",
     "TypeCatalogue",
     "Variable",
+    "VerifiedAgreement",
     "Watcher",
     "Withdrawal",
     "cannot_ask",
     "check",
+    "check_meaning",
     "check_privileges",
+    "combine_sources",
     "compile_condition",
     "compile_privilege",
     "dependents",
+    "draft_agreement",
     "ends_of",
     "fact_from_bytes",
     "fact_to_bytes",
+    "format_agreement",
     "format_policy",
     "format_text",
     "given",
+    "giver_bodies",
     "grammar",
     "is_active",
+    "parse_agreement",
     "parse_fact",
     "parse_policy",
     "parse_privilege",
     "parse_rate",
+    "parse_source",
     "require_issuable",
     "require_runnable",
     "restore",
+    "role_name",
     "role_state",
+    "sign_agreement",
+    "verify_agreement",
+    "visible_roles",
 ]

@@ -29,7 +29,7 @@ from maia.policy.checking import Finding, Severity
 from maia.policy.problems import PolicySyntaxError
 from maia.policy.rules import AttributeUse, AuthorisationRule, EventRight, Policy, Privilege
 from maia.policy.terms import Atom, Constant, Variable
-from maia.principals import Principal
+from maia.principals import Principal, principal_id
 
 _METHODS = {
     "define": Action.MANAGE,
@@ -114,6 +114,11 @@ class TypeCatalogue:
         if word not in self._networks:
             raise MalformedError(f"there is no network `{word}`", code="POLICY_TYPE")
         return self._networks[word]
+
+    def types(self) -> tuple[KnownType, ...]:
+        """List the known types, each once, by name."""
+        found = {(known.name, principal_id(known.owner)): known for group in self._by_word.values() for known in group}
+        return tuple(found[key] for key in sorted(found))
 
     def words(self) -> dict[str, frozenset[str]]:
         """List the attributes of each type by the words a policy may use, as `maia.policy.check` takes them."""

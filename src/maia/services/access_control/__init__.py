@@ -4,13 +4,16 @@
 """
 
 from maia.services.access_control.appointments import Appointment, appointment_tag, issue_appointment
-from maia.services.access_control.certificates import BROKERS, role_name
 from maia.services.access_control.embedded import (
+    AGREEMENT_SUFFIX,
+    POLICY_FOLDER,
+    HomeAgreements,
     HomeEnvironment,
     HomeSurroundings,
     HomeTelling,
     open_access_control,
     prove_key,
+    read_agreement,
     read_settings,
 )
 from maia.services.access_control.service import ADMINISTER, AccessControl
@@ -33,7 +36,8 @@ from maia.services.access_control.values import (
 
 __all__ = [
     "ADMINISTER",
-    "BROKERS",
+    "AGREEMENT_SUFFIX",
+    "POLICY_FOLDER",
     "AccessControl",
     "Appointment",
     "Difference",
@@ -42,6 +46,7 @@ __all__ = [
     "Entry",
     "Environment",
     "Handed",
+    "HomeAgreements",
     "HomeEnvironment",
     "HomeSurroundings",
     "HomeTelling",
@@ -57,6 +62,6 @@ __all__ = [
     "issue_appointment",
     "open_access_control",
     "prove_key",
+    "read_agreement",
     "read_settings",
-    "role_name",
 ]

@@ -26,7 +26,7 @@ from maia.authority import (
 )
 from maia.encoding import encode
 from maia.errors import MaiaError, MalformedError, UncheckedError
-from maia.policy import EventRight, Privilege, TypeCatalogue, compile_privilege
+from maia.policy import BROKERS, EventRight, Privilege, TypeCatalogue, compile_privilege, role_name
 from maia.principals import (
     Authorisation,
     Body,
@@ -42,9 +42,6 @@ from maia.principals import (
 from maia.services.access_control.settings import Settings
 from maia.services.access_control.values import Member, MemberKind
 from maia.stores import database
-
-BROKERS = "brokers"
-"""The domain's name for the group of its brokers."""
 
 MEMBER = "member"
 CONNECT = "connect"
@@ -76,17 +73,6 @@ class Wanted:
     def right(self) -> bytes:
         """What the certificate gives, in one comparable form."""
         return encode((b"name", (self.name or "").encode())) if self.tag is None else encode(self.tag.to_sexp())
-
-
-def role_name(role: str) -> str:
-    """Give the domain's name for the holders of a role, as agreements speak of them.
-
-    A member's name holds no space, so the two never meet.
-
-    >>> role_name("pharmacist")
-    'role pharmacist'
-    """
-    return f"role {role}"
 
 
 def wanted_by(

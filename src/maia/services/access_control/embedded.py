@@ -17,10 +17,10 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from maia.authority import CertificatePool, StatementBook, parse_statement, verify_statement
-from maia.errors import MaiaError, NotFoundError, UnavailableError, VerificationError
+from maia.errors import EncodingError, MaiaError, NotFoundError, UnavailableError, VerificationError
 from maia.events import EventType
 from maia.pipeline import NoticeKind, NoticeLog
-from maia.policy import Atom, TypeCatalogue
+from maia.policy import Atom, SignedAgreement, TypeCatalogue, parse_agreement, verify_agreement
 from maia.principals import (
     Authenticated,
     Certificate,
@@ -38,6 +38,9 @@ from maia.stores import Home, database, push_certificates, verify_with_registry
 SETTINGS_FILE = "domain.toml"
 POLICY_FOLDER = "policy"
 _MAX_SETTINGS = 1 << 16
+_MAX_AGREEMENT = 4 << 20
+_MAX_AGREEMENTS = 1_000
+AGREEMENT_SUFFIX = ".agreement"
 _TYPES_LAST = timedelta(seconds=60)
 _RETRIES = 5
 _NONCE = 32
@@ -148,6 +151,58 @@ class HomeTelling:
             listener(notice)
 
 
+class HomeAgreements:
+    """The agreements of a home, read again when its policy folder has changed; only what verifies counts."""
+
+    def __init__(self, home: Home, domain: KeyId) -> None:
+        """Serve a home whose domain has this key."""
+        self._home = home
+        self._domain = domain
+        self._known: tuple[_State, tuple[SignedAgreement, ...]] | None = None
+
+    def all(self) -> tuple[SignedAgreement, ...]:
+        """List the agreements that can be read, signed or not."""
+        folder = self._home.path / POLICY_FOLDER
+        state = _state(folder)
+        if self._known is None or self._known[0] != state:
+            found: list[SignedAgreement] = []
+            for path in sorted(folder.glob(f"*{AGREEMENT_SUFFIX}"))[:_MAX_AGREEMENTS]:
+                try:
+                    found.append(read_agreement(path))
+                except MaiaError:
+                    continue  # a file that is no agreement gives nothing
+            self._known = (state, tuple(found))
+        return self._known[1]
+
+    def named_roles(self, *, at: datetime) -> frozenset[str]:
+        """Give the roles of this domain that agreements in force speak of."""
+        roles: set[str] = set()
+        for signed in self.all():
+            if signed.agreement.receiver.key_id == self._domain:
+                try:
+                    verify_agreement(signed, at=at, statements=self._home.statements.load())
+                except MaiaError:
+                    continue
+                roles |= signed.agreement.roles
+        return frozenset(roles)
+
+
+def read_agreement(path: Path) -> SignedAgreement:
+    """Read the file of an agreement.
+
+    Raises:
+        NotFoundError: There is none.
+        EncodingError: It is no agreement.
+    """
+    try:
+        with path.open("rb") as file:
+            return parse_agreement(file.read(_MAX_AGREEMENT).decode("utf-8"))
+    except FileNotFoundError as error:
+        raise NotFoundError(f"there is no `{path}`", code="NO_FILE") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise EncodingError(f"`{path}` is no agreement", code="AGREEMENT_SHAPE") from error
+
+
 def read_settings(home: Home) -> Settings:
     """Read how a domain issues; the defaults when its home does not say.
 
@@ -200,6 +255,7 @@ def open_access_control(
         settings=read_settings(home) if settings is None else settings,
         telling=HomeTelling(home) if telling is None else telling,
         environment=HomeEnvironment(home) if environment is None else environment,
+        named_roles=HomeAgreements(home, signer.public_key.key_id).named_roles,
         transaction=transaction,
     )
 

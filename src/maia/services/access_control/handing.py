@@ -40,7 +40,7 @@ class Handing(Keeping):
     def _wanted(self, member: Member, *, at: datetime) -> tuple[tuple[Wanted, ...], tuple[tuple[str, str], ...]]:
         if member.gone is not None:
             return (), ()
-        named = frozenset(self._named_roles())
+        named = frozenset(self._named_roles(at=at))
         return wanted_by(
             member,
             self._roles.privileges(member.name),

@@ -51,6 +51,10 @@ class _PreviewOverError(Exception):
     """Stays inside this module: undoes the transaction in which something was tried."""
 
 
+def _no_roles(*, at: datetime) -> tuple[str, ...]:  # noqa: ARG001 - as those that look
+    return ()
+
+
 def _undo() -> NoReturn:
     raise _PreviewOverError
 
@@ -67,7 +71,7 @@ class Keeping(ABC):
         settings: Settings | None = None,
         telling: Telling | None = None,
         environment: Environment | None = None,
-        named_roles: Callable[[], Iterable[str]] = tuple,
+        named_roles: Callable[..., Iterable[str]] = _no_roles,
         transaction: Callable[[], AbstractContextManager[Connection]] | None = None,
     ) -> None:
         """Serve a domain.
@@ -79,7 +83,7 @@ class Keeping(ABC):
             settings: How the domain issues.
             telling: Who must hear of statements, certificates and withdrawals; nobody when not given.
             environment: What is true outside.
-            named_roles: The roles that agreements with other domains speak of.
+            named_roles: Gives, for an instant ``at``, the roles that agreements with other domains speak of.
             transaction: How to begin a writing transaction, when not any process may: `Leadership.transaction`.
         """
         self._signer = signer

@@ -19,17 +19,21 @@ import secrets
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from maia.authority import Challenge, Statement, Tag
+from maia.authority import Challenge, Statement, Tag, parse_tag
 from maia.encoding import encode
 from maia.errors import DeniedError, SignatureError, UsageError, VerificationError
 from maia.policy import (
+    BROKERS,
     Atom,
     Decision,
     Fact,
     FactKind,
     Privilege,
     Proof,
+    SignedAgreement,
+    giver_bodies,
     parse_fact,
+    verify_agreement,
 )
 from maia.principals import (
     Authenticated,
@@ -39,6 +43,7 @@ from maia.principals import (
     KeyHash,
     NonceProof,
     Period,
+    Principal,
     PublicKey,
     Subject,
     check_aware,
@@ -49,8 +54,7 @@ from maia.principals import (
 )
 from maia.services.access_control.applying import Applying
 from maia.services.access_control.appointments import read_appointment
-from maia.services.access_control.certificates import (
-    BROKERS,
+from maia.services.access_control.certificates import Wanted, chain_of, (
     sign_new,
 )
 from maia.services.access_control.lists import answer_challenge, book_of, sign_due
@@ -393,6 +397,42 @@ class AccessControl(Applying):
             sign_due(records, signer=self._signer, settings=self.settings, at=at)
         self.tell(at=at)
         return certificate
+
+    def honour(self, signed: SignedAgreement, *, at: datetime) -> Handed:
+        """Issue what an agreement gives to another domain's roles and brokers, in the register like everything else.
+
+        Honouring an agreement again hands out the same certificates.
+
+        Raises:
+            VerificationError: It is not signed by both, or does not count now.
+            DeniedError: This domain is not the giver.
+        """
+        verified = verify_agreement(signed, at=at, statements=self._home.statements())
+        if verified.agreement.giver.key_id != self.key.key_id:
+            raise DeniedError("the agreement gives nothing of this domain's", code="NOT_THE_GIVER")
+        bodies = giver_bodies(verified, tests=self.settings.online_tests(self.key))
+        certificates = tuple(issue(body, self._signer) for body in bodies)
+        with self._writing(at) as records:
+            for certificate in certificates:
+                known = records.certificate(certificate.certificate_id)
+                if known is not None and known.withdrawn is not None:
+                    raise DeniedError("what the agreement gives was withdrawn; sign a new one", code="WITHDRAWN")
+                name = getattr(certificate.body.subject, "parts", ("",))[0]
+                self._register(records, certificate, privilege=f"agreement: {name}", holder=None, at=at)
+            wanted = [
+                Wanted(privilege="", tag=parse_tag(body.tag), owner=owner)
+                for body in bodies
+                for owner in self._owners(at=at)
+            ]
+            sign_due(records, signer=self._signer, settings=self.settings, at=at)
+            chain = chain_of(wanted, domain=self.key, pool=self._home.evidence(), book=self._home.statements(), at=at)
+            statements = records.statements(at=at)
+            records.note("agree", verified.agreement.title, who=None, at=at)
+        self.tell(at=at)
+        return Handed(certificates=certificates, chain=chain, statements=statements)
+
+    def _owners(self, *, at: datetime) -> frozenset[Principal]:
+        return frozenset(known.owner for known in self._home.types(at=at).types())
 
     def gain(self, certificate: bytes, *, at: datetime) -> Certificate:
         """Take in a certificate that gives the domain a right, and push it to the domain's brokers.
