@@ -54,9 +54,7 @@ from maia.principals import (
 )
 from maia.services.access_control.applying import Applying
 from maia.services.access_control.appointments import read_appointment
-from maia.services.access_control.certificates import Wanted, chain_of, (
-    sign_new,
-)
+from maia.services.access_control.certificates import Wanted, chain_of, sign_new
 from maia.services.access_control.lists import answer_challenge, book_of, sign_due
 from maia.services.access_control.outbox import CERTIFICATE
 from maia.services.access_control.role_book import as_atom
