@@ -30,6 +30,8 @@ from maia.broker.key_groups import (
     GroupAdmission,
     admit_broker,
     groups_of_type,
+    membership_changes,
+    named,
     prove_key_manager,
 )
 from maia.broker.parcels import MAX_EVENTS, Opened, OriginCheck, Sealing, event_name, open_batch, seal_batch
@@ -91,7 +93,9 @@ __all__ = [
     "key_groups_needed",
     "learn_state",
     "make_guard",
+    "membership_changes",
     "milliseconds",
+    "named",
     "omit_closed",
     "open_batch",
     "plan_cascade",

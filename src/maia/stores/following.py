@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from importlib import import_module
 
 from maia.pipeline import NoticeLog
 from maia.stores.certificate_stream import follow_certificates
@@ -25,7 +26,10 @@ Step = Callable[[Home, NoticeLog, datetime], None]
 
 
 def _follow_keys(home: Home, notices: NoticeLog, at: datetime) -> None:
-    GroupKeys(home).follow(notices, at=at)
+    if (home.path / "groups").exists():
+        if home.may_manage_keys():
+            import_module("maia.stores.group_keys_home").tick_own_groups(home, at)
+        GroupKeys(home).follow(notices, at=at)
 
 
 _STEPS: tuple[Step, ...] = (follow_certificates, follow_statements, _follow_keys)

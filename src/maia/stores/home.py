@@ -36,8 +36,17 @@ from maia.authority import (
     Verifier,
     ask_type,
 )
-from maia.broker import Sessions, milliseconds, reserve_stamps
-from maia.encryption import EpochId, Keyring, Tolerance, groups_of, keyring_secret, open_keyring, seal_keyring
+from maia.broker import KEY_MANAGER, Sessions, milliseconds, reserve_stamps
+from maia.encryption import (
+    EpochId,
+    KeyGroupId,
+    Keyring,
+    Tolerance,
+    groups_of,
+    keyring_secret,
+    open_keyring,
+    seal_keyring,
+)
 from maia.errors import MalformedError, NotFoundError, UsageError, VerificationError
 from maia.events import EventType, TypeName, parse_event_type
 from maia.principals import KeySigner, Principal, PublicKey
@@ -322,20 +331,42 @@ class Home:
         write_file(self.path / "keyring", data, mode=PRIVATE_FILE)
 
     def ensure_keys(self, event_type: EventType, *, at: datetime) -> int:
-        """Make the keys of a type's groups that have none; return how many were made."""
+        """See that a type's groups have keys; return how many groups got one now.
+
+        The keys of groups that a key manager looks after come from there: this home's own when it manages the type, see
+        `maia.stores.group_keys_home`. Without a manager they are made here, and kept here.
+
+        Raises:
+            MaiaError: The home's own key manager refuses its broker.
+        """
+        uids = [item.uid.encode() for item in event_type.attributes]
+        groups = groups_of(event_type.type_id, uids, event_type.options.encryption)
+        ring = self.keyring()
+        if all(ring.epochs(group) for group in groups) or self.config.key_manager is not None or self._follows(groups):
+            return 0
+        if not any(ring.epochs(group) for group in groups) and self.may_manage_keys():
+            own = import_module("maia.stores.group_keys_home")
+            if own.manages(self, event_type, at=at):
+                return int(own.join_own_groups(self, event_type, at=at))
         with locked(self.path / "keyring"):
             ring = self.keyring()
-            uids = [item.uid.encode() for item in event_type.attributes]
-            missing = [
-                group
-                for group in groups_of(event_type.type_id, uids, event_type.options.encryption)
-                if not ring.epochs(group)
-            ]
+            missing = [group for group in groups if not ring.epochs(group)]
             for group in missing:
                 ring.add(group, EpochId(milliseconds(at)), secrets.token_bytes(_KEY_LENGTH))
             if missing:
                 self.save_keyring(ring)
             return len(missing)
+
+    def _follows(self, groups: Iterable[KeyGroupId]) -> bool:
+        """Tell whether one of these groups gets its keys from the log."""
+        if not (self.path / "groups").exists():
+            return False
+        followed = import_module("maia.stores.group_keys").GroupKeys(self).groups()
+        return not frozenset(groups).isdisjoint(followed)
+
+    def may_manage_keys(self) -> bool:
+        """Tell whether a key is here with which a home could manage key groups; most homes have none."""
+        return any((self.path / "keys" / f"{name}.key").exists() for name in (KEY_MANAGER, self.config.domain))
 
     def next_stamp(self) -> int:
         """Reserve a stamp, kept on disk before it is used, so no crash and no clock makes one come twice."""

@@ -191,6 +191,10 @@ class KeyManager:
         """How it works."""
         return self._settings
 
+    def close(self) -> None:
+        """Let go of the database's connections; they come back when the manager is used again."""
+        self._engine.dispose()
+
     # -- starting, publishing, repairing
 
     def start(self) -> int:

@@ -1,0 +1,277 @@
+"""The numberplate network with PITO's key manager: homes over one log, their time, and what they send and see."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+
+from maia.authority import Action, network_right
+from maia.broker import BROKERS, enforce_publication, milliseconds, reserve_stamps
+from maia.encryption import Parcel, parse_parcel
+from maia.events import (
+    AttributeType,
+    EncryptionMode,
+    EventType,
+    Options,
+    TypeName,
+    attribute,
+    parse_version,
+    sign_event_type,
+)
+from maia.pipeline import LogDirectory, Outcome, PublishPlan, deliver_parcels, parcel_row, publish_batches
+from maia.principals import Certificate, KeySigner
+from maia.stores import (
+    Home,
+    HomeConfig,
+    HomeKeys,
+    KeyManager,
+    KeySettings,
+    deliver_plan,
+    follow,
+    join_key_groups,
+    open_home_groups,
+    open_key_manager,
+    publish_plan,
+)
+from maia.testing import (
+    ATTRIBUTES,
+    NETWORK_NAME,
+    TYPE_NAME,
+    TYPE_VERSION,
+    NumberplateNetwork,
+    grant,
+    naming,
+    numberplate_network,
+)
+
+KINDS = {"numberplate": "string", "timestamp": "timestamp", "location": "string"}
+LEAD = timedelta(seconds=1)
+Row = tuple[object, object]
+
+
+@dataclass
+class Network:
+    """All of it. Time passes only when it is told to."""
+
+    root: Path
+    people: NumberplateNetwork
+    event_type: EventType
+    now: datetime
+    homes: dict[str, Home] = field(default_factory=dict)
+    certificates: list[Certificate] = field(default_factory=list)
+    settings: KeySettings = field(default_factory=lambda: KeySettings(lead=LEAD, period=None))
+    keyed: bool = False
+    high: int = -1
+
+    def __post_init__(self) -> None:
+        """Begin with PITO's home and its key manager."""
+        self.log = LogDirectory(self.root / "log")
+        self.add("pito", KeySigner.generate(), keys={"PITO": self.people.people["PITO"]}, domain="PITO")
+        self.manager = self._open()
+
+    def _open(self) -> KeyManager:
+        manager, _ = open_key_manager(self.homes["pito"], settings=self.settings)
+        manager.start()
+        open_home_groups(self.homes["pito"], manager, self.event_type.name, at=self.now)
+        return manager
+
+    def add(
+        self, name: str, broker: KeySigner, *, keys: dict[str, KeySigner] | None = None, domain: str = "domain"
+    ) -> Home:
+        """Make a home with all certificates that there are by now."""
+        home = Home.create(
+            self.root / name,
+            HomeConfig(
+                name=name, log="../log", domain=domain, network=("PITO", NETWORK_NAME), **self.extra(),
+            ),
+            broker=broker,
+        )  # fmt: skip
+        if domain != "PITO":
+            home.add_public_key("PITO", self.people.key("PITO"))
+        for who, signer in (keys or {}).items():
+            home.add_key(who, signer)
+        home.types.put(sign_event_type(self.event_type, self.people.people["PITO"]).raw, at=self.now)
+        self.homes[name] = home
+        self.grant()
+        return home
+
+    def extra(self) -> dict[str, bool]:
+        """Give the settings that a test turned on."""
+        return {"keyed_types": True} if self.keyed else {}
+
+    def grant(self, *certificates: Certificate) -> None:
+        """Give certificates to everybody: they prove the same to all."""
+        self.certificates += certificates
+        for home in self.homes.values():
+            for certificate in (*self.people.certificates.values(), *self.certificates):
+                home.certificates.add(certificate)
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self.manager.close()
+
+    def reopen(self) -> None:
+        """Restart everything."""
+        self.close()
+        self.manager = self._open()
+        self.homes = {name: Home.open(home.path) for name, home in self.homes.items()}
+
+    # -- time and keys
+
+    def pass_time(self, seconds: float, *, follow: Iterable[str] | None = None) -> None:
+        """Let time pass for the manager, and then for those homes that look."""
+        self.now += timedelta(seconds=seconds)
+        self.manager.tick(at=self.now)
+        self.look(self.homes if follow is None else follow)
+
+    def look(self, homes: Iterable[str]) -> None:
+        """Let homes follow the log."""
+        for name in homes:
+            follow(self.homes[name], at=self.now)
+
+    def join(self, name: str) -> set[bytes]:
+        """Let a home's broker join the groups of the type; tell the labels."""
+        manager, at = self.manager, self.now
+        groups = join_key_groups(
+            self.homes[name], self.event_type, lambda request, evidence: manager.join(request, evidence, at=at),
+            manager=manager.public_key, at=at,
+        )  # fmt: skip
+        return {group.label for group in groups}
+
+    def refresh_all(self) -> None:
+        """Change every key of the type."""
+        for status in self.manager.status():
+            if status.number:
+                self.manager.refresh(status.group, at=self.now)
+
+    # -- events
+
+    @property
+    def kinds(self) -> dict[str, AttributeType]:
+        """Give the attribute types by uid."""
+        return {item.uid: item.type for item in self.event_type.attributes}
+
+    def stamp(self) -> int:
+        """Reserve a stamp in the network's time."""
+        self.high = reserve_stamps(self.high, now=milliseconds(self.now), count=1).first
+        return self.high
+
+    def rows(self, plates: Iterable[str]) -> pa.RecordBatch:
+        """Make one sighting per plate, as the camera sees it."""
+        found = list(plates)
+        schema = pa.schema(
+            [("numberplate", pa.string()), ("timestamp", pa.timestamp("us", tz="UTC")), ("location", pa.string())]
+        )
+        columns = {"numberplate": found, "timestamp": [self.now] * len(found), "location": ["Paddington"] * len(found)}
+        return pa.RecordBatch.from_pydict(columns, schema=schema)
+
+    def plan(self, publication: str) -> PublishPlan:
+        """Advertise as the camera of the CCS."""
+        return publish_plan(
+            self.homes["ccs"], TYPE_NAME, as_="CCTV", version=None, publication=publication, at=self.now
+        )
+
+    def transit(self, plates: Iterable[str]) -> pa.RecordBatch:
+        """Make rows as they travel."""
+        return enforce_publication(self.event_type, self.rows(plates), self.plan("transit").clauses).batch
+
+    def publish(
+        self,
+        publication: str,
+        plates: Iterable[str],
+        *,
+        follow: Iterable[str] = (),
+        next_stamp: Callable[[], int] | None = None,
+    ) -> None:
+        """Publish through the kernel and commit."""
+        self.look(follow)
+        home, plan = self.homes["ccs"], self.plan(publication)
+        sealed = publish_batches(
+            plan, 0, iter([self.rows(plates)]), home.broker, home.sealing_keys(), next_stamp or self.stamp
+        )
+        parcels = [item.parcel for item in sealed if item.parcel is not None]
+        self.commit(
+            publication, parcels, origin=home.broker.public_key.key_id, evidence=plan.sealing.evidence,
+            type_id=plan.sealing.type_id,
+        )  # fmt: skip
+
+    def commit(
+        self,
+        publication: str,
+        parcels: Iterable[Parcel],
+        *,
+        origin: bytes,
+        evidence: bytes,
+        type_id: bytes | None = None,
+    ) -> None:
+        """Put parcels into the log, whoever made them."""
+        identity = self.event_type.type_id if type_id is None else type_id
+        writer = self.log.writer(publication, identity, 0, secrets.token_hex(8), at=self.now)
+        for parcel in parcels:
+            writer.add(parcel_row(parcel))
+        file = writer.close()
+        self.log.commit(
+            publication, identity.hex(), () if file is None else (file,), origin=origin.hex(), evidence=evidence.hex()
+        )
+
+    def parcels(self) -> list[Parcel]:
+        """List the parcels of the log, in order."""
+        files = [file for commit in self.log.commits() for file in commit.files]
+        return [
+            parse_parcel(data) for file in files for batch in self.log.parcels(file)
+            for data in batch.column("parcel").to_pylist()
+        ]  # fmt: skip
+
+    def deliver(self, name: str, who: str) -> Iterator[Outcome]:
+        """Run the log through a home's plan for a client, as it is now."""
+        home = self.homes[name]
+        commits = list(self.log.commits())
+        plan = deliver_plan(home, TYPE_NAME, as_=who, commits=commits, at=self.now, history=True)
+        for commit in commits:
+            for file in commit.files:
+                yield from deliver_parcels(plan, self.log.parcels(file), HomeKeys(str(home.path))())
+
+    def outcomes(self, name: str, who: str) -> list[str | None]:
+        """List why each parcel was refused; ``None`` where it was not."""
+        return [outcome.refused for outcome in self.deliver(name, who)]
+
+    def read(self, name: str, who: str) -> list[Row]:
+        """List what a client sees: numberplate and location."""
+        rows = [
+            (row["numberplate"], row["location"])
+            for outcome in self.deliver(name, who)
+            for delivery in outcome.deliveries
+            for row in delivery.batch.to_pylist()
+        ]
+        return sorted(rows, key=str)
+
+
+def build(root: Path, *, keyed: bool = False) -> Network:
+    """Make the network: PITO manages, the CCS publishes and reads, the Met reads, Kent connects and relays."""
+    now = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=2)
+    people = numberplate_network(now=now)
+    kent, relay = KeySigner.generate(), KeySigner.generate()
+    event_type = EventType(
+        name=TypeName(people.key("PITO"), TYPE_NAME, parse_version(TYPE_VERSION)),
+        attributes=tuple(attribute(name, uid, KINDS[name]) for name, uid in ATTRIBUTES.items()),
+        options=Options(encryption=EncryptionMode.ATTRIBUTE),
+    )
+    made = Network(root, people, event_type, now, keyed=keyed)
+    connect = network_right(people.key("PITO"), NETWORK_NAME, [Action.CONNECT])
+    who = people.people
+    made.add("ccs", who["CB"], keys={name: who[name] for name in ("CCTV", "BO", "SO")})
+    made.add("met", who["MB"], keys={"Smith": who["Smith"]})
+    made.add("kent", relay)
+    made.grant(
+        naming(who["CCS"], BROKERS, who["CB"]),
+        naming(who["Met"], BROKERS, who["MB"]),
+        naming(kent, BROKERS, relay),
+        grant(who["PITO"], kent, connect, delegate=True),
+        grant(kent, relay, connect),
+    )
+    return made

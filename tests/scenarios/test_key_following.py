@@ -1,0 +1,213 @@
+"""Keys follow capabilities, end to end: the real key manager, real homes, real parcels, real delivery."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from key_network import Network, build
+
+from maia.authority import Action, type_right
+from maia.broker import BROKERS, Sealing, milliseconds, open_batch, seal_batch
+from maia.encryption import KeyGroupId, Tolerance
+from maia.errors import VerificationError
+from maia.events import EncryptionMode, EventType, Options, TypeName, attribute, parse_version, sign_event_type
+from maia.pipeline import NoticeKind, NoticeLog, event_base, publish_batches
+from maia.stores import Home, HomeConfig, follow, group_keys_home, publish_plan
+from maia.stores.group_keys import GroupKeys
+from maia.testing import ATTRIBUTES, grant, naming, numberplate_network
+
+NUMBERPLATE, TIMESTAMP, LOCATION = (uid.encode() for uid in ATTRIBUTES.values())
+
+
+@pytest.fixture
+def network(tmp_path: Path) -> Iterator[Network]:
+    """PITO manages the keys; the CCS publishes and reads; the Met reads; Kent relays."""
+    made = build(tmp_path)
+    yield made
+    made.close()
+
+
+def labels(home: Home) -> set[bytes]:
+    """List the labels of the keys that a home holds."""
+    ring = home.keyring()
+    return {g.label for g in ring.groups() if any(ring.key(g, epoch) for epoch in ring.epochs(g))}
+
+
+@pytest.mark.requirement("16.02")
+@pytest.mark.requirement("24.07")
+def test_brokers_get_the_keys_of_their_rights_and_the_relay_none(network: Network) -> None:
+    """MB and CB hold the three attribute keys; Kent, which may connect only, is refused and relays ciphertext."""
+    for name in ("ccs", "met"):
+        network.join(name)
+    with pytest.raises(VerificationError):
+        network.join("kent")
+    network.pass_time(10)
+    assert labels(network.homes["ccs"]) >= {NUMBERPLATE, TIMESTAMP, LOCATION}
+    assert labels(network.homes["met"]) >= {NUMBERPLATE, TIMESTAMP, LOCATION}
+    assert labels(network.homes["kent"]) == set()
+    network.publish("first", ["AE05 XYZ", "BX51 ABC"])
+    assert network.read("met", "Smith") == [("AE05 XYZ", "Victoria")]
+    assert network.read("ccs", "BO") == [("AE05 XYZ", None), ("BX51 ABC", None)]
+    for path in network.log.path.rglob("*"):
+        if path.is_file():
+            assert b"AE05 XYZ" not in path.read_bytes()
+
+
+@pytest.mark.requirement("16.05")
+@pytest.mark.requirement("16.09")
+@pytest.mark.threat("T42")
+def test_revoked_broker_reads_nothing_that_is_sealed_after(network: Network) -> None:
+    """The Met's right is revoked: its keyring learns that it is out, and later parcels are refused there."""
+    for name in ("ccs", "met"):
+        network.join(name)
+    network.pass_time(10)
+    network.publish("before", ["AE05 XYZ"])
+    network.manager.revoke([network.people.certificates["Cap12"].certificate_id], at=network.now)
+    network.pass_time(10)
+    network.publish("after", ["AE05 XYZ"])
+    assert network.read("ccs", "BO") == [("AE05 XYZ", None)] * 2
+    assert network.outcomes("met", "Smith") == [None, "NO_KEY"]
+    held = network.homes["met"].keyring()
+    for label in (NUMBERPLATE, TIMESTAMP, LOCATION):
+        group = KeyGroupId(network.event_type.type_id, label)
+        assert held.key(group, held.epochs(group)[-1]) is None
+
+
+@pytest.mark.fault("F23")
+def test_home_that_was_away_over_three_epochs_reads_all_of_them(network: Network) -> None:
+    """Keys are refreshed three times while the Met is away; it then reads every parcel."""
+    for name in ("ccs", "met"):
+        network.join(name)
+    network.pass_time(10)
+    for number in range(4):
+        network.publish(f"part {number}", ["AE05 XYZ"], follow=("ccs",))
+        network.refresh_all()
+        network.pass_time(10, follow=("ccs",))
+    assert network.read("met", "Smith") == [("AE05 XYZ", "Victoria")] * 4
+    epochs = {parcel.header.epoch for parcel in network.parcels()}
+    assert len(epochs) == 4
+
+
+@pytest.mark.requirement("16.11")
+@pytest.mark.requirement("23.02")
+@pytest.mark.threat("T69")
+def test_broker_that_may_only_read_cannot_write(network: Network) -> None:
+    """MB holds every key and forges: signed by itself, under CB's evidence, in CB's name. Nobody takes it."""
+    for name in ("ccs", "met"):
+        network.join(name)
+    network.pass_time(10)
+    network.publish("true", ["AE05 XYZ"])
+    met, ccs = network.homes["met"], network.homes["ccs"]
+    (true,) = network.parcels()
+    own = network.log.put_evidence(tuple(c.raw for c in network.people.some("Cap12", "Cap13")))
+    me, other = met.broker.public_key.key_id, ccs.broker.public_key.key_id
+    forgeries = {
+        "its own evidence": (own, me),
+        "another's evidence": (true.header.evidence, me),
+        "another's name": (true.header.evidence, other),
+    }
+    rows = network.transit(["FORGED"])
+    for number, (evidence, claimed) in enumerate(forgeries.values()):
+        sealing = Sealing(
+            type_id=network.event_type.type_id, mode=network.event_type.options.encryption, evidence=evidence
+        )
+        parcel = seal_batch(
+            rows, sealing, met.broker, met.keyring(), stamp=network.stamp(), parcel_id=secrets.token_bytes(16),
+            event_base=event_base(claimed, "forged", 0, number),
+        )  # fmt: skip
+        if claimed == me:
+            # The base mode of the thesis: whoever has the key is believed, and the forgery opens.
+            opened = open_batch(
+                parcel.to_bytes(), network.kinds, ccs.keyring(), arrives=milliseconds(network.now),
+                tolerance=Tolerance(), check_origin=lambda _: None,
+            )  # fmt: skip
+            assert opened.batch.column("3265").to_pylist() == ["FORGED"]
+        forged = replace(parcel, header=replace(parcel.header, origin=claimed))
+        network.commit(f"forged {number}", [forged], origin=claimed, evidence=evidence)
+    for home, who in (("ccs", "BO"), ("met", "Smith")):
+        assert network.outcomes(home, who) == [None, "ORIGIN_NOT_PROVEN", "ORIGIN_NOT_PROVEN", "WRONG_SIGNER"]
+    assert network.read("ccs", "BO") == [("AE05 XYZ", None)]
+
+
+@pytest.mark.requirement("16.10")
+def test_group_traffic_travels_in_the_log_of_the_events(network: Network) -> None:
+    """Rekey messages are notices of the very log that carries the parcels, and can be counted there."""
+    network.join("ccs")
+    network.refresh_all()
+    notices = NoticeLog(network.log.path)
+    topics = notices.topics(NoticeKind.REKEY)
+    assert len(topics) == 4
+    counts = [len(notices.read(NoticeKind.REKEY, topic)) for topic in topics]
+    assert min(counts) == 2
+
+
+@pytest.mark.requirement("22.22")
+def test_restart_keeps_stamps_and_epochs_increasing(network: Network) -> None:
+    """The home and the manager are opened anew between parcels: stamps increase, and no epoch comes twice."""
+    network.join("ccs")
+    network.pass_time(10)
+    for number in range(5):
+        network.reopen()
+        network.publish(f"part {number}", ["AE05 XYZ"], next_stamp=network.homes["ccs"].next_stamp)
+        network.refresh_all()
+        network.pass_time(10)
+    stamps = [parcel.header.stamp for parcel in network.parcels()]
+    assert stamps == sorted(set(stamps))
+    for group in (status.group for status in network.manager.status()):
+        numbers = [epoch.number for epoch in network.manager.history(group)]
+        assert numbers == sorted(set(numbers))
+
+
+def test_home_that_owns_its_types_manages_their_keys_in_process(tmp_path: Path) -> None:
+    """The embedded default: publishing opens the groups, the broker joins, and no key is made outside of them."""
+    home = Home.create(tmp_path / "clinic", HomeConfig(name="clinic"))
+    domain = home.new_key("domain")
+    name = TypeName(domain.public_key, "Report", parse_version("1"))
+    event_type = EventType(
+        name=name, attributes=(attribute("text", "1", "string"),), options=Options(encryption=EncryptionMode.ATTRIBUTE)
+    )
+    now = datetime.now(UTC)
+    home.types.put(sign_event_type(event_type, domain).raw, at=now)
+    publish = type_right(domain.public_key, "Report", actions=[Action.PUBLISH, Action.SUBSCRIBE])
+    home.certificates.add(grant(domain, home.broker, publish))
+    groups = (KeyGroupId(event_type.type_id, b"1"), KeyGroupId(event_type.type_id, b"*"))
+    named = naming(domain, BROKERS, home.broker)
+    assert not group_keys_home.manages(home, event_type, at=now)
+    home.certificates.add(named)
+    plan = publish_plan(home, "Report", as_="domain", version=None, publication="one", at=now)
+    assert GroupKeys(home).groups() == tuple(sorted(groups))
+    ring = home.keyring()
+    assert len(ring.epochs(groups[0])) == 1
+    assert ring.epochs(groups[0])[0] <= milliseconds(now)
+    assert home.ensure_keys(event_type, at=now) == 0
+    rows = pa.RecordBatch.from_pydict({"text": ["fine"]}, schema=pa.schema([("text", pa.string())]))
+    (sealed,) = publish_batches(plan, 0, iter([rows]), home.broker, home.sealing_keys(), home.next_stamp)
+    assert sealed.parcel is not None
+    later = now + timedelta(days=2)
+    follow(home, at=later)
+    follow(home, at=later + timedelta(seconds=10))
+    assert len(home.keyring().epochs(groups[0])) == 2, "the period is over, so the key was refreshed"
+    group_keys_home.close_managers()
+
+
+def test_home_without_a_manager_keeps_its_own_keys(tmp_path: Path) -> None:
+    """A local keyring works as it always did, and a home whose manager is elsewhere makes no key itself."""
+    people = numberplate_network()
+    event_type = EventType(
+        name=TypeName(people.key("PITO"), "Report", parse_version("1")),
+        attributes=(attribute("text", "1", "string"),),
+        options=Options(encryption=EncryptionMode.ATTRIBUTE),
+    )
+    now = datetime.now(UTC)
+    alone = Home.create(tmp_path / "alone", HomeConfig(name="alone"))
+    assert (alone.ensure_keys(event_type, at=now), alone.ensure_keys(event_type, at=now)) == (1, 0)
+    assert GroupKeys(alone).groups() == ()
+    served = Home.create(tmp_path / "served", HomeConfig(name="served", key_manager="https://keys.example"))
+    assert served.ensure_keys(event_type, at=now) == 0
+    assert served.keyring().groups() == ()
