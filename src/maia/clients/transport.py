@@ -19,7 +19,6 @@ from maia.clients.addresses import AddressPolicy, Resolver
 from maia.services import http
 
 _WRITE = 16 << 10
-_KEEP_ALIVE_SECONDS = 10
 
 
 class Deadline:
@@ -92,8 +91,7 @@ class PinnedTransport(httpx2.BaseTransport):
         self._pool = httpcore2.ConnectionPool(
             ssl_context=tls,
             max_connections=1,
-            max_keepalive_connections=1,
-            keepalive_expiry=_KEEP_ALIVE_SECONDS,
+            max_keepalive_connections=0,  # a connection that the server closed meanwhile would fail the next request
             network_backend=_Backend(policy, deadline, channel, resolver),
         )
 
@@ -186,7 +184,7 @@ class _Stream(httpcore2.NetworkStream):
         del timeout
         stream = self._inner.start_tls(ssl_context, server_hostname, self._deadline.left())
         try:
-            self._channel.look(stream.get_extra_info("ssl_object").getpeercert(binary_form=True))
+            self._channel.look(stream.get_extra_info("ssl_object").getpeercert(True))
         except BaseException:
             stream.close()
             raise
