@@ -155,7 +155,9 @@ class Broker:
 class World:
     """A database, a log, and the manager on them."""
 
-    def __init__(self, root: Path, url: str | None = None, *, settings: KeySettings = EXACT) -> None:
+    def __init__(
+        self, root: Path, url: str | None = None, *, settings: KeySettings = EXACT, migrate: bool = True
+    ) -> None:
         self.root = root
         self.url = str(root / "store.db") if url is None else url
         self.settings = settings
@@ -163,7 +165,8 @@ class World:
         self.notices = NoticeLog(root / "log")
         self.versions = [TYPE]
         self.engine = database.open_database(self.url)
-        database.migrate(self.engine)
+        if migrate:
+            database.migrate(self.engine)
         self.manager = self.make()
 
     def make(self, **more) -> KeyManager:
