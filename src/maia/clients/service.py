@@ -162,7 +162,7 @@ class ServiceClient:
             self._deadline.start(self._limits.seconds)
             try:
                 answer = self._ask(method, target, content)
-            except (UnavailableError, VerificationError):
+            except MaiaError:
                 self._rest.failed()
                 raise
             if answer.status_code in (429, 503):
