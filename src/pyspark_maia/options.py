@@ -28,7 +28,7 @@ _SPELLINGS = ("home", "type", "as", "where", "version", "startingOffsets", "with
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
-    """What a reader or writer was asked for."""
+    """What a reader or writer was asked for, and the columns that Spark was promised."""
 
     home: str
     type: str
@@ -40,6 +40,7 @@ class SourceOptions:
     max_events: str = "16384"
     max_commits: str = "64"
     publication: str | None = None
+    columns: tuple[str, ...] | None = None
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> SourceOptions:
@@ -61,7 +62,7 @@ class SourceOptions:
         for spelling, name in (("home", "home"), ("type", "type"), ("as", "as_")):
             if name not in found:
                 raise UsageError(f"option `{spelling}` is missing", code="MISSING_OPTION")
-        return cls(**found)
+        return cls(**found, columns=None)
 
     @property
     def shows_event_id(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -23,9 +24,11 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
+from maia.authority import Action
 from maia.broker import Opened
+from maia.encryption import KeyProvider
 from maia.errors import DeniedError, NotFoundError, UsageError, VerificationError
-from maia.events import to_spark_json
+from maia.events import ClosedAttributes, EventType, to_spark_json
 from maia.pipeline import (
     EVENT,
     STAMP,
@@ -44,6 +47,9 @@ from maia.pipeline import (
 from maia.pipeline.follow import LogFollower, Offset, check_offset
 from maia.stores import Home, HomeKeys, deliver_plan, publish_plan
 from pyspark_maia.options import SourceOptions
+
+_FILE_COST = 4 << 20
+_MAX_TASK = 64 << 20
 
 
 def _now() -> datetime:
@@ -67,6 +73,9 @@ class DefaultSource(DataSource):
         home = Home.open(asked.home)
         event_type = home.read_type(home.find_type(asked.type, asked.version))
         schema = StructType.fromJson(json.loads(to_spark_json(event_type)))
+        if event_type.options.closed is ClosedAttributes.OMIT:
+            shown = _open_attributes(home, asked, event_type)
+            schema = StructType([item for item in schema.fields if item.name in shown])
         if asked.shows_event_id:
             extra = [
                 StructField(EVENT, StringType(), nullable=False),
@@ -75,13 +84,13 @@ class DefaultSource(DataSource):
             schema = StructType([*schema.fields, *extra])
         return schema
 
-    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - Spark's signature
+    def reader(self, schema: StructType) -> DataSourceReader:
         """Read what the log holds now."""
-        return MaiaReader(self._asked())
+        return MaiaReader(replace(self._asked(), columns=tuple(schema.names)))
 
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's signature
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Follow the log commit by commit."""
-        return MaiaStreamReader(self._asked())
+        return MaiaStreamReader(replace(self._asked(), columns=tuple(schema.names)))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: ARG002, FBT001
         """Publish a batch."""
@@ -92,24 +101,27 @@ class DefaultSource(DataSource):
         return MaiaStreamWriter(self._asked())
 
 
-@dataclass
-class LogPartition(InputPartition):
-    """One file of the log, the repetitions in it, and the plan by which it is read. The plan holds clauses, no keys."""
+@dataclass(frozen=True, slots=True)
+class LogPart:
+    """One file of the log, whose origin says which events it holds, and the repetitions in it."""
 
     origin: str
     file: LogFile
     again: frozenset[int]
+
+
+@dataclass
+class LogPartition(InputPartition):
+    """Files of the log for one task, and the plan by which they are read. The plan holds clauses, no keys."""
+
+    parts: tuple[LogPart, ...]
     plan: DeliverPlan
     asked: SourceOptions
 
-    def __init__(
-        self, origin: str, file: LogFile, again: frozenset[int], plan: DeliverPlan, asked: SourceOptions
-    ) -> None:
+    def __init__(self, parts: tuple[LogPart, ...], plan: DeliverPlan, asked: SourceOptions) -> None:
         """Carry them to a worker."""
-        super().__init__(file.path)
-        self.origin = origin
-        self.file = file
-        self.again = again
+        super().__init__(parts[0].file.path)
+        self.parts = parts
         self.plan = plan
         self.asked = asked
 
@@ -125,11 +137,41 @@ def _partitions(asked: SourceOptions, after: int, upto: int, *, history: bool) -
     )  # fmt: skip
     repeats = Repeats(log)
     plan, again = replace(plan, horizon=repeats.horizon), repeats.of(commits)
-    return [
-        LogPartition(commit.origin, file, again[commit.sequence, file.path], plan, asked)
-        for commit in commits
-        for file in commit.files
+    parts = [
+        LogPart(commit.origin, file, again[commit.sequence, file.path]) for commit in commits for file in commit.files
     ]
+    return [LogPartition(group, plan, asked) for group in _packed(parts, cores=os.cpu_count() or 1)]
+
+
+def _packed(parts: Sequence[LogPart], *, cores: int) -> list[tuple[LogPart, ...]]:
+    """Put neighbouring small files into one task, as Spark does with its own: a file costs as much as some octets do.
+
+    Every core here gets work when there are files enough; no task gets much more than a large file.
+    """
+    costs = [part.file.size + _FILE_COST for part in parts]
+    room = min(_MAX_TASK, max(_FILE_COST, sum(costs) // cores))
+    groups: list[list[LogPart]] = []
+    used = room
+    for part, cost in zip(parts, costs, strict=True):
+        if used + cost > room:
+            groups.append([])
+            used = 0
+        groups[-1].append(part)
+        used += cost
+    return [tuple(group) for group in groups]
+
+
+def _open_attributes(home: Home, asked: SourceOptions, event_type: EventType) -> set[str]:
+    """Name the attributes that some clause of the client opens now, for types that leave no trace of the others.
+
+    A stream keeps its columns: what is closed later becomes null there, what is opened later is seen by a new stream.
+    """
+    at = _now()
+    sessions = home.sessions(at=at)
+    name = event_type.name
+    version = sessions.event_type(name.type_id, name.version.text, at=at)
+    clauses = sessions.require_clauses(home.key(asked.as_), Action.SUBSCRIBE, version, home.pool(), at=at)
+    return {item.name for item in version.attributes if any(clause.opens(item.uid) for clause in clauses)}
 
 
 def _refuse(asked: SourceOptions, after: int, upto: int, code: str) -> None:
@@ -146,15 +188,20 @@ def _refuse(asked: SourceOptions, after: int, upto: int, code: str) -> None:
 
 
 def _read(partition: LogPartition) -> Iterator[pa.RecordBatch]:
-    """Open, match and screen one file, and write its audit."""
-    asked, plan = partition.asked, partition.plan
-    home = Home.open(asked.home)
+    """Open, match and screen the files of one task, and write the audit of each."""
+    home, keys = Home.open(partition.asked.home), HomeKeys(partition.asked.home)()
+    for part in partition.parts:
+        yield from _read_part(home, keys, part, partition.plan, partition.asked)
+
+
+def _read_part(
+    home: Home, keys: KeyProvider, part: LogPart, plan: DeliverPlan, asked: SourceOptions
+) -> Iterator[pa.RecordBatch]:
     client = home.key(asked.as_).fingerprint
-    keys = HomeKeys(asked.home)()
     refused: dict[str, int] = {}
     delivered, chains, seen = 0, set[str](), 0
     log = LogDirectory(home.log_path)
-    for outcome in deliver_once(plan, log, keys, origin=partition.origin, file=partition.file, again=partition.again):
+    for outcome in deliver_once(plan, log, keys, origin=part.origin, file=part.file, again=part.again):
         seen += outcome.events
         if outcome.refused is not None:
             refused[outcome.refused] = refused.get(outcome.refused, 0) + outcome.events
@@ -165,9 +212,9 @@ def _read(partition: LogPartition) -> Iterator[pa.RecordBatch]:
             batch = delivery.batch
             if asked.shows_event_id and outcome.opened is not None:
                 batch = _with_event_id(batch, outcome.opened, delivery.rows)
-            yield batch
+            yield batch if asked.columns is None else batch.select(list(asked.columns))
     row = partial(
-        AuditRow, at=_now(), principal=client, type_id=plan.type_id.hex(), source=partition.file.path, subject=asked.as_
+        AuditRow, at=_now(), principal=client, type_id=plan.type_id.hex(), source=part.file.path, subject=asked.as_
     )
     unseen = seen - delivered - sum(refused.values())
     rows = [row(kind="deliver", code="OK", events=delivered, clauses=tuple(sorted(chains)))]

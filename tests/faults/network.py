@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from maia.authority import Action, type_right
 from maia.events import (
+    ClosedAttributes,
     EncryptionMode,
     EventType,
     Options,
@@ -51,7 +52,12 @@ class Network:
 
 
 def build(
-    root: Path, *, mode: EncryptionMode = EncryptionMode.ATTRIBUTE, skew: int = 5, free_camera: bool = False
+    root: Path,
+    *,
+    mode: EncryptionMode = EncryptionMode.ATTRIBUTE,
+    closed: ClosedAttributes = ClosedAttributes.NULL,
+    skew: int = 5,
+    free_camera: bool = False,
 ) -> Network:
     """Make the network; both homes get the keys of the type. A free camera may report from anywhere."""
     root.mkdir(parents=True, exist_ok=True)
@@ -59,7 +65,7 @@ def build(
     event_type = EventType(
         name=TypeName(people.key("PITO"), TYPE_NAME, parse_version(TYPE_VERSION)),
         attributes=tuple(attribute(name, uid, KINDS[name]) for name, uid in ATTRIBUTES.items()),
-        options=Options(encryption=mode),
+        options=Options(encryption=mode, closed=closed),
     )
     signed = sign_event_type(event_type, people.people["PITO"])
     for name, broker, keys in (("ccs", "CB", ("CB", "BO", "SO", "CCTV")), ("met", "MB", ("MB", "Smith"))):

@@ -26,7 +26,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from maia.broker import omit_closed
 from maia.errors import EncodingError, UsageError
+from maia.events import ClosedAttributes
 from maia.pipeline.audit import AuditRow, chain_hash, write_audit
 from maia.pipeline.deliver import DeliverPlan, MakeKeys
 from maia.pipeline.guard import check_log, check_start, query_id
@@ -126,9 +128,11 @@ class Work:
                     )
                     continue
                 for delivery in outcome.deliveries:
+                    version = versions[delivery.subscription]
+                    omits = version.options.closed is ClosedAttributes.OMIT
                     writer.add(
-                        delivery.subscription, versions[delivery.subscription], opened.name, opened.header.stamp,
-                        delivery.rows, delivery.batch,
+                        delivery.subscription, version, opened.name, opened.header.stamp, delivery.rows,
+                        omit_closed(delivery) if omits else delivery.batch,
                     )  # fmt: skip
                     count = report.delivered.get(delivery.subscription, 0) + len(delivery.rows)
                     report.delivered[delivery.subscription] = count

@@ -236,11 +236,12 @@ class OutboxWriter:
         rows: npt.NDArray[np.int64],
         batch: pa.RecordBatch,
     ) -> None:
-        """Seal one delivery."""
+        """Seal one delivery; all of a subscription have the same columns."""
         file = self._files.get(subscription)
         if file is None:
             relative = f"{_hashed(subscription)}/{self.batch:012d}-{self.group:05d}-{secrets.token_hex(8)}.parquet"
-            file = _SealedFile(self.root, relative, subscription, event_type, self.secret)
+            names = batch.schema.names
+            file = _SealedFile(self.root, relative, subscription, event_type, names, self.secret)
             self._files[subscription] = file
         file.add(name, stamp, rows, batch)
 
@@ -250,11 +251,14 @@ class OutboxWriter:
 
 
 class _SealedFile:
-    def __init__(self, root: Path, relative: str, subscription: str, event_type: EventType, secret: bytes) -> None:
+    def __init__(
+        self, root: Path, relative: str, subscription: str, event_type: EventType, names: list[str], secret: bytes
+    ) -> None:
         self._root = root
         self._relative = relative
         self._subscription = subscription
-        self._kinds = [item.type for item in event_type.attributes]
+        attributes = [event_type.by_name(name) for name in names]
+        self._kinds = [item.type for item in attributes]
         salt = secrets.token_bytes(16)
         self._meta = json.dumps(
             {
@@ -262,7 +266,7 @@ class _SealedFile:
                 "salt": salt.hex(),
                 "type": event_type.type_id.hex(),
                 "version": event_type.name.version.text,
-                "attributes": [[item.name, item.uid, item.type.value] for item in event_type.attributes],
+                "attributes": [[item.name, item.uid, item.type.value] for item in attributes],
             }
         ).encode()
         self._cipher = AESGCM(_file_key(secret, salt))

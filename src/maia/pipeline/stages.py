@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from maia.encryption import Tolerance
 from maia.errors import UsageError
-from maia.events import EventType, to_arrow_schema, to_spark_json
+from maia.events import ClosedAttributes, EventType, to_arrow_schema, to_spark_json
 from maia.pipeline.columns import COUNT, EVENT, REFUSED, STAMP, SUBSCRIPTION
 from maia.pipeline.deliver import DeliverPlan, MakeKeys, deliver_parcels
 from maia.pipeline.log import PARCEL_SCHEMA
@@ -88,14 +88,18 @@ def deliver(frame: DataFrame, plan: DeliverPlan, make_keys: MakeKeys) -> DataFra
         make_keys: Builds this broker's keys on a worker.
 
     Returns:
-        The attributes of the version, with ``_subscription``, ``_event`` and ``_stamp``; and one row per refused parcel
+        The attributes of the version (for a type that leaves no trace of closed attributes, those that are open to one
+        of the subscriptions), with ``_subscription``, ``_event`` and ``_stamp``; and one row per refused parcel
         with ``_refused`` and ``_count``.
 
     Raises:
         UsageError: There is no subscription, or they differ in version: ``MIXED_VERSIONS``.
     """
     version = _one_version(plan)
-    schema = pa.schema([*(field.with_nullable(True) for field in to_arrow_schema(version)), *_ADDED])
+    shown = _shown(plan, version)
+    schema = pa.schema(
+        [*(field.with_nullable(True) for field in to_arrow_schema(version) if field.name in shown), *_ADDED]
+    )
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         sealed = (batch.filter(batch.column("parcel").is_valid()) for batch in batches)
@@ -115,10 +119,11 @@ def deliver(frame: DataFrame, plan: DeliverPlan, make_keys: MakeKeys) -> DataFra
                     pa.nulls(size, pa.string()),
                     pa.nulls(size, pa.int64()),
                 ]
-                yield pa.RecordBatch.from_arrays([*delivery.batch.columns, *added], schema=schema)
+                cells = delivery.batch.select(shown).columns
+                yield pa.RecordBatch.from_arrays([*cells, *added], schema=schema)
 
     columns = ["type_id", "origin", "stamp", "events", "evidence", "parcel"]
-    return frame.select(*columns).mapInArrow(task, _with_added(version))
+    return frame.select(*columns).mapInArrow(task, _with_added(version, shown))
 
 
 def history(frame: DataFrame, plan: DeliverPlan, make_keys: MakeKeys) -> DataFrame:
@@ -146,9 +151,17 @@ def _one_version(plan: DeliverPlan) -> EventType:
     return next(iter(versions.values()))
 
 
-def _with_added(version: EventType) -> types.StructType:
+def _shown(plan: DeliverPlan, version: EventType) -> list[str]:
+    """Name the columns of a view: all of the version; where a type leaves no trace, those that are open to someone."""
+    if version.options.closed is not ClosedAttributes.OMIT:
+        return [item.name for item in version.attributes]
+    clauses = [clause for item in plan.subscriptions for clause in item.clauses]
+    return [item.name for item in version.attributes if any(clause.opens(item.uid) for clause in clauses)]
+
+
+def _with_added(version: EventType, shown: list[str]) -> types.StructType:
     from pyspark.sql.types import LongType, StringType, StructField, StructType  # noqa: PLC0415 - only with Spark
 
     kinds = {pa.string(): StringType(), pa.int64(): LongType()}
-    attributes = StructType.fromJson(json.loads(to_spark_json(version))).fields
+    attributes = [item for item in StructType.fromJson(json.loads(to_spark_json(version))).fields if item.name in shown]
     return StructType([*attributes, *(StructField(item.name, kinds[item.type]) for item in _ADDED)])
