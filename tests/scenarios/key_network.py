@@ -44,6 +44,7 @@ from maia.testing import (
     TYPE_NAME,
     TYPE_VERSION,
     NumberplateNetwork,
+    People,
     grant,
     naming,
     numberplate_network,
@@ -66,6 +67,7 @@ class Network:
     certificates: list[Certificate] = field(default_factory=list)
     settings: KeySettings = field(default_factory=lambda: KeySettings(lead=LEAD, period=None))
     keyed: bool = False
+    parts: People | None = None
     high: int = -1
 
     def __post_init__(self) -> None:
@@ -251,8 +253,11 @@ class Network:
         return sorted(rows, key=str)
 
 
-def build(root: Path, *, keyed: bool = False) -> Network:
-    """Make the network: PITO manages, the CCS publishes and reads, the Met reads, Kent connects and relays."""
+def build(root: Path, *, keyed: bool = False, whole: bool = True) -> Network:
+    """Make the network: PITO manages, the CCS publishes and reads, the Met reads, Kent connects and relays.
+
+    The CCS has a broker of its own when it is ``whole``; otherwise it names none, and leaves that to its sub-domains.
+    """
     now = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=2)
     people = numberplate_network(now=now)
     kent, relay = KeySigner.generate(), KeySigner.generate()
@@ -268,7 +273,7 @@ def build(root: Path, *, keyed: bool = False) -> Network:
     made.add("met", who["MB"], keys={"Smith": who["Smith"]})
     made.add("kent", relay)
     made.grant(
-        naming(who["CCS"], BROKERS, who["CB"]),
+        *([naming(who["CCS"], BROKERS, who["CB"])] if whole else []),
         naming(who["Met"], BROKERS, who["MB"]),
         naming(kent, BROKERS, relay),
         grant(who["PITO"], kent, connect, delegate=True),
