@@ -11,6 +11,7 @@ the caller's to provide.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -20,7 +21,7 @@ from maia.broker.conditions import CONDITION_FALSE, MakeSurroundings, NoSurround
 from maia.broker.delivery import DeliveryPlan, Subscription, check_readable, uid_filter
 from maia.errors import ChainError, DeniedError, NotFoundError, VerificationError
 from maia.events import AttributeType, EncryptionMode, EventType, TypeId
-from maia.filters import TypedFilter, compile_filter
+from maia.filters import Bound, Side, TypedFilter, allows, compile_filter
 from maia.principals import CertificateId, Principal, PublicKey
 
 Network = tuple[Principal, str]
@@ -54,11 +55,14 @@ class Sessions:
         verifier: Proves rights.
         network: Whose members alone are served, when there is one.
         surroundings: Builds what conditions may ask here; it travels with the clauses to wherever data meets them.
+        bounds: For types that have some, a filter must be allowed by one of them: no wider, no finer than the owner of
+            the policy wants. They come on top of the right, and before any state.
     """
 
     verifier: Verifier
     network: Network | None = None
     surroundings: MakeSurroundings = NoSurroundings
+    bounds: Mapping[TypeId, tuple[Bound, ...]] = field(default_factory=dict)
     _types: dict[tuple[TypeId, str], VerifiedEventType] = field(default_factory=dict)
     _advertisements: dict[tuple[PublicKey, TypeId], Advertisement] = field(default_factory=dict)
     _subscriptions: dict[str, LiveSubscription] = field(default_factory=dict)
@@ -140,8 +144,8 @@ class Sessions:
         """Check a client's right to subscribe and its filter, then remember it.
 
         Raises:
-            MaiaError: The type is unknown, the right is not proven, the filter is ill-typed or reads a closed
-                attribute, or somebody else's subscription has this identity.
+            MaiaError: The type is unknown, the right is not proven, the filter is ill-typed, out of bounds or reads a
+                closed attribute, or somebody else's subscription has this identity.
         """
         held = self._subscriptions.get(identity)
         if held is not None and held.principal != principal:
@@ -150,11 +154,20 @@ class Sessions:
         self.check_connected(principal, evidence, at=at)
         clauses = self.require_clauses(principal, Action.SUBSCRIBE, event_type, evidence, at=at)
         types = {item.name: item.type.value for item in event_type.attributes}
-        filter_ = uid_filter(event_type, compile_filter(filter_text, types))
+        typed = compile_filter(filter_text, types)
+        self._check_bounds(type_id, typed)
+        filter_ = uid_filter(event_type, typed)
         check_readable(filter_, clauses)
         made = LiveSubscription(identity, principal, event_type, filter_, tuple(clause.chain for clause in clauses))
         self._subscriptions[identity] = made
         return made
+
+    def _check_bounds(self, type_id: TypeId, wanted: TypedFilter) -> None:
+        bounds = self.bounds.get(type_id)
+        if bounds is not None and not any(
+            allows(bound.filter, kind=bound.kind, side=Side.SUBSCRIBE, subject=wanted) for bound in bounds
+        ):
+            raise DeniedError("a filter that is wider or finer than the type's bounds", code="FILTER_OUT_OF_BOUNDS")
 
     def unsubscribe(self, identity: str) -> None:
         """Withdraw a subscription, if there is one."""
