@@ -27,7 +27,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from maia.authority import Action
 from maia.broker import Opened
 from maia.encryption import KeyProvider
-from maia.errors import DeniedError, NotFoundError, UsageError, VerificationError
+from maia.errors import DeniedError, NotFoundError, UnavailableError, UsageError, VerificationError
 from maia.events import ClosedAttributes, EventType, to_spark_json
 from maia.pipeline import (
     EVENT,
@@ -37,12 +37,14 @@ from maia.pipeline import (
     LogDirectory,
     LogFile,
     PublishPlan,
+    RefusedRows,
     Repeats,
     chain_hash,
     deliver_once,
     parcel_row,
     publish_batches,
     write_audit,
+    write_refused,
 )
 from maia.pipeline.follow import LogFollower, Offset, check_offset
 from maia.stores import Home, HomeKeys, deliver_plan, publish_plan
@@ -129,12 +131,13 @@ class LogPartition(InputPartition):
 def _partitions(asked: SourceOptions, after: int, upto: int, *, history: bool) -> list[InputPartition]:
     home = Home.open(asked.home)
     log = LogDirectory(home.log_path)
-    name = home.find_type(asked.type, asked.version)
-    commits = [commit for commit in log.commits(after=after, upto=upto) if commit.type_id == name.type_id.hex()]
+    commits = list(log.commits(after=after, upto=upto))
     plan = deliver_plan(
         home, asked.type, as_=asked.as_, where=asked.where, version=asked.version, commits=commits, at=_now(),
         history=history,
     )  # fmt: skip
+    names = plan.type_ids()
+    commits = [commit for commit in commits if commit.type_id in names]
     repeats = Repeats(log)
     plan, again = replace(plan, horizon=repeats.horizon), repeats.of(commits)
     parts = [
@@ -179,7 +182,8 @@ def _refuse(asked: SourceOptions, after: int, upto: int, code: str) -> None:
     home = Home.open(asked.home)
     name = home.find_type(asked.type, asked.version)
     commits = LogDirectory(home.log_path).commits(after=after, upto=upto)
-    events = sum(commit.events for commit in commits if commit.type_id == name.type_id.hex())
+    names = {identity.hex() for identity in home.wire_ids(name.type_id)}
+    events = sum(commit.events for commit in commits if commit.type_id in names)
     row = AuditRow(
         at=_now(), kind="refuse", principal=home.key(asked.as_).fingerprint, type_id=name.type_id.hex(),
         source=f"commits {after + 1} to {upto}", subject=asked.as_, code=code, events=events,
@@ -283,7 +287,10 @@ class Written(WriterCommitMessage):
     refused: dict[str, int]
     nulled: int
     forced: int
+    letters: tuple[RefusedRows, ...] = ()
     query: str = ""
+    sealed_as: tuple[str, str] | None = None
+    """The id of the type and the hash of the evidence that its parcels bear."""
 
 
 def _write(plan: PublishPlan, asked: SourceOptions, batches: Iterator[pa.RecordBatch]) -> Written:
@@ -294,15 +301,20 @@ def _write(plan: PublishPlan, asked: SourceOptions, batches: Iterator[pa.RecordB
         plan.publication, plan.sealing.type_id, partition, secrets.token_hex(8), at=_now()
     )
     refused: dict[str, int] = {}
+    letters: dict[str, list[int]] = {}
     nulled = forced = 0
     for sealed in publish_batches(plan, partition, batches, home.broker, home.sealing_keys(), home.next_stamp):
         if sealed.parcel is not None:
             writer.add(parcel_row(sealed.parcel))
         for code, count in sealed.refused.items():
             refused[code] = refused.get(code, 0) + count
+        for letter in sealed.letters:
+            letters.setdefault(letter.code, []).append(letter.row)
         nulled += sealed.nulled
         forced += sealed.forced
-    return Written(writer.close(), refused, nulled, forced)
+    dead = tuple(RefusedRows.of(partition, code, rows) for code, rows in sorted(letters.items()))
+    bears = (plan.sealing.type_id.hex(), plan.sealing.evidence.hex())
+    return Written(writer.close(), refused, nulled, forced, dead, sealed_as=bears)
 
 
 def _commit(
@@ -320,9 +332,12 @@ def _commit(
     for message in written:
         for code, count in message.refused.items():
             refused[code] = refused.get(code, 0) + count
-    row = partial(
-        AuditRow, at=_now(), principal=plan.principal, type_id=plan.sealing.type_id.hex(),
-        source=plan.publication if batch < 0 else f"{plan.publication}/{batch}", subject=asked.as_,
+    at, (type_id, evidence) = _now(), _sealed_as(plan, written)
+    name = plan.publication if batch < 0 else f"{plan.publication}/{batch}"
+    row = partial(AuditRow, at=at, principal=plan.principal, type_id=type_id, source=name, subject=asked.as_)
+    letters = [letter for message in written for letter in message.letters]
+    write_refused(
+        home.path / "refused", letters, at=at, principal=plan.principal, type_id=type_id, publication=name
     )  # fmt: skip
     rows = [row(kind="publish", code="OK", events=sum(file.events for file in files))]
     rows += [row(kind="refuse", code=code, events=count) for code, count in sorted(refused.items())]
@@ -334,14 +349,26 @@ def _commit(
     write_audit(home.path / "audit", rows)
     LogDirectory(home.log_path).commit(
         plan.publication,
-        plan.sealing.type_id.hex(),
+        type_id,
         files,
         origin=home.broker.public_key.key_id.hex(),
-        evidence=plan.sealing.evidence.hex(),
+        evidence=evidence,
         refused=sum(refused.values()),
         query=query,
         batch=batch,
     )
+
+
+def _sealed_as(plan: PublishPlan, written: Sequence[Written]) -> tuple[str, str]:
+    """Tell the id and the evidence that the parcels bear; a stream's change with the keys and rights of the network.
+
+    Raises:
+        UnavailableError: They changed while the tasks of one micro-batch ran: it is repeated as a whole.
+    """
+    found = {item.sealed_as for item in written if item.file is not None and item.sealed_as is not None}
+    if len(found) > 1:
+        raise UnavailableError("keys or rights changed within a micro-batch; repeat it", code="PLAN_CHANGED")
+    return found.pop() if found else (plan.sealing.type_id.hex(), plan.sealing.evidence.hex())
 
 
 def _plan(asked: SourceOptions, publication: str) -> PublishPlan:
@@ -400,7 +427,10 @@ class MaiaStreamWriter(DataSourceStreamArrowWriter):
             # INVARIANT: names of events hold the micro-batch, so no two micro-batches share one.
             plan = _plan(self.asked, f"{self.asked.publication}/{batch}")
         except (VerificationError, DeniedError, NotFoundError) as error:
-            return Written(None, {error.code: sum(rows.num_rows for rows in iterator)}, 0, 0, query)
+            count = sum(rows.num_rows for rows in iterator)
+            partition = 0 if context is None else context.partitionId()
+            letters = (RefusedRows.of(partition, error.code, range(count)),)
+            return Written(None, {error.code: count}, 0, 0, letters, query)
         return replace(_write(plan, self.asked, iterator), query=query)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803

@@ -263,6 +263,11 @@ def test_poison_rows_are_refused_with_a_reason_and_stop_nothing(spark: Any, netw
     audit = pq.read_table(network.ccs / "audit").to_pylist()
     refused = {row["code"]: row["events"] for row in audit if row["kind"] == "refuse"}
     assert refused == {"VALUE_TOO_LARGE": 1, "VALUE_TYPE": 1}
+    letters = pq.read_table(network.ccs / "refused").to_pylist()
+    assert [(row["partition"], row["row"], row["code"]) for row in letters] == [
+        (0, 5, "VALUE_TOO_LARGE"), (0, 6, "VALUE_TYPE"),
+    ]  # fmt: skip
+    assert {row["publication"] for row in letters} == {commit.publication}
     deliver_all(spark, network, tmp_path / "checkpoints")
     job = delivery_job(network.ccs, CCS_SUBSCRIPTIONS)
     assert sorted(row["numberplate"] for row in delivered(job, "billing")) == sorted(PLATES)

@@ -1,6 +1,14 @@
 """The Spark side: sessions, the log, and the kernel run over partitions. Only this package knows pyspark."""
 
-from maia.pipeline.audit import AUDIT_SCHEMA, AuditRow, chain_hash, write_audit
+from maia.pipeline.audit import (
+    AUDIT_SCHEMA,
+    REFUSED_SCHEMA,
+    AuditRow,
+    RefusedRows,
+    chain_hash,
+    write_audit,
+    write_refused,
+)
 from maia.pipeline.columns import COUNT, EVENT, REFUSED, STAMP, SUBSCRIPTION
 from maia.pipeline.deliver import DeliverPlan, Origin, Outcome, deliver_parcels
 from maia.pipeline.guard import check_log, check_start
@@ -21,6 +29,7 @@ __all__ = [
     "EVENT",
     "PARCEL_SCHEMA",
     "REFUSED",
+    "REFUSED_SCHEMA",
     "SETTINGS",
     "STAMP",
     "SUBSCRIPTION",
@@ -45,6 +54,7 @@ __all__ = [
     "Outcome",
     "PartitionWriter",
     "PublishPlan",
+    "RefusedRows",
     "Repeats",
     "Sealed",
     "chain_hash",
@@ -65,4 +75,5 @@ __all__ = [
     "publish_batches",
     "session",
     "write_audit",
+    "write_refused",
 ]

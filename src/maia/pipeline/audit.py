@@ -2,6 +2,9 @@
 
 One row per task and outcome, as Parquet files that Spark reads as a table. A retried task writes its rows again under
 the same ``task`` name, so counting distinct (``kind``, ``source``, ``subject``, ``code``) counts each outcome once.
+
+Rows that a publisher was refused have a dead letter each, in a table of their own: where the row stood and why it went
+no further. One file per publication, which a retry replaces; the rows themselves are the publisher's and not kept.
 """
 
 from __future__ import annotations
@@ -9,11 +12,13 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -32,6 +37,37 @@ AUDIT_SCHEMA = pa.schema(
         pa.field("clauses", pa.list_(pa.string()), nullable=False),
     ]
 )
+
+
+REFUSED_SCHEMA = pa.schema(
+    [
+        pa.field("at", pa.timestamp("us", tz="UTC"), nullable=False),
+        pa.field("principal", pa.string(), nullable=False),
+        pa.field("type_id", pa.string(), nullable=False),
+        pa.field("publication", pa.string(), nullable=False),
+        pa.field("partition", pa.int32(), nullable=False),
+        pa.field("row", pa.int64(), nullable=False),
+        pa.field("code", pa.string(), nullable=False),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedRows:
+    """The rows of one partition that were refused for one reason, by their positions (8 octets each, little-endian)."""
+
+    partition: int
+    code: str
+    rows: bytes
+
+    @classmethod
+    def of(cls, partition: int, code: str, rows: Sequence[int]) -> RefusedRows:
+        """Pack positions for their way to the driver."""
+        return cls(partition, code, np.asarray(rows, dtype="<i8").tobytes())
+
+    def positions(self) -> npt.NDArray[np.int64]:
+        """Unpack the positions."""
+        return np.frombuffer(self.rows, dtype="<i8")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +117,41 @@ def write_audit(folder: Path, rows: Iterable[AuditRow]) -> Path | None:
         with path.open("rb") as file:
             os.fsync(file.fileno())
         sync_folder(path.parent)
+    return path
+
+
+def write_refused(
+    folder: Path, refused: Iterable[RefusedRows], *, at: datetime, principal: str, type_id: str, publication: str
+) -> Path | None:
+    """Write a dead letter for each refused row of a publication, in place of what an earlier attempt wrote.
+
+    Raises:
+        UnavailableError: The system refused.
+    """
+    parts = [item for item in refused if item.rows]
+    if not parts:
+        return None
+    sizes = [len(item.positions()) for item in parts]
+    columns = [
+        pa.repeat(pa.scalar(value, type=REFUSED_SCHEMA.field(name).type), sum(sizes))
+        for name, value in (("at", at), ("principal", principal), ("type_id", type_id), ("publication", publication))
+    ]
+    columns += [
+        pa.array(np.repeat([item.partition for item in parts], sizes), type=pa.int32()),
+        pa.array(np.concatenate([item.positions() for item in parts])),
+        pa.concat_arrays([pa.repeat(item.code, size) for item, size in zip(parts, sizes, strict=True)]),
+    ]
+    # A name never becomes a path.
+    name = hashlib.sha256(publication.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+    path = folder / f"{name}.parquet"
+    part = folder / f".{name}.{secrets.token_hex(6)}.part"
+    with named_errors(path):
+        folder.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.Table.from_arrays(columns, schema=REFUSED_SCHEMA), part)
+        with part.open("rb") as file:
+            os.fsync(file.fileno())
+        part.replace(path)
+        sync_folder(folder)
     return path
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from maia.broker import Clause, Sealing, enforce_publication, seal_batch
+from maia.broker import Clause, Refusal, Sealing, enforce_publication, seal_batch
 from maia.encoding import encode
 from maia.encryption import KeyProvider, Parcel
 from maia.events import EventType, parse_event_type
@@ -57,12 +57,16 @@ class PublishPlan:
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """What became of one input batch: perhaps a parcel, and the refusals by code."""
+    """What became of one input batch: perhaps a parcel, and the refusals by code.
+
+    ``letters`` are the refused rows one by one, each by its position in the partition.
+    """
 
     parcel: Parcel | None
     refused: dict[str, int]
     nulled: int
     forced: int
+    letters: tuple[Refusal, ...] = ()
 
 
 def publish_batches(
@@ -84,7 +88,7 @@ def publish_batches(
         next_stamp: Reserves a stamp, durably, before it is used.
     """
     event_type = plan.event_type()
-    index = 0
+    index = done = 0
     for batch in batches:
         for start in range(0, batch.num_rows, plan.max_events):
             name = event_base(signer.public_key.key_id, plan.publication, partition, index)
@@ -105,7 +109,9 @@ def publish_batches(
                     event_base=name,
                 )
             index += 1
-            yield Sealed(parcel, refused, enforced.nulled, enforced.forced)
+            letters = tuple(Refusal(done + start + item.row, item.code) for item in enforced.refusals)
+            yield Sealed(parcel, refused, enforced.nulled, enforced.forced, letters)
+        done += batch.num_rows
 
 
 def event_base(origin: bytes, publication: str, partition: int, index: int) -> bytes:
