@@ -1,10 +1,12 @@
 """What key groups cost: wrapped keys, octets and time a change, the cure for collusion, and what the rules save.
 
-    python benchmarks/bench_keys.py [--largest 4096] [--rounds 12] [--output docs/reference/benchmarks]
+    python benchmarks/bench_keys.py [--largest 65536] [--rounds 12] [--output docs/reference/benchmarks]
+                                    [--images docs/images]
 
-Writes ``keys.md`` (tables) and ``keys.svg`` (plot) into the output folder. Counts and octets are means over random
-changes; times are medians of processor time. The tree without the cure runs in the same process on the same changes,
-and the naive policy on the same churn.
+Writes ``keys.md`` (tables) into the output folder, and the plots ``keys-changes.svg``, ``keys-refreshes.svg`` and
+``keys-groups.svg`` into the folder of images. Counts and octets are means over random changes; times are medians of
+processor time. The tree without the cure runs in the same process on the same changes, and the naive policy on the same
+churn.
 """
 
 from __future__ import annotations
@@ -16,10 +18,11 @@ import platform
 import random
 import statistics
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from maia.broker import key_groups_needed
 from maia.encryption import (
@@ -45,6 +48,7 @@ DAY = 24 * HOUR
 T = TypeVar("T")
 STUDENT = 2.045  # 95 %, 29 degrees of freedom
 RUNS = 30
+ATTRIBUTES = (1, 2, 5, 10, 20)
 
 
 class PlainTree(KeyTree):
@@ -233,8 +237,8 @@ def saved(*, brokers: int = 50, days: int = 30) -> list[tuple[str, float, float,
     return found
 
 
-def page(rows: Sequence[Row]) -> str:
-    """Write the tables."""
+def page(rows: Sequence[Row], savings: Sequence[tuple[str, float, float, float, float]], images: str) -> str:
+    """Write the tables; ``images`` leads from the page to the plots."""
     lines = [
         "# Benchmark: keys",
         "",
@@ -272,12 +276,19 @@ def page(rows: Sequence[Row]) -> str:
         intercept, slope, quality = fit(rows, value)
         lines.append(f"| {name} | {intercept:.2f} | {slope:.2f} | {quality:.4f} |")
     worst = max(row.plain.keys / (2 * math.log2(row.size)) for row in rows)
+    largest = rows[-1]
+    cure, twice = largest.leave.keys - largest.plain.keys, 2 * math.log2(largest.size)
+    quality = fit(rows, lambda row: row.leave.keys)[2]
     lines += [
         "",
         "Aim: a leave costs at most 2·log2 n wrapped keys plus the cost of the cure, with R² of at least 0.98.",
-        f"Measured: without the cure at most {worst:.2f} times 2·log2 n.",
+        f"Measured: without the cure at most {worst:.2f} times 2·log2 n. At {largest.size:,} members a leave wraps",
+        f"{largest.leave.keys:.1f} keys, {cure:.1f} of them for the cure, where 2·log2 n is {twice:.0f};",
+        f"R² is {quality:.4f}.",
         "",
-        "![Wrapped keys by members](keys.svg)",
+        f"A manager keeps the whole tree. It made one of {largest.size:,} members in {largest.build:.1f} seconds.",
+        "",
+        f"![Wrapped keys by members]({images}/keys-changes.svg)",
         "",
         f"## A batch: {BATCH} leaves and {BATCH} joins in one message",
         "",
@@ -302,8 +313,9 @@ def page(rows: Sequence[Row]) -> str:
     ]
     lines += [
         f"| {label} | {plainly:,.0f} | {rules:,.0f} | {100 * share:.1f} % | ± {100 * half:.2f} % |"
-        for label, plainly, rules, share, half in saved()
+        for label, plainly, rules, share, half in savings
     ]
+    lines += ["", f"![Refreshes by period]({images}/keys-refreshes.svg)"]
     lines += [
         "",
         "## Key groups for n attributes",
@@ -315,27 +327,24 @@ def page(rows: Sequence[Row]) -> str:
     ]
     lines += [
         f"| {n} | {key_groups_needed(n, emulated=False)} | {key_groups_needed(n, emulated=True):,} |"
-        for n in (1, 2, 5, 10, 20)
+        for n in ATTRIBUTES
     ]
+    lines += ["", f"![Key groups by attributes]({images}/keys-groups.svg)"]
     return "\n".join(lines) + "\n"
 
 
-def plot(rows: Sequence[Row], path: Path) -> None:
-    """Wrapped keys over the size of the group."""
-    import matplotlib as mpl  # noqa: PLC0415 - only the plot needs it
+@contextmanager
+def drawing(path: Path, **labels: str) -> Iterator[Any]:
+    """Give axes, and write them as they are then; the same data give the same octets."""
+    import matplotlib as mpl  # noqa: PLC0415 - only the plots need it
 
     mpl.use("svg")
     from matplotlib import pyplot as plt  # noqa: PLC0415
 
     mpl.rcParams["svg.hashsalt"] = "maia"
     figure, axes = plt.subplots(figsize=(7, 4.2))
-    sizes = [row.size for row in rows]
-    axes.plot(sizes, [row.leave.keys for row in rows], marker="o", label="leave")
-    axes.plot(sizes, [row.plain.keys for row in rows], marker="o", label="leave, without the cure")
-    axes.plot(sizes, [row.join.keys for row in rows], marker="s", label="join")
-    axes.plot(sizes, [row.state for row in rows], "--", label="keys a member stores")
-    axes.set_xscale("log", base=2)
-    axes.set(xlabel="members", ylabel="wrapped keys in the message")
+    yield axes
+    axes.set(**labels)
     axes.grid(visible=True, alpha=0.3)
     axes.legend()
     figure.tight_layout()
@@ -343,21 +352,48 @@ def plot(rows: Sequence[Row], path: Path) -> None:
     plt.close(figure)
 
 
+def plot(rows: Sequence[Row], savings: Sequence[tuple[str, float, float, float, float]], folder: Path) -> None:
+    """Draw wrapped keys over the size of the group, refreshes by period, and key groups by attributes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    sizes = [row.size for row in rows]
+    with drawing(folder / "keys-changes.svg", xlabel="members", ylabel="wrapped keys in the message") as axes:
+        axes.plot(sizes, [row.leave.keys for row in rows], marker="o", label="leave")
+        axes.plot(sizes, [row.plain.keys for row in rows], marker="o", label="leave, without the cure")
+        axes.plot(sizes, [row.join.keys for row in rows], marker="s", label="join")
+        axes.plot(sizes, [row.state for row in rows], "--", label="keys a member stores")
+        axes.plot(sizes, [2 * math.log2(size) for size in sizes], ":", color="black", label="2·log2 n")
+        axes.set_xscale("log", base=2)
+    places = range(len(savings))
+    with drawing(folder / "keys-refreshes.svg", xlabel="refresh period", ylabel="refreshes in 30 days") as axes:
+        axes.bar([place - 0.2 for place in places], [item[1] for item in savings], 0.4, label="naive")
+        axes.bar([place + 0.2 for place in places], [item[2] for item in savings], 0.4, label="rules 16.04 and 16.05")
+        axes.set_xticks(list(places), [item[0] for item in savings])
+        axes.set_yscale("log")
+    with drawing(folder / "keys-groups.svg", xlabel="attributes", ylabel="key groups") as axes:
+        for emulated, label in ((True, "one type for each set of attributes"), (False, "attribute keys")):
+            counts = [key_groups_needed(n, emulated=emulated) for n in ATTRIBUTES]
+            axes.plot(ATTRIBUTES, counts, marker="o", label=label)
+        axes.set_yscale("log", base=2)
+
+
 def main() -> None:
     """Measure, print and write."""
     parser = argparse.ArgumentParser(description="Cost of key groups.")
-    parser.add_argument("--largest", type=int, default=4096, help="largest number of members (65536 is the aim's)")
+    parser.add_argument("--largest", type=int, default=65_536, help="largest number of members, a power of two")
     parser.add_argument("--rounds", type=int, default=12, help="changes measured at each size")
     parser.add_argument("--output", type=Path, default=Path("docs/reference/benchmarks"))
+    parser.add_argument("--images", type=Path, default=Path("docs/images"))
     arguments = parser.parse_args()
     rows = []
     for power in range(1, arguments.largest.bit_length()):
         rows.append(measure(1 << power, arguments.rounds))
         print(rows[-1], flush=True)
-    written = page(rows)
+    savings = saved()
+    images = Path(os.path.relpath(arguments.images, arguments.output)).as_posix()
+    written = page(rows, savings, images)
     arguments.output.mkdir(parents=True, exist_ok=True)
     (arguments.output / "keys.md").write_text(written, encoding="utf-8")
-    plot(rows, arguments.output / "keys.svg")
+    plot(rows, savings, arguments.images)
     print(written)
 
 

@@ -32,9 +32,11 @@ _VERBS = _MappingProxy(
         "domain": _Verb("maia.cli.domain", "Make the home of a domain."),
         "publish": _Verb("maia.cli.publish", "Publish the rows of a file as events."),
         "subscribe": _Verb("maia.cli.subscribe", "See events as a client may see them."),
+        "keys": _Verb("maia.cli.keys", "Show and refresh the key groups that a home manages."),
         "log": _Verb("maia.cli.log", "Show, compact and expire the log."),
         "audit": _Verb("maia.cli.audit", "Show who published, saw or was refused what."),
         "demo": _Verb("maia.cli.demo", "Play the numberplate scenario with real keys and real Spark."),
+        "serve": _Verb("maia.cli.serve", "Run a service of a home."),
         "doctor": _Verb("maia.cli.doctor", "Look at the installation and at a home."),
         "conformance": _Verb("maia.cli.conformance_command", "Answer conformance questions, one JSON object a line."),
     }

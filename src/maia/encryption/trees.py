@@ -135,7 +135,7 @@ class KeyTree:
         Raises:
             UsageError: It is a member already, its key is unusable, or there is no epoch yet.
         """
-        if member in self.members:
+        if self._has(member):
             raise UsageError("a member joins once", code="ALREADY_MEMBER")
         return self._welcome(member, individual, signer)
 
@@ -151,6 +151,9 @@ class KeyTree:
         if hmac.compare_digest(held, individual):
             raise UsageError("a key serves one membership", code="MEMBER_KEY")
         return self._welcome(member, individual, signer)
+
+    def _has(self, member: bytes) -> bool:
+        return member in self._individual or member in self._waiting
 
     def _welcome(self, member: bytes, individual: bytes, signer: Signer) -> Welcome:
         _check_newcomer(member, individual)
@@ -317,13 +320,14 @@ class KeyTree:
     def _check(self, leavers: frozenset[bytes], joins: Mapping[bytes, bytes], start: int) -> None:
         if start <= self.start:
             raise UsageError("an epoch begins later than the one before", code="EPOCH_ORDER")
-        if not leavers <= self.members:
+        # One by one: the set of all members is large, and a change must not cost more than its own size.
+        if not all(self._has(member) for member in leavers):
             raise UsageError("only a member can leave", code="NOT_A_MEMBER")
-        if joins.keys() & (self.members - leavers):
+        if any(self._has(member) and member not in leavers for member in joins):
             raise UsageError("a member joins once", code="ALREADY_MEMBER")
         for member, individual in joins.items():
             _check_newcomer(member, individual)
-        if len(self.members) + len(joins) > 1 << (MAX_HEIGHT - 1):
+        if len(self._individual) + len(self._waiting) + len(joins) > 1 << (MAX_HEIGHT - 1):
             raise UsageError("more members than a group holds", code="GROUP_FULL")
 
     def _climb(self, work: _Work, evicted: Sequence[int], placed: Mapping[int, bytes], before: int) -> None:
