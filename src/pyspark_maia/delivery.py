@@ -80,7 +80,7 @@ class HomePlans:
         for item in read_subscriptions(home.path) if self.wanted is None else self.wanted:
             try:
                 name = home.find_type(item.type, item.version)
-                if name.type_id.hex() not in present:
+                if present.isdisjoint(identity.hex() for identity in home.wire_ids(name.type_id)):
                     continue
                 client = home.key(item.as_)
                 made = sessions.subscribe(item.name, client, name.type_id, name.version.text, item.where, pool, at=at)
@@ -99,6 +99,7 @@ class HomePlans:
                     arrives=milliseconds(at),
                     tolerance=Tolerance(grace=_FOREVER, skew=home.tolerance.skew),
                     modes=sessions.modes(name.type_id),
+                    aliases=home.wire_ids(name.type_id) - {name.type_id},
                 )
             plans[name.type_id.hex()] = replace(known, subscriptions=(*known.subscriptions, subscription))
         for plan in plans.values():

@@ -45,7 +45,10 @@ OriginCheck = Callable[[ParcelHeader], Iterable[Clause] | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sealing:
-    """How events of one type leave this broker, at most ``max_events`` at a time."""
+    """How events of one type leave this broker, at most ``max_events`` at a time.
+
+    ``key_type`` is the type whose key groups seal, when ``type_id`` is a keyed one (see `maia.encryption.TypeIds`).
+    """
 
     type_id: TypeId
     mode: EncryptionMode
@@ -54,6 +57,11 @@ class Sealing:
     compression: Compression = Compression.NONE
     network: bytes | None = None
     max_events: int = MAX_EVENTS
+    key_type: TypeId | None = None
+
+    def group(self, label: bytes) -> KeyGroupId:
+        """Name the key group of a block."""
+        return KeyGroupId(self.type_id if self.key_type is None else self.key_type, label)
 
 
 def seal_batch(
@@ -102,7 +110,7 @@ def seal_batch(
     columns = {uid: (kind_of(column), column) for uid, column in zip(uids, batch.columns, strict=True)}
 
     def key_of(label: bytes) -> bytes | None:
-        return keys.key(KeyGroupId(sealing.type_id, label), epochs[label])
+        return keys.key(sealing.group(label), epochs[label])
 
     return seal(columns, header, signer, key_of, compression=sealing.compression, padding=sealing.padding)
 
@@ -115,7 +123,7 @@ def _sealing_epochs(
         return {}
     out: dict[bytes, EpochId] = {}
     for label in labels:
-        group = KeyGroupId(sealing.type_id, label)
+        group = sealing.group(label)
         if isinstance(keys, Keyring):
             out[label] = keys.sealing_epoch(group, stamp)
         else:
@@ -171,6 +179,7 @@ def open_batch(
     modes: Collection[EncryptionMode] = tuple(EncryptionMode),
     max_events: int = MAX_EVENTS,
     horizon: int = 0,
+    type_id: TypeId | None = None,
 ) -> Opened:
     """Check a parcel and open what this broker may open.
 
@@ -184,6 +193,7 @@ def open_batch(
         modes: How the owner of the type lets its events be sealed.
         max_events: The most events that this broker takes in one parcel.
         horizon: The stamp before which a parcel is refused: an older one could be a repetition that nobody knows again.
+        type_id: The type that the parcel is of, when it bears a keyed id; that it is, ``check_origin`` has found.
 
     Raises:
         MalformedError: It is no parcel, or its uids have other types.
@@ -204,8 +214,10 @@ def open_batch(
     if header.stamp < horizon:
         raise SealError("a stamp from before all that the log holds", code="STAMP_BEHIND")
 
+    identity = header.type_id if type_id is None else type_id
+
     def key_of(label: bytes) -> bytes | None:
-        group = KeyGroupId(header.type_id, label)
+        group = KeyGroupId(identity, label)
         epochs = keys.epochs(group)
         if not epochs or epochs[0] > header.stamp:
             return None
@@ -215,7 +227,7 @@ def open_batch(
         return keys.key(group, epoch)
 
     columns = open_parcel(verified, key_of)
-    if not columns and any(keys.epochs(KeyGroupId(header.type_id, label)) for label in header.labels):
+    if not columns and any(keys.epochs(KeyGroupId(identity, label)) for label in header.labels):
         # SECURITY: of an epoch that this broker must not have; it is refused rather than shown as rows of nothing.
         raise SealError("no key of this parcel's epoch is held here", code="NO_KEY")
     if clauses is not None:
@@ -225,11 +237,11 @@ def open_batch(
             for uid, column in columns.items()
             if any(clause.opens(uid.decode("utf-8", "replace")) for clause in held)
         }
-    return Opened(header, _transit(header, columns, kinds))
+    return Opened(header, _transit(header, identity, columns, kinds))
 
 
 def _transit(
-    header: ParcelHeader, columns: Mapping[bytes, pa.Array], kinds: Mapping[str, AttributeType]
+    header: ParcelHeader, type_id: TypeId, columns: Mapping[bytes, pa.Array], kinds: Mapping[str, AttributeType]
 ) -> pa.RecordBatch:
     """Put opened columns beside nulls for the closed ones of known type."""
     fields: list[pa.Field] = []
@@ -241,5 +253,5 @@ def _transit(
             raise MalformedError("an attribute that travels with another type", code="UID_REUSED")
         fields.append(pa.field(uid, wanted))
         arrays.append(pa.nulls(header.count, wanted) if column is None else column)
-    schema = pa.schema(fields, metadata={TYPE_ID_KEY: header.type_id.hex().encode()})
+    schema = pa.schema(fields, metadata={TYPE_ID_KEY: type_id.hex().encode()})
     return batch_of(arrays, schema, header.count)

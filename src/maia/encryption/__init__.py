@@ -60,6 +60,7 @@ from maia.encryption.tree_requests import (
     verify_group_request,
 )
 from maia.encryption.trees import KeyTree
+from maia.encryption.type_ids import TypeIds, keyed_type_id
 from maia.encryption.values import MAX_VALUE, foreign_values
 from maia.encryption.welcomes import EpochKey, Welcome, make_welcome, open_welcome, parse_welcome
 
@@ -95,6 +96,7 @@ __all__ = [
     "Tolerance",
     "TreeMember",
     "TreeNode",
+    "TypeIds",
     "VerifiedGroupRequest",
     "VerifiedParcel",
     "VerifiedRekey",
@@ -109,6 +111,7 @@ __all__ = [
     "from_wire",
     "groups_of",
     "join_public_key",
+    "keyed_type_id",
     "keyring_secret",
     "make_welcome",
     "new_join_key",

@@ -38,6 +38,7 @@ class DeliverPlan:
         tolerance: Grace of old keys and skew of clocks. History is read with a grace that has no end.
         modes: How the versions of the type let their events be sealed; a parcel sealed otherwise is refused.
         horizon: The stamp before which parcels are refused, see `repeats`.
+        aliases: Keyed ids under which the type travels too.
     """
 
     type_id: TypeId
@@ -48,6 +49,11 @@ class DeliverPlan:
     tolerance: Tolerance
     modes: frozenset[EncryptionMode] = frozenset(EncryptionMode)
     horizon: int = 0
+    aliases: frozenset[TypeId] = frozenset()
+
+    def type_ids(self) -> frozenset[str]:
+        """Name all ids of the type, in hex, as commits have them."""
+        return frozenset(identity.hex() for identity in (self.type_id, *self.aliases))
 
     def compiled(self) -> DeliveryPlan:
         """Build the index over the subscriptions."""
@@ -62,7 +68,7 @@ class DeliverPlan:
 
     def check_origin(self, header: ParcelHeader) -> tuple[Clause, ...] | None:
         """Refuse a parcel of another type, or of a broker without a proven right; say what that broker may set."""
-        if header.type_id != self.type_id:
+        if header.type_id != self.type_id and header.type_id not in self.aliases:
             raise DeniedError("a parcel of another type", code="PARCEL_OTHER_TYPE")
         origin = (header.origin, header.evidence)
         if origin not in self.origins:
@@ -107,6 +113,7 @@ def deliver_parcels(plan: DeliverPlan, parcels: Iterator[pa.RecordBatch], keys: 
                     check_origin=plan.check_origin,
                     modes=plan.modes,
                     horizon=plan.horizon,
+                    type_id=plan.type_id,
                 )
                 outcome.deliveries = compiled.deliver(outcome.opened.batch)
             except MaiaError as error:

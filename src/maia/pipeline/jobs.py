@@ -199,7 +199,8 @@ class DeliveryJob:
             self.log.check_evidence(commit)
         at = self.clock()
         repeats = Repeats(self.log)
-        plans = {plan.type_id.hex(): replace(plan, horizon=repeats.horizon) for plan in self.make_plans(commits, at)}
+        compiled = [replace(plan, horizon=repeats.horizon) for plan in self.make_plans(commits, at)]
+        plans = {name: plan for plan in compiled for name in plan.type_ids()}
         work = Work(batch, str(self.log.path), str(self.outbox.path), plans, self.make_keys, self.make_secret)
         groups = _groups([commit for commit in commits if commit.type_id in plans], repeats)
         reports = list(run(work, groups)) if groups else []

@@ -38,18 +38,20 @@ from maia.authority import (
 )
 from maia.broker import KEY_MANAGER, Sessions, milliseconds, reserve_stamps
 from maia.encryption import (
+    WHOLE_EVENT,
     EpochId,
     KeyGroupId,
     Keyring,
     Tolerance,
+    TypeIds,
     groups_of,
     keyring_secret,
     open_keyring,
     seal_keyring,
 )
 from maia.errors import MalformedError, NotFoundError, UsageError, VerificationError
-from maia.events import EventType, TypeName, parse_event_type
-from maia.principals import KeySigner, Principal, PublicKey
+from maia.events import EventType, TypeId, TypeName, parse_event_type, parse_version
+from maia.principals import KeySigner, Name, Principal, PublicKey
 from maia.stores.certificates import CertificateFolder
 from maia.stores.files import PRIVATE_FILE, PUBLIC_FILE, locked, make_folder, read_file, write_file
 from maia.stores.keys import read_key, read_public_key, write_key, write_public_key
@@ -68,7 +70,7 @@ _MAX_CONFIG = 1 << 16
 _MAX_KEYRING = 64 << 20
 _KEY_LENGTH = 32
 _NUMBERS = ("grace", "skew", "history")
-_TEXTS = ("name", "broker", "domain", "log", *_NUMBERS)
+_TEXTS = ("name", "broker", "domain", "log", "keyed_types", *_NUMBERS)
 _SERVICES: dict[str, str | None] = {"database": "store.db", "key_manager": None, "access_control": None}
 
 
@@ -86,6 +88,7 @@ class HomeConfig:
         skew: Seconds by which clocks may differ.
         history: Seconds for which replaced keys are kept, at least ``grace``; without it, as long as the log keeps
             commits of their time.
+        keyed_types: The network owner's type whose key hides type ids on the wire; without it they are plain.
         database: Where the domain's services keep their state: a file in the home, or a database address.
         key_manager: Address of the key manager; without one it runs in process.
         access_control: Address of the access control service; without one it runs in process.
@@ -99,6 +102,7 @@ class HomeConfig:
     grace: int = 30
     skew: int = 5
     history: int | None = None
+    keyed_types: str | None = None
     database: str = "store.db"
     key_manager: str | None = None
     access_control: str | None = None
@@ -110,6 +114,8 @@ class HomeConfig:
         lines += [f"grace = {self.grace}", f"skew = {self.skew}"]
         if self.history is not None:
             lines.append(f"history = {self.history}")
+        if self.keyed_types is not None:
+            lines.append(f"keyed_types = {_quote(self.keyed_types)}")
         if self.network is not None:
             lines += ["", "[network]", f"owner = {_quote(self.network[0])}", f"name = {_quote(self.network[1])}"]
         services = {key: getattr(self, key) for key in _SERVICES if getattr(self, key) != _SERVICES[key]}
@@ -319,6 +325,25 @@ class Home:
         if not path.exists():
             return Keyring()
         return open_keyring(read_file(path, limit=_MAX_KEYRING), keyring_secret(self.broker.export_seed()))
+
+    def type_ids(self) -> TypeIds | None:
+        """Return the keyed ids of types on this home's network; nothing when it uses plain ones.
+
+        Raises:
+            UsageError: The home belongs to no network that a key owns: ``KEYED_TYPES``.
+        """
+        if self.config.keyed_types is None:
+            return None
+        owner = None if self.network is None else self.network[0]
+        if owner is None or isinstance(owner, Name):
+            raise UsageError("keyed type ids need a network, whose owner is a key", code="KEYED_TYPES")
+        hiding = TypeName(owner, self.config.keyed_types, parse_version("1"))
+        return TypeIds(self.keyring(), KeyGroupId(hiding.type_id, WHOLE_EVENT))
+
+    def wire_ids(self, type_id: TypeId) -> frozenset[TypeId]:
+        """Return all ids under which events of a type may be in the log: the plain one, and those of held epochs."""
+        ids = self.type_ids()
+        return frozenset((type_id,)) if ids is None else ids.known(type_id) | {type_id}
 
     def sealing_keys(self) -> Keyring:
         """Open the keyring for a task that publishes: it looks for new keys before each parcel."""

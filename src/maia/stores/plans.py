@@ -55,9 +55,14 @@ def publish_plan(
     event_type = advertised.event_type
     clauses = sessions.clauses(client, Action.PUBLISH, event_type, pool, at=at)
     home.ensure_keys(event_type, at=at)
-    evidence = LogDirectory(home.log_path).put_evidence(home.publishing_evidence(event_type, at=at))
+    certificates = home.publishing_evidence(event_type, at=at)
+    ids, stamp = home.type_ids(), milliseconds(at)
+    if ids is not None:
+        certificates = (ids.seal_evidence(certificates, stamp),)
+    evidence = LogDirectory(home.log_path).put_evidence(certificates)
     sealing = Sealing(
-        type_id=event_type.type_id,
+        type_id=event_type.type_id if ids is None else ids.at(event_type.type_id, stamp),
+        key_type=event_type.type_id,
         mode=event_type.options.encryption,
         evidence=evidence,
         padding=event_type.options.padding,
@@ -114,6 +119,7 @@ def deliver_plan(
         arrives=milliseconds(at),
         tolerance=tolerance,
         modes=sessions.modes(name.type_id),
+        aliases=home.wire_ids(name.type_id) - {name.type_id},
     )
 
 
@@ -129,11 +135,14 @@ def proven_origins(
     name = event_type.name
     request = ask_type(Action.PUBLISH, name.owner, name.name, None)
     found: dict[Origin, tuple[Clause, ...]] = {}
+    ids, known = home.type_ids(), {identity.hex() for identity in home.wire_ids(event_type.type_id)}
     for commit in commits:
         origin = (bytes.fromhex(commit.origin), bytes.fromhex(commit.evidence))
-        if commit.type_id != event_type.type_id.hex() or origin in found:
+        if commit.type_id not in known or origin in found:
             continue
         principal, evidence = KeyHash(KeyId(origin[0])), log.evidence(origin[1])
+        if ids is not None and len(evidence) == 1:
+            evidence = ids.open_evidence(evidence[0]) or evidence
         try:
             rights = verifier.clauses(request, principal=principal, evidence=evidence, at=at)
         except VerificationError:
