@@ -1,0 +1,56 @@
+"""Publishing without Spark, at an instant that the caller says; for tests and demonstrations."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import pyarrow as pa
+
+from maia.broker import milliseconds
+from maia.errors import UsageError
+from maia.events import to_arrow_schema
+from maia.pipeline import LogDirectory, parcel_row, publish_batches
+from maia.stores import Home, publish_plan
+
+
+def publish_here(
+    home: Home,
+    type_name: str,
+    rows: Sequence[Mapping[str, object]],
+    *,
+    as_: str,
+    at: datetime,
+    publication: str | None = None,
+) -> int:
+    """Publish rows as a client, in one parcel stamped with ``at``; durable when this returns.
+
+    Stamps must increase: two calls of one broker need two instants, a millisecond apart.
+
+    Returns:
+        How many events were admitted.
+
+    Raises:
+        MaiaError: The type is unknown, or the client or the broker has no right.
+    """
+    name = secrets.token_hex(8) if publication is None else publication
+    plan = publish_plan(home, type_name, as_=as_, version=None, publication=name, at=at, max_events=max(len(rows), 1))
+    batch = pa.RecordBatch.from_pylist([dict(row) for row in rows], schema=to_arrow_schema(plan.event_type()))
+    log = LogDirectory(home.log_path)
+    type_id = plan.sealing.type_id
+    writer = log.writer(name, type_id, 0, secrets.token_hex(8), at=at)
+    admitted = refused = 0
+    for sealed in publish_batches(plan, 0, iter((batch,)), home.broker, home.keyring(), lambda: milliseconds(at)):
+        refused += sum(sealed.refused.values())
+        if sealed.parcel is not None:
+            if admitted:
+                raise UsageError("one call publishes one parcel")
+            admitted += sealed.parcel.header.count
+            writer.add(parcel_row(sealed.parcel))
+    file = writer.close()
+    log.commit(
+        name, type_id.hex(), () if file is None else (file,), origin=home.broker.public_key.key_id.hex(),
+        evidence=plan.sealing.evidence.hex(), refused=refused,
+    )  # fmt: skip
+    return admitted

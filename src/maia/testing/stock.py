@@ -1,0 +1,195 @@
+"""The stock ticker: an exchange sells flows of trades to brokerage firms, and investors are the clients of firms.
+
+Three flows are three event types of one shape. A firm pays in advance, and its certificate ends with the contract; what
+its customers may see is the firm's own policy, run by the firm's own access control service. The exchange never hears
+of an account.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from types import MappingProxyType
+
+from maia.authority import Action, Rhythm, type_right
+from maia.encryption import Keyring
+from maia.events import EventType, TypeName, attribute, parse_version, sign_event_type
+from maia.principals import Certificate, KeySigner
+from maia.services.access_control import AccessControl, Revocation, Settings, open_access_control, prove_key
+from maia.stores import Home, HomeConfig
+from maia.testing.building import grant
+from maia.testing.publishing import publish_here
+
+FLOWS: Mapping[str, str] = MappingProxyType(
+    {
+        "shares": "exchange.SharesTicker",
+        "commodities": "exchange.CommoditiesTicker",
+        "derivatives": "exchange.DerivativesTicker",
+    }
+)
+TICKER: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "time": ("7101", "timestamp"),
+        "stock": ("7102", "string"),
+        "shares": ("7103", "integer"),
+        "price": ("7104", "float"),
+        "seller": ("7105", "string"),
+        "buyer": ("7106", "string"),
+    }
+)
+SHOWN = ("time", "stock", "shares", "price")
+"""What firms let their customers see: not who traded."""
+CONTRACTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"firm-a": ("shares",), "firm-b": ("shares", "derivatives"), "firm-c": ("commodities",)}
+)
+
+
+def firm_policy(flows: Iterable[str] = FLOWS) -> str:
+    """Write a firm's policy: whoever has an account for a flow may follow it.
+
+    >>> print(firm_policy(["shares"]), end="")
+    sharesCustomer(self) <- account(self, 'shares')*
+    sharesCustomer(who) |- subscribe SharesTicker(time, stock, shares, price)
+    """
+    lines = []
+    for flow in flows:
+        lines.append(f"{flow}Customer(self) <- account(self, '{flow}')*")
+        lines.append(f"{flow}Customer(who) |- subscribe {FLOWS[flow].rpartition('.')[2]}({', '.join(SHOWN)})")
+    return "\n".join(lines) + "\n"
+
+
+@dataclass(slots=True)
+class Firm:
+    """A brokerage firm: its home, its service, and its contract with the exchange.
+
+    Attributes:
+        name: Of the firm.
+        home: Its home, with its broker.
+        service: Its access control service, in process.
+        contract: The certificates it bought, by flow.
+        customers: The keys of its customers, by account.
+    """
+
+    name: str
+    home: Home
+    service: AccessControl
+    contract: dict[str, Certificate]
+    customers: dict[str, KeySigner] = field(default_factory=dict)
+
+    def open_account(self, name: str, flows: Iterable[str], *, at: datetime) -> tuple[Certificate, ...]:
+        """Enrol a customer for flows; the firm's broker keeps the certificates it gets."""
+        signer = KeySigner.generate()
+        wanted = tuple(flows)
+        facts = [f"account({name}, '{flow}')" for flow in wanted]
+        code = self.service.invite(name, at=at, appointments=facts)
+        who = prove_key(self.service, signer, nonce=secrets.token_bytes(32), at=at)
+        self.service.enrol(who, invitation=code, at=at)
+        for flow in wanted:
+            self.service.activate(who, f"{flow}Customer({name})", at=at)
+        handed = self.service.capabilities(who, at=at).certificates
+        for certificate in handed:
+            self.home.certificates.add(certificate)
+        self.home.add_key(name, signer)
+        self.customers[name] = signer
+        return handed
+
+    def close_account(self, name: str, *, at: datetime) -> Revocation:
+        """End a customer's account: the firm's own list says so, and nobody else need hear of it."""
+        self.customers.pop(name, None)
+        return self.service.revoke(principal=name, at=at)
+
+
+@dataclass(slots=True)
+class StockWorld:
+    """The exchange and its firms.
+
+    Attributes:
+        exchange: The exchange's home; it publishes.
+        owner: The exchange's key.
+        firms: By name.
+        sold: Every certificate that the exchange ever issued to a firm.
+    """
+
+    exchange: Home
+    owner: KeySigner
+    firms: dict[str, Firm]
+    sold: list[Certificate]
+
+    def trade(self, flow: str, stocks: Iterable[str], *, at: datetime) -> int:
+        """Let the exchange publish trades of a flow."""
+        rows = [
+            {"time": at, "stock": stock, "shares": 100 + number, "price": 10.5 + number, "seller": "s", "buyer": "b"}
+            for number, stock in enumerate(stocks)
+        ]
+        return publish_here(self.exchange, FLOWS[flow], rows, as_="ticker", at=at)
+
+    def exchange_certificates(self) -> int:
+        """Count what the exchange holds and has sold; accounts must never change it."""
+        return len(self.exchange.pool()) + len(self.sold)
+
+
+def stock_world(root: Path, *, now: datetime, contract_ends: datetime) -> StockWorld:
+    """Build the exchange and three firms; the contract of each ends at an instant, to the second.
+
+    Args:
+        root: An empty folder.
+        now: When it begins.
+        contract_ends: The last instant of the contracts.
+    """
+    owner, broker, ticker = (KeySigner.generate() for _ in range(3))
+    definitions = {flow: _definition(owner, name) for flow, name in FLOWS.items()}
+    signed = [sign_event_type(item, owner).raw for item in definitions.values()]
+    exchange = Home.create(
+        root / "exchange", HomeConfig(name="exchange", domain="exchange", log="../log"), broker=broker
+    )
+    exchange.add_key("exchange", owner)
+    exchange.add_key("ticker", ticker)
+    publishing = [
+        grant(owner, signer, type_right(owner.public_key, name, actions=[Action.PUBLISH]))
+        for signer in (broker, ticker)
+        for name in FLOWS.values()
+    ]
+    for certificate in publishing:
+        exchange.certificates.add(certificate)
+    for raw in signed:
+        exchange.types.put(raw, at=now)
+    for definition in definitions.values():
+        exchange.ensure_keys(definition, at=now)
+    world = StockWorld(exchange, owner, {}, [])
+    for name, flows in CONTRACTS.items():
+        world.firms[name] = _firm(world, root / name, flows, signed, now=now, ends=contract_ends)
+    return world
+
+
+def _firm(
+    world: StockWorld, path: Path, flows: tuple[str, ...], signed: list[bytes], *, now: datetime, ends: datetime
+) -> Firm:
+    key = KeySigner.generate()
+    home = Home.create(path, HomeConfig(name=path.name, domain="firm", log="../log"))
+    home.add_key("firm", key)
+    home.add_public_key("exchange", world.owner.public_key)
+    for raw in signed:
+        home.types.put(raw, at=now)
+    contract = {}
+    for flow in flows:
+        tag = type_right(world.owner.public_key, FLOWS[flow], actions=[Action.SUBSCRIBE])
+        contract[flow] = grant(world.owner, key, tag, delegate=True, valid=(None, ends))
+        home.certificates.add(contract[flow])
+        world.sold.append(contract[flow])
+    # Which keys a firm's broker may have is a key manager's question; here it gets all of them.
+    home.save_keyring(Keyring.from_bytes(world.exchange.keyring().to_bytes()))
+    rhythm = Rhythm(period=timedelta(seconds=5), lead=timedelta(seconds=2))
+    service = open_access_control(home, settings=Settings(life=timedelta(days=30), rhythm=rhythm))
+    service.apply(firm_policy(), at=now)
+    service.beat(at=now)
+    return Firm(path.name, home, service, contract)
+
+
+def _definition(owner: KeySigner, name: str) -> EventType:
+    return EventType(
+        name=TypeName(owner.public_key, name, parse_version("1")),
+        attributes=tuple(attribute(item, uid, kind) for item, (uid, kind) in TICKER.items()),
+    )
