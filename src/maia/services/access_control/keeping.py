@@ -98,6 +98,9 @@ class Keeping(ABC):
         self._book: RoleBook | None = None
         self._members: dict[str, Member] = {}
         self._revision = -1
+        self._changed = False
+        self._caught: list[Revocation] = []
+        self._policy_text = ""
         self._challenges: OrderedDict[bytes, datetime] = OrderedDict()
 
     @property
@@ -122,7 +125,7 @@ class Keeping(ABC):
         return database.AccessControlRecords(connection, self.key.key_id)
 
     @contextmanager
-    def _writing(self, at: datetime) -> Iterator[_Records]:
+    def _writing(self, at: datetime, *, only_look: bool = False) -> Iterator[_Records]:
         """Work in one transaction; whatever fails leaves the database as it was and the memory to be loaded anew."""
         check_aware(at)
         with self._lock:
@@ -131,7 +134,8 @@ class Keeping(ABC):
                     records = self._records(connection)
                     self._catch_up(records, at=at)
                     yield records
-                    self._revision = records.touch()
+                    if self._changed or not only_look:  # who only looks must not make others load anew
+                        self._revision = records.touch()
             except (DeniedError, PolicySyntaxError):
                 if self._changed:
                     self._book = None
@@ -149,7 +153,7 @@ class Keeping(ABC):
                 current = self._records(connection).state()[0]
             ends = None if self._book is None else self._book.next_end
             if self._book is None or current != self._revision or (ends is not None and ends < at):
-                with self._writing(at):
+                with self._writing(at, only_look=True):
                     pass
             yield
 
@@ -170,6 +174,7 @@ class Keeping(ABC):
     def _catch_up(self, records: _Records, *, at: datetime) -> None:
         """Load what another process wrote, and let end what has ended."""
         self._changed = False
+        self._caught = []
         revision, number = records.state()
         if self._book is None or revision != self._revision:
             self._policy_text = records.policy(number)
@@ -187,11 +192,11 @@ class Keeping(ABC):
             self._revision = revision
             if fallen:
                 self._changes()
-                self._cascade(records, fallen, (), at=at)
+                self._caught.append(self._cascade(records, fallen, (), at=at))
         over = self._book.ended(at=at)
         if over:
             self._changes()
-            self._cascade(records, self._book.retract(records, over), over, at=at)
+            self._caught.append(self._cascade(records, self._book.retract(records, over), over, at=at))
 
     def _changes(self) -> None:
         """Note that the memory is ahead of the database until this transaction commits."""

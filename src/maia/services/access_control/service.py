@@ -267,7 +267,13 @@ class AccessControl(Applying):
         def work(records: _Records) -> Revocation:
             self._changes()
             gone, fallen = self._roles.refresh(records, self._environment, at=at)
-            return self._cascade(records, fallen, gone, at=at)
+            last = self._cascade(records, fallen, gone, at=at)
+            found = (*self._caught, last)
+            return Revocation(
+                roles=tuple(role for item in found for role in item.roles),
+                certificates=tuple(ended for item in found for ended in item.certificates),
+                statement=next((item.statement for item in reversed(found) if item.statement is not None), None),
+            )
 
         return self._told(self._write(work, at=at), at=at)
 

@@ -190,5 +190,7 @@ class Withdrawing(Handing):
 
 def _named(certificates: tuple[bytes, ...], role: Atom | str | None, principal: str | None) -> str:
     parts = [f"certificate {identity.hex()[:16]}" for identity in certificates[:8]]
-    parts += [f"role {role}"] if role is not None else [f"principal {principal}"] if principal is not None else []
+    # Without its parameters, which may name somebody that uses the role anonymously; what falls is noted by itself.
+    parts += [f"role {as_atom(role).name}"] if role is not None else []
+    parts += [f"principal {principal}"] if principal is not None and role is None else []
     return ", ".join(parts)
