@@ -114,7 +114,8 @@ def epoch_to_json(keys: Keys, epoch: EpochRecord) -> dict[str, object]:
     """Write one epoch."""
     return {
         "epoch": epoch.number, "start": keys.instant(epoch.start), "at": epoch.at.isoformat(),
-        "causes": list(epoch.causes), "members": epoch.members, "keys": epoch.keys, "octets": epoch.octets, "published": epoch.published,
+        "causes": list(epoch.causes), "members": epoch.members, "keys": epoch.keys, "octets": epoch.octets,
+        "published": epoch.published,
     }  # fmt: skip
 
 
