@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from maia.authority import Action, network_right
+from maia.authority import Action, network_right, type_right
 from maia.broker import BROKERS, enforce_publication, milliseconds, reserve_stamps
-from maia.encryption import Parcel, parse_parcel
+from maia.encryption import KeyGroupId, Parcel, parse_parcel
 from maia.events import (
     AttributeType,
     EncryptionMode,
@@ -52,6 +52,8 @@ from maia.testing import (
 
 KINDS = {"numberplate": "string", "timestamp": "timestamp", "location": "string"}
 LEAD = timedelta(seconds=1)
+HIDING = "uk.gov.pito.Network"
+"""The type whose key hides the ids of all others, on a network with keyed ids."""
 Row = tuple[object, object]
 
 
@@ -79,8 +81,17 @@ class Network:
     def _open(self) -> KeyManager:
         manager, _ = open_key_manager(self.homes["pito"], settings=self.settings)
         manager.start()
-        open_home_groups(self.homes["pito"], manager, self.event_type.name, at=self.now)
+        for event_type in self.types():
+            open_home_groups(self.homes["pito"], manager, event_type.name, at=self.now)
         return manager
+
+    def types(self) -> tuple[EventType, ...]:
+        """List the types: the numberplates, and the one that hides ids."""
+        name = TypeName(self.people.key("PITO"), HIDING, parse_version("1"))
+        hiding = EventType(
+            name=name, attributes=(attribute("none", "1", "string"),), options=Options(encryption=EncryptionMode.EVENT)
+        )
+        return (self.event_type, hiding) if self.keyed else (self.event_type,)
 
     def add(
         self, name: str, broker: KeySigner, *, keys: dict[str, KeySigner] | None = None, domain: str = "domain"
@@ -97,14 +108,15 @@ class Network:
             home.add_public_key("PITO", self.people.key("PITO"))
         for who, signer in (keys or {}).items():
             home.add_key(who, signer)
-        home.types.put(sign_event_type(self.event_type, self.people.people["PITO"]).raw, at=self.now)
+        for event_type in self.types():
+            home.types.put(sign_event_type(event_type, self.people.people["PITO"]).raw, at=self.now)
         self.homes[name] = home
         self.grant()
         return home
 
-    def extra(self) -> dict[str, bool]:
+    def extra(self) -> dict[str, str]:
         """Give the settings that a test turned on."""
-        return {"keyed_types": True} if self.keyed else {}
+        return {"keyed_types": HIDING} if self.keyed else {}
 
     def grant(self, *certificates: Certificate) -> None:
         """Give certificates to everybody: they prove the same to all."""
@@ -137,18 +149,21 @@ class Network:
             follow(self.homes[name], at=self.now)
 
     def join(self, name: str) -> set[bytes]:
-        """Let a home's broker join the groups of the type; tell the labels."""
+        """Let a home's broker join the groups of the types; tell the labels of the numberplates'."""
         manager, at = self.manager, self.now
-        groups = join_key_groups(
-            self.homes[name], self.event_type, lambda request, evidence: manager.join(request, evidence, at=at),
-            manager=manager.public_key, at=at,
-        )  # fmt: skip
-        return {group.label for group in groups}
+        joined: list[tuple[KeyGroupId, ...]] = [
+            join_key_groups(
+                self.homes[name], event_type, lambda request, evidence: manager.join(request, evidence, at=at),
+                manager=manager.public_key, at=at,
+            )
+            for event_type in reversed(self.types())
+        ]  # fmt: skip
+        return {group.label for group in joined[-1]}
 
-    def refresh_all(self) -> None:
-        """Change every key of the type."""
+    def refresh_all(self, event_type: EventType | None = None) -> None:
+        """Change every key, or those of one type."""
         for status in self.manager.status():
-            if status.number:
+            if status.number and (event_type is None or status.group.type_id == event_type.type_id):
                 self.manager.refresh(status.group, at=self.now)
 
     # -- events
@@ -189,10 +204,11 @@ class Network:
         *,
         follow: Iterable[str] = (),
         next_stamp: Callable[[], int] | None = None,
+        plan: PublishPlan | None = None,
     ) -> None:
         """Publish through the kernel and commit."""
         self.look(follow)
-        home, plan = self.homes["ccs"], self.plan(publication)
+        home, plan = self.homes["ccs"], self.plan(publication) if plan is None else plan
         sealed = publish_batches(
             plan, 0, iter([self.rows(plates)]), home.broker, home.sealing_keys(), next_stamp or self.stamp
         )
@@ -279,4 +295,7 @@ def build(root: Path, *, keyed: bool = False, whole: bool = True) -> Network:
         grant(who["PITO"], kent, connect, delegate=True),
         grant(kent, relay, connect),
     )
+    if keyed:
+        see = type_right(people.key("PITO"), HIDING, actions=[Action.SUBSCRIBE])
+        made.grant(*(grant(who["PITO"], who[domain], see, delegate=True) for domain in ("CCS", "Met")))
     return made

@@ -15,12 +15,12 @@ from key_network import Network, build
 from maia.authority import Action, type_right
 from maia.broker import BROKERS, Sealing, milliseconds, open_batch, seal_batch
 from maia.encryption import KeyGroupId, Tolerance
-from maia.errors import VerificationError
+from maia.errors import SealError, UsageError, VerificationError
 from maia.events import EncryptionMode, EventType, Options, TypeName, attribute, parse_version, sign_event_type
 from maia.pipeline import NoticeKind, NoticeLog, event_base, publish_batches
 from maia.stores import Home, HomeConfig, follow, group_keys_home, publish_plan
 from maia.stores.group_keys import GroupKeys
-from maia.testing import ATTRIBUTES, grant, naming, numberplate_network
+from maia.testing import ATTRIBUTES, TYPE_NAME, grant, naming, numberplate_network
 
 NUMBERPLATE, TIMESTAMP, LOCATION = (uid.encode() for uid in ATTRIBUTES.values())
 
@@ -211,3 +211,85 @@ def test_home_without_a_manager_keeps_its_own_keys(tmp_path: Path) -> None:
     served = Home.create(tmp_path / "served", HomeConfig(name="served", key_manager="https://keys.example"))
     assert served.ensure_keys(event_type, at=now) == 0
     assert served.keyring().groups() == ()
+
+
+@pytest.fixture
+def hidden(tmp_path: Path) -> Iterator[Network]:
+    """The same network, with keyed type ids."""
+    made = build(tmp_path, keyed=True)
+    yield made
+    made.close()
+
+
+@pytest.mark.requirement("23.03")
+def test_nothing_is_lost_while_type_ids_change_ten_times(hidden: Network) -> None:
+    """100,000 events over ten refreshes of the network's key: each arrives once, under old and new ids alike."""
+    for name in ("ccs", "met"):
+        hidden.join(name)
+    hidden.pass_time(10)
+    _, hiding = hidden.types()
+    plates = [f"P{number}" for number in range(4_999)]
+    type_id = hidden.event_type.type_id
+    overlaps = []
+    for number in range(10):
+        stale = hidden.plan(f"late {number}")
+        hidden.publish(f"before {number}", [*plates, "AE05 XYZ"])
+        hidden.refresh_all(hiding)
+        hidden.pass_time(2)
+        # A publisher that planned before the change is still under way; its id routes as well as the new one.
+        ids = hidden.homes["met"].type_ids()
+        assert ids is not None
+        routed = ids.routed(type_id, now=milliseconds(hidden.now), tolerance=Tolerance())
+        fresh = hidden.plan("fresh").sealing.type_id
+        overlaps.append({stale.sealing.type_id, fresh} <= routed and stale.sealing.type_id != fresh)
+        hidden.publish(f"late {number}", [*plates, "AE05 XYZ"], plan=stale)
+        hidden.pass_time(60)
+    assert overlaps == [True] * 10
+    assert len({commit.type_id for commit in hidden.log.commits()}) == 10
+    for home, who, expected in (("ccs", "SO", 100_000), ("met", "Smith", 20)):
+        outcomes = list(hidden.deliver(home, who))
+        assert [outcome.refused for outcome in outcomes] == [None] * 20
+        assert sum(outcome.delivered for outcome in outcomes) == expected
+
+
+@pytest.mark.requirement("23.03")
+def test_outsider_with_a_dictionary_finds_no_type(hidden: Network) -> None:
+    """Who reads all parcels, commits and evidence and knows every name finds none; on a plain network it finds one."""
+    plain = build(hidden.root / "plain")
+    for network in (hidden, plain):
+        network.join("ccs")
+        network.pass_time(10)
+        network.publish("sightings", ["AE05 XYZ"])
+    names = [TYPE_NAME, "uk.gov.pito.Network", *(f"uk.gov.pito.Type{number}" for number in range(1000))]
+    version = parse_version("1")
+
+    def found(network: Network) -> set[str]:
+        owner = network.people.key("PITO")
+        folder = network.log.path
+        files = [path for path in folder.rglob("*") if path.is_file() and "_notices" not in path.parts]
+        seen = b"".join(str(path.relative_to(folder)).encode() + path.read_bytes() for path in files)
+        hits = set()
+        for name in names:
+            identity = TypeName(owner, name, version).type_id
+            if identity in seen or identity.hex().encode() in seen or name.encode() in seen:
+                hits.add(name)
+        return hits
+
+    assert found(hidden) == set()
+    assert found(plain) == {TYPE_NAME}
+    plain.close()
+
+
+def test_broker_outside_the_network_key_publishes_nothing(hidden: Network) -> None:
+    """Before it holds the network's key a home does not fall back to the plain id."""
+    with pytest.raises(SealError, match="NO_KEY"):
+        hidden.publish("too early", ["AE05 XYZ"])
+    assert list(hidden.log.commits()) == []
+
+
+def test_keyed_ids_need_a_network(tmp_path: Path) -> None:
+    """A home without a network has no owner whose key could hide anything."""
+    home = Home.create(tmp_path / "alone", HomeConfig(name="alone", keyed_types="Network"))
+    assert Home.open(home.path).config.keyed_types == "Network"
+    with pytest.raises(UsageError, match="KEYED_TYPES"):
+        home.type_ids()
