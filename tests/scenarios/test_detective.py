@@ -159,7 +159,7 @@ def test_a_withheld_withdrawal_ends_access_with_the_list(stream: Stream, loss: L
 
 @pytest.mark.requirement("12.05")
 def test_the_cascade_goes_from_the_assignment_to_the_stream(stream: Stream) -> None:
-    """The assignment is deleted: role gone, capability on the list, subscription closed; in this order in the journal."""
+    """The assignment is deleted: role gone, capability on the list, subscription closed, in this order."""
     begin(stream)
     stream.pass_seconds(2)
     revocation = stream.world.lose(Loss.CASE, at=stream.now)

@@ -18,7 +18,7 @@ from maia.authority import Action, Rhythm, type_right
 from maia.encryption import Keyring
 from maia.events import EventType, TypeName, attribute, parse_version, sign_event_type
 from maia.principals import Certificate, KeySigner
-from maia.services.access_control import AccessControl, Revocation, Settings, open_access_control, prove_key
+from maia.services import access_control
 from maia.stores import Home, HomeConfig
 from maia.testing.building import grant
 from maia.testing.publishing import publish_here
@@ -75,7 +75,7 @@ class Firm:
 
     name: str
     home: Home
-    service: AccessControl
+    service: access_control.AccessControl
     contract: dict[str, Certificate]
     customers: dict[str, KeySigner] = field(default_factory=dict)
 
@@ -85,7 +85,7 @@ class Firm:
         wanted = tuple(flows)
         facts = [f"account({name}, '{flow}')" for flow in wanted]
         code = self.service.invite(name, at=at, appointments=facts)
-        who = prove_key(self.service, signer, nonce=secrets.token_bytes(32), at=at)
+        who = access_control.prove_key(self.service, signer, nonce=secrets.token_bytes(32), at=at)
         self.service.enrol(who, invitation=code, at=at)
         for flow in wanted:
             self.service.activate(who, f"{flow}Customer({name})", at=at)
@@ -96,7 +96,7 @@ class Firm:
         self.customers[name] = signer
         return handed
 
-    def close_account(self, name: str, *, at: datetime) -> Revocation:
+    def close_account(self, name: str, *, at: datetime) -> access_control.Revocation:
         """End a customer's account: the firm's own list says so, and nobody else need hear of it."""
         self.customers.pop(name, None)
         return self.service.revoke(principal=name, at=at)
@@ -182,7 +182,9 @@ def _firm(
     # Which keys a firm's broker may have is a key manager's question; here it gets all of them.
     home.save_keyring(Keyring.from_bytes(world.exchange.keyring().to_bytes()))
     rhythm = Rhythm(period=timedelta(seconds=5), lead=timedelta(seconds=2))
-    service = open_access_control(home, settings=Settings(life=timedelta(days=30), rhythm=rhythm))
+    service = access_control.open_access_control(
+        home, settings=access_control.Settings(life=timedelta(days=30), rhythm=rhythm)
+    )
     service.apply(firm_policy(), at=now)
     service.beat(at=now)
     return Firm(path.name, home, service, contract)
