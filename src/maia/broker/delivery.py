@@ -27,7 +27,7 @@ from maia.broker.clauses import Clause
 from maia.broker.conditions import Guard
 from maia.broker.rows import Mask, Positions, batch_of, column_of, mask_of, take_visible
 from maia.errors import DeniedError
-from maia.events import AttributeType, EventType, to_arrow_schema
+from maia.events import AttributeType, EventType, TypeName, to_arrow_schema
 from maia.filters import SubscriptionIndex, TypedConstraint, TypedFilter
 
 SubscriptionId = str
@@ -167,6 +167,7 @@ class _Views:
         self._demands = demands
         self._masks: dict[int, Mask] = {}
         self._unions: dict[tuple[int, ...], Mask] = {}
+        self._versions: dict[TypeName, list[pa.Array | None]] = {}
 
     def screen(self, compiled: _Compiled, rows: Positions) -> Delivery | None:
         """Cut the matched rows down to what the subscriber may see."""
@@ -188,23 +189,27 @@ class _Views:
 
     def _cells(self, compiled: _Compiled, rows: Positions) -> list[pa.Array]:
         """Pick the columns of the subscriber's version, hidden cells null."""
-        fields = compiled.schema
-        cells = [pa.nulls(0, fields.field(at).type) for at in range(len(fields))]
+        typed = self._typed(compiled)
+        cells = [pa.nulls(0, field.type) for field in compiled.schema]
         picked = None if len(rows) == self._batch.num_rows else rows
         for openers, positions in compiled.together.items():
-            there: list[tuple[int, pa.Array]] = []
+            there = [(at, column) for at in positions if (column := typed[at]) is not None]
             for at in positions:
-                column = column_of(self._batch, compiled.subscription.event_type.attributes[at].uid)
-                if column is None or not column.type.equals(fields.field(at).type):
-                    # INVARIANT: a uid has one type for ever, so another one here is no value of this attribute.
-                    cells[at] = pa.nulls(len(rows), fields.field(at).type)
-                else:
-                    there.append((at, column))
+                if typed[at] is None:
+                    cells[at] = pa.nulls(len(rows), compiled.schema.field(at).type)
             if there:
                 taken = take_visible([column for _, column in there], self._any(openers), picked)
                 for (at, _), column in zip(there, taken, strict=True):
                     cells[at] = column
         return cells
+
+    def _typed(self, compiled: _Compiled) -> list[pa.Array | None]:
+        """Check the batch against a version, once for all subscribers that have it (row 7.04)."""
+        name = compiled.subscription.event_type.name
+        known = self._versions.get(name)
+        if known is None:
+            known = self._versions[name] = typed_columns(self._batch, compiled.subscription.event_type, compiled.schema)
+        return known
 
     def _any(self, numbers: tuple[int, ...]) -> Mask:
         """Tell for each row whether one of these constraints holds; without any, none does."""
@@ -225,6 +230,18 @@ class _Views:
                 known = known & guard.mask(self._batch)
             self._masks[number] = known
         return known
+
+
+def typed_columns(batch: pa.RecordBatch, event_type: EventType, schema: pa.Schema) -> list[pa.Array | None]:
+    """Find the columns of a version in a transit batch; ``None`` where there is none of the attribute's type.
+
+    A uid has one type for ever, so a column of another type is no value of the attribute.
+    """
+    found = [column_of(batch, item.uid) for item in event_type.attributes]
+    return [
+        column if column is not None and column.type.equals(field.type) else None
+        for column, field in zip(found, schema, strict=True)
+    ]
 
 
 def _demand(clause: Clause) -> Demand:

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from kernel_world import EVERY_KIND, NUMBERPLATE, OWNER, clause, events
 
+import maia.broker.delivery as delivery_module
 from maia.authority import parse_tag
 from maia.broker import DeliveryPlan, Subscription, check_readable, omit_closed, uid_filter
 from maia.broker.rows import kind_of, mask_of
@@ -102,8 +103,15 @@ def test_a_hidden_cell_leaves_no_octets():
 
 
 @pytest.mark.requirement("7.04")
-def test_each_subscriber_sees_its_own_version():
-    """Fifty subscribers on two versions: two schemas, no version of the publisher's needed."""
+def test_each_subscriber_sees_its_own_version(monkeypatch):
+    """Fifty subscribers on two versions: two type checks of the events, no version of the publisher's needed."""
+    checks = []
+    real = delivery_module.typed_columns
+    monkeypatch.setattr(
+        delivery_module,
+        "typed_columns",
+        lambda batch, kind, schema: checks.append(kind.name) or real(batch, kind, schema),
+    )
     renamed = EventType(
         name=TypeName(OWNER.public_key, "uk.gov.pito.Numberplate", Version("9000")),
         attributes=(attribute("plate", 3265, "string"), attribute("colour", 777, "string")),
@@ -119,6 +127,7 @@ def test_each_subscriber_sees_its_own_version():
         ("numberplate", "timestamp", "location"),
     }
     assert found[1].batch.to_pylist() == [{"plate": "AE05 XYZ", "colour": None}, {"plate": "BX51 ABC", "colour": None}]
+    assert sorted(name.version.text for name in checks) == sorted((NUMBERPLATE.name.version.text, "9000"))
 
 
 def test_a_uid_has_one_type():
