@@ -9,9 +9,9 @@ import typing as _typing
 from importlib import import_module as _import_module
 
 if _typing.TYPE_CHECKING:
-    from maia.services import access_control, http
+    from maia.services import access_control, http, key_manager
 
-__all__ = ["access_control", "http"]
+__all__ = ["access_control", "http", "key_manager"]
 
 _ON_FIRST_USE = frozenset(__all__)
 

@@ -23,7 +23,7 @@ if _typing.TYPE_CHECKING:
     from maia.stores.home import Home, HomeConfig, HomeKeys, HomeSigner
     from maia.stores.key_manager import KeyManager, KeySettings
     from maia.stores.key_manager_groups import manager_secret
-    from maia.stores.key_manager_home import join_key_groups, open_home_groups, open_key_manager
+    from maia.stores.key_manager_home import join_key_groups, manager_signer, open_home_groups, open_key_manager
     from maia.stores.key_manager_views import EpochRecord, GroupStatus, MembershipRecord, TreePicture
     from maia.stores.plans import deliver_plan, proven_origins, publish_plan
     from maia.stores.statement_stream import StatementPublisher, StatementSubscription
@@ -53,6 +53,7 @@ __all__ = [
     "follow",
     "join_key_groups",
     "manager_secret",
+    "manager_signer",
     "open_home_groups",
     "open_key_manager",
     "proven_origins",
@@ -83,6 +84,7 @@ _ON_FIRST_USE = {
     "follow": "following",
     "join_key_groups": "key_manager_home",
     "manager_secret": "key_manager_groups",
+    "manager_signer": "key_manager_home",
     "open_home_groups": "key_manager_home",
     "open_key_manager": "key_manager_home",
     "proven_origins": "plans",

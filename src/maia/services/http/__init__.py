@@ -24,6 +24,7 @@ from maia.services.http.messages import (
     Fields,
     Request,
     SignedRequest,
+    decode_blob,
     decode_key,
     decode_octets,
     encode_key,
@@ -36,10 +37,11 @@ from maia.services.http.messages import (
 from maia.services.http.strict_json import read_json
 
 if _typing.TYPE_CHECKING:
-    from maia.services.http.app import Body, Signed, make_app, octets_field
+    from maia.services.http.app import Body, Signed, blob_field, make_app, octets_field
     from maia.services.http.envelope import HttpLimits
     from maia.services.http.serving import Listening, running, serve
     from maia.services.http.sessions import Caller
+    from maia.services.http.standby import Standby
 
 __all__ = [
     "CHALLENGE_LENGTH",
@@ -58,8 +60,11 @@ __all__ = [
     "ServerProof",
     "Signed",
     "SignedRequest",
+    "Standby",
     "answer_challenge",
+    "blob_field",
     "channel_of",
+    "decode_blob",
     "decode_key",
     "decode_octets",
     "encode_key",
@@ -81,6 +86,8 @@ _ON_FIRST_USE = {
     "HttpLimits": "envelope",
     "Listening": "serving",
     "Signed": "app",
+    "Standby": "standby",
+    "blob_field": "app",
     "make_app": "app",
     "octets_field": "app",
     "running": "serving",

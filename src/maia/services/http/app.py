@@ -57,6 +57,11 @@ def octets_field(length: int) -> Any:  # noqa: ANN401 - pydantic's own type for 
     return Field(min_length=letters, max_length=letters, pattern="^[A-Za-z0-9_-]+$")
 
 
+def blob_field(limit: int) -> Any:  # noqa: ANN401 - pydantic's own type for a field
+    """Describe a field of up to this many octets in base64url."""
+    return Field(max_length=-(-limit * 8 // 6), pattern="^[A-Za-z0-9_-]*$")
+
+
 class ServerView(Body):
     """Who the service is."""
 

@@ -186,6 +186,18 @@ def decode_octets(text: str, *, length: int) -> bytes:
     return octets
 
 
+def decode_blob(text: str, *, limit: int) -> bytes:
+    """Read up to ``limit`` octets from base64url without padding, in its one spelling.
+
+    Raises:
+        MalformedError: It is something else, or more.
+    """
+    length = len(text) * 6 // 8
+    if length > limit:
+        raise MalformedError(f"more than {limit} octets", code="OCTETS")
+    return decode_octets(text, length=length)
+
+
 def encode_key(key: PublicKey) -> str:
     """Write a public key as it stands in ``keyid``."""
     return encode_octets(key.raw)

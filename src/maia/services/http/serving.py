@@ -6,6 +6,7 @@ Without TLS a service listens on this machine only. A stop lets requests under w
 from __future__ import annotations
 
 import ipaddress
+import signal
 import ssl
 import threading
 from collections.abc import Callable, Iterator
@@ -80,7 +81,7 @@ class Listening:
 
 
 def serve(app: FastAPI, listening: Listening, *, started: Callable[[int], None] = lambda _port: None) -> None:
-    """Serve until SIGTERM or SIGINT, then let what is under way end.
+    """Serve until SIGTERM or SIGINT, then let what is under way end; for the main thread of a process.
 
     Args:
         app: What `make_app` made.
@@ -91,10 +92,14 @@ def serve(app: FastAPI, listening: Listening, *, started: Callable[[int], None] 
         UnavailableError: The address cannot be used.
     """
     server = _Server(_configure(app, listening), started)
+    # uvicorn ends its work at SIGTERM and then sends the signal on; being told to stop is no failure.
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
     try:
         server.run()
     except SystemExit as error:
         raise UnavailableError(f"cannot serve on port {listening.port}", code="ADDRESS_UNAVAILABLE") from error
+    finally:
+        signal.signal(signal.SIGTERM, before)
     if not server.started:
         raise UnavailableError("the service did not start", code="ADDRESS_UNAVAILABLE")
 
