@@ -113,10 +113,10 @@ def add_type(network: Network, name: str, mode: EncryptionMode) -> None:
     home.types.put(signed.raw, at=datetime.now(UTC))
 
 
-def plan(network: Network, publication: str, *, as_: str = "CCTV") -> PublishPlan:
+def plan(network: Network, publication: str, *, as_: str = "CCTV", type_name: str = TYPE_NAME) -> PublishPlan:
     """Advertise as the camera."""
     return publish_plan(
-        Home.open(network.ccs), TYPE_NAME, as_=as_, version=None, publication=publication, at=datetime.now(UTC)
+        Home.open(network.ccs), type_name, as_=as_, version=None, publication=publication, at=datetime.now(UTC)
     )
 
 
@@ -131,10 +131,17 @@ def sightings(plates: Iterable[str]) -> pa.RecordBatch:
     return pa.RecordBatch.from_pydict({"numberplate": found, "timestamp": times, "location": places}, schema=schema)
 
 
-def publish_here(network: Network, publication: str, batches: Sequence[pa.RecordBatch], *, as_: str = "CCTV") -> None:
+def publish_here(
+    network: Network,
+    publication: str,
+    batches: Sequence[pa.RecordBatch],
+    *,
+    as_: str = "CCTV",
+    type_name: str = TYPE_NAME,
+) -> None:
     """Publish without Spark; returning is the acknowledgement."""
     home = Home.open(network.ccs)
-    made = plan(network, publication, as_=as_)
+    made = plan(network, publication, as_=as_, type_name=type_name)
     type_id = made.sealing.type_id
     writer = network.log.writer(publication, type_id, 0, secrets.token_hex(8), at=datetime.now(UTC))
     refused = 0
