@@ -19,7 +19,7 @@ from maia.authority import CertificatePool
 from maia.broker import GroupAdmission
 from maia.encoding import SexpLimits, encode, parse_canonical
 from maia.encryption import KeyGroupId
-from maia.errors import EncodingError, MalformedError, UncheckedError, UsageError
+from maia.errors import EncodingError, MalformedError, UncheckedError
 from maia.events import TypeId
 from maia.principals import CertificateId, KeyId, PublicKey, parse_certificate, public_key
 from maia.stores.database.key_groups import key_brokers, key_places, key_revoked
@@ -112,12 +112,12 @@ def revoke_certificates(connection: Connection, identities: Collection[Certifica
     """Remember certificates that admit nobody any more.
 
     Raises:
-        UsageError: There are more than are remembered; nothing is changed.
+        UncheckedError: There are more than are remembered; nothing is changed.
     """
     known = {row.certificate_id for row in connection.execute(select(key_revoked.c.certificate_id))}
     new = set(identities) - known
     if len(known) + len(new) > MAX_REVOKED:
-        raise UsageError("more revoked certificates than a key manager remembers", code="LIMIT_EXCEEDED")
+        raise UncheckedError("more revoked certificates than a key manager remembers", code="LIMIT_EXCEEDED")
     if new:
         connection.execute(insert(key_revoked), [{"certificate_id": item, "at": at} for item in sorted(new)])
 
