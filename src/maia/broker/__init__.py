@@ -37,7 +37,7 @@ from maia.broker.key_groups import (
 from maia.broker.parcels import MAX_EVENTS, Opened, OriginCheck, Sealing, event_name, open_batch, seal_batch
 from maia.broker.publishing import BATCH_REJECTED, CONSTRAINT_VIOLATED, Enforced, enforce_publication
 from maia.broker.sessions import Advertisement, LiveSubscription, Sessions
-from maia.broker.stamps import MAX_LEAD, StampRange, milliseconds, reserve_stamps
+from maia.broker.stamps import MAX_LEAD, StampRange, milliseconds, read_mark, reserve_stamps, write_mark
 from maia.broker.state_cache import StateCache, StateChoice, StateReply, TopicState, learn_state
 
 __all__ = [
@@ -101,9 +101,11 @@ __all__ = [
     "plan_cascade",
     "prove_key_manager",
     "read_domain",
+    "read_mark",
     "reserve_stamps",
     "run_cascade",
     "seal_batch",
     "sub_types",
     "uid_filter",
+    "write_mark",
 ]

@@ -10,14 +10,16 @@ next stamp leads the clock by `MAX_LEAD` at most; beyond that nothing is stamped
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from maia.errors import UnavailableError, UsageError
+from maia.errors import EncodingError, UnavailableError, UsageError
 
 MAX_LEAD = 24 * 60 * 60 * 1000
 """By how many milliseconds a stamp may lie ahead of its broker's clock: a day, which covers a time zone set wrong."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DIGITS = 19
 _LATEST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)
 
 
@@ -71,3 +73,27 @@ def reserve_stamps(high_water: int, *, now: int, count: int, lead: int = MAX_LEA
             code="STAMPS_AHEAD",
         )
     return StampRange(first, first + count)
+
+
+def write_mark(stamp: int) -> bytes:
+    """Write the highest stamp that was reserved, with a checksum, for the file that a restart finds.
+
+    >>> read_mark(write_mark(1780304400123))
+    1780304400123
+    """
+    digits = b"%d" % stamp
+    return digits + b" %08x\n" % zlib.crc32(digits)
+
+
+def read_mark(data: bytes) -> int:
+    """Read what `write_mark` wrote.
+
+    Raises:
+        EncodingError: It is damaged: ``STAMPS_DAMAGED``. A lower mark could give a stamp twice, so none is guessed.
+    """
+    digits = data.partition(b" ")[0]
+    if not digits.isdigit() or len(digits) > _DIGITS or data != write_mark(int(digits)):
+        raise EncodingError(
+            "the mark of the highest stamp is damaged: put it back, or give the broker a new key", code="STAMPS_DAMAGED"
+        )
+    return int(digits)

@@ -36,7 +36,7 @@ from maia.authority import (
     Verifier,
     ask_type,
 )
-from maia.broker import KEY_MANAGER, Sessions, milliseconds, reserve_stamps
+from maia.broker import KEY_MANAGER, Sessions, milliseconds, read_mark, reserve_stamps, write_mark
 from maia.encryption import (
     WHOLE_EVENT,
     EpochId,
@@ -397,9 +397,9 @@ class Home:
         """Reserve a stamp, kept on disk before it is used, so no crash and no clock makes one come twice."""
         path = self.path / "stamps"
         with locked(path):
-            high = int(read_file(path, limit=64)) if path.exists() else -1
+            high = read_mark(read_file(path, limit=64)) if path.exists() else -1
             stamp = reserve_stamps(high, now=milliseconds(now()), count=1).first
-            write_file(path, b"%d" % stamp, mode=PUBLIC_FILE)
+            write_file(path, write_mark(stamp), mode=PUBLIC_FILE)
             return stamp
 
     def publishing_evidence(self, event_type: EventType, *, at: datetime) -> tuple[bytes, ...]:
