@@ -269,12 +269,13 @@ class Network:
         return sorted(rows, key=str)
 
 
-def build(root: Path, *, keyed: bool = False, whole: bool = True) -> Network:
+def build(root: Path, *, keyed: bool = False, whole: bool = True, ago: timedelta = timedelta(hours=2)) -> Network:
     """Make the network: PITO manages, the CCS publishes and reads, the Met reads, Kent connects and relays.
 
     The CCS has a broker of its own when it is ``whole``; otherwise it names none, and leaves that to its sub-domains.
+    Its time begins some while ``ago``.
     """
-    now = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=2)
+    now = datetime.now(UTC).replace(microsecond=0) - ago
     people = numberplate_network(now=now)
     kent, relay = KeySigner.generate(), KeySigner.generate()
     event_type = EventType(
