@@ -1,4 +1,4 @@
-"""`maia serve key-manager`: run a service of a home until it is told to stop."""
+"""`maia serve key-manager|acs`: run a service of a home until it is told to stop."""
 
 from __future__ import annotations
 
@@ -62,6 +62,32 @@ def serve_key_manager(
 
     opened, listening = _open(home, host, port, tls_cert, tls_key, name, database)
     _serve("key manager", key_manager.make_key_manager(opened, listening), listening)
+
+
+@app.command(
+    "acs",
+    epilog=examples(
+        "maia serve acs --home met",
+        "maia serve acs --home met --database postgresql://maia@db.example/met",
+    ),
+)
+def serve_acs(
+    home: options.Home = Path(),
+    host: _Host = "127.0.0.1",
+    port: _Port = 8472,
+    tls_cert: _Certificate = None,
+    tls_key: _PrivateKey = None,
+    name: _Names = None,
+    database: _Database = None,
+) -> None:
+    """Run the access control service of the home's domain: role policy in, capabilities out.
+
+    Several processes may run over one database: one leads, and the others take over when it is gone.
+    """
+    from maia.services import access_control
+
+    opened, listening = _open(home, host, port, tls_cert, tls_key, name, database)
+    _serve("access control service", access_control.make_access_control(opened, listening), listening)
 
 
 def _open(

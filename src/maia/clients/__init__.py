@@ -1,15 +1,20 @@
 """Clients of Maia's services, for brokers, principals and other services."""
 
+from maia.clients.access_control import AccessControlClient, RemoteHanded, RemoteMember, RemoteRevocation
 from maia.clients.addresses import AddressPolicy
 from maia.clients.key_manager import KeyManagerClient, RemoteRekey, RemoteStatus
 from maia.clients.resting import Rest
 from maia.clients.service import ClientLimits, ServiceClient
 
 __all__ = [
+    "AccessControlClient",
     "AddressPolicy",
     "ClientLimits",
     "KeyManagerClient",
+    "RemoteHanded",
+    "RemoteMember",
     "RemoteRekey",
+    "RemoteRevocation",
     "RemoteStatus",
     "Rest",
     "ServiceClient",

@@ -1,7 +1,13 @@
 """The access control service of a domain: role policy in, capabilities out, and withdrawal that reaches everything.
 
-`AccessControl` is the logic, without HTTP; `open_access_control` runs it in process over a home.
+`AccessControl` is the logic, without HTTP; `open_access_control` runs it in process over a home, and
+`make_access_control` over HTTP, which loads FastAPI when it is asked for.
 """
+
+from __future__ import annotations
+
+import typing as _typing
+from importlib import import_module as _import_module
 
 from maia.services.access_control.appointments import Appointment, appointment_tag, issue_appointment
 from maia.services.access_control.embedded import (
@@ -34,6 +40,10 @@ from maia.services.access_control.values import (
     Withdrawn,
 )
 
+if _typing.TYPE_CHECKING:
+    from maia.services.access_control.hosting import make_access_control
+    from maia.services.access_control.routes import access_control_routes
+
 __all__ = [
     "ADMINISTER",
     "AGREEMENT_SUFFIX",
@@ -58,10 +68,23 @@ __all__ = [
     "Surroundings",
     "Telling",
     "Withdrawn",
+    "access_control_routes",
     "appointment_tag",
     "issue_appointment",
+    "make_access_control",
     "open_access_control",
     "prove_key",
     "read_agreement",
     "read_settings",
 ]
+
+_ON_FIRST_USE = {"access_control_routes": "routes", "make_access_control": "hosting"}
+
+
+def __getattr__(name: str) -> object:
+    """Load what needs FastAPI when it is asked for."""
+    if name not in _ON_FIRST_USE:
+        raise AttributeError(f"module `maia.services.access_control` has no attribute `{name}`")
+    value: object = getattr(_import_module(f"maia.services.access_control.{_ON_FIRST_USE[name]}"), name)
+    globals()[name] = value
+    return value
