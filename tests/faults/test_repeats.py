@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -206,6 +208,17 @@ def test_random_histories_of_the_log_deliver_each_event_once(network: Network, s
     assert [row["numberplate"] for row in reader.rows] == plates
     assert [row["numberplate"] for row in delivered(job, "billing")] == plates
     assert reader.read_all() == plates
+
+
+def test_log_that_was_put_back_is_read_anew(network: Network, tmp_path: Path) -> None:
+    """What this process knew of a longer log under the same path is forgotten."""
+    publish_here(network, "a", [sightings(["P1"])])
+    shutil.copytree(network.log.path, tmp_path / "saved")
+    publish_here(network, "b", [sightings(["P2"])])
+    assert Follower(network).read_all() == ["P1", "P2"]
+    shutil.rmtree(network.log.path)
+    shutil.copytree(tmp_path / "saved", network.log.path)
+    assert Follower(network).read_all() == ["P1"]
 
 
 def test_damage_of_what_was_claimed_before_stops_the_reader(network: Network) -> None:

@@ -146,12 +146,16 @@ class Repeats:
             self._looked[file.path] = known
         return known
 
+    def _is_there(self, known: _Names) -> bool:
+        """Tell whether the log still has the commit up to which names are known; it may have been put back."""
+        return known.upto <= self._log.latest() and known.digest == self._log.digest(known.upto)
+
     def _names(self, upto: int) -> _Names:
         """Read the names that were claimed since this process last looked; all when the log is not the one it was."""
         place = str(self._log.path.resolve())
         known = _KNOWN.get(place)
         start = self._upkeep.horizon.names
-        if known is None or known.start != start or known.digest != self._log.digest(known.upto):
+        if known is None or known.start != start or not self._is_there(known):
             known = _Names(start - 1, self._log.digest(start - 1), start)
         if known.upto < upto:
             keys, numbers, digest = [known.keys], [known.numbers], known.digest
