@@ -4,8 +4,8 @@ Rules:
     1. A clause with conditions counts only under a `Guard`, which knows who uses it, for what, and where to ask. A
        clause with conditions and without a guard counts for nothing.
     2. Conditions on the moment are asked at each request and, for publications, again for each batch at the time it is
-       published. Conditions on the event are asked row by row, once for each different combination of the values they
-       look at.
+       published. Conditions on the event are asked for each row: by whole columns where they are plain comparisons,
+       else once for each different combination of the values they look at.
     3. What a condition of a publisher sees are the values that would leave: closed attributes absent, forced values
        forced. What a condition of a subscriber sees are the true values, as its constraint does.
     4. A rate is drawn upon last, for rows that everything else admits, so that refused rows cost nothing. It is drawn
@@ -26,6 +26,7 @@ import numpy as np
 import pyarrow as pa
 
 from maia.authority import Action, CertificatePool
+from maia.broker.conditions_columns import mask_by_columns
 from maia.broker.rows import Mask, Positions, column_of
 from maia.encoding import encode
 from maia.errors import MaiaError, UnavailableError
@@ -141,7 +142,7 @@ class Guard:
         occasion = self._occasion(moment)
         for condition in self._compiled(asked.predicates):
             if condition.attributes:
-                held &= _rows(condition, batch, occasion, asked)
+                held &= _of_rows(condition, batch, occasion, asked)
             elif not condition.holds(occasion, ask=asked):
                 held[:] = False
         return held
@@ -264,7 +265,17 @@ class _Asked:
         return known
 
 
-def _rows(condition: Condition, batch: pa.RecordBatch, occasion: Occasion, ask: Ask) -> Mask:
+def _of_rows(condition: Condition, batch: pa.RecordBatch, occasion: Occasion, ask: Ask) -> Mask:
+    """Evaluate a condition for the rows of a batch, by whole columns where that is possible."""
+    if condition.tree is not None:
+        limit = DEFAULT_CONDITION_LIMITS.value_octets
+        mask = mask_by_columns(condition.tree, batch, occasion, value_octets=limit)
+        if mask is not None:
+            return mask
+    return _by_values(condition, batch, occasion, ask)
+
+
+def _by_values(condition: Condition, batch: pa.RecordBatch, occasion: Occasion, ask: Ask) -> Mask:
     """Evaluate a condition once for each different combination of the values that it looks at."""
     size = batch.num_rows
     codes: Positions = np.zeros(size, dtype=np.int64)

@@ -93,9 +93,9 @@ def check_conditions(sources: Iterable[str], home: Path) -> tuple[str, ...]:
     found = tuple(sources)
     if found:
         from maia.policy import compile_condition
-        from maia.stores.providers import read_providers
+        from maia.stores import providers
 
-        facts = read_providers(home / "policy").environment.predicates
+        facts = providers.read_providers(home / "policy").environment.predicates
         for source in found:
             compile_condition(source, facts=facts)
     return found

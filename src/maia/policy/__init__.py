@@ -28,6 +28,7 @@ from maia.policy.conditions import (
 )
 from maia.policy.conditions_problems import ConditionSyntaxError
 from maia.policy.conditions_rates import MAX_RATE, RateLimit, parse_rate
+from maia.policy.conditions_tree import Node as ConditionNode
 from maia.policy.engine import EngineLimits, PolicyEngine, Withdrawal
 from maia.policy.environment import Environment, EnvironmentChange, Predicate, Provider, Watcher
 from maia.policy.environment_hours import Hours
@@ -85,6 +86,7 @@ __all__ = [
     "CompiledRight",
     "Condition",
     "ConditionLimits",
+    "ConditionNode",
     "ConditionSyntaxError",
     "Constant",
     "Decision",

@@ -32,6 +32,7 @@ from typing import Protocol, TypeAlias
 from maia.errors import MaiaError, UsageError
 from maia.policy.conditions_problems import ConditionSyntaxError
 from maia.policy.conditions_rates import RateLimit, parse_rate
+from maia.policy.conditions_tree import Node
 from maia.policy.environment import Predicate
 from maia.policy.terms import Atom
 
@@ -102,6 +103,7 @@ class Program(Protocol):
     attributes: tuple[str, ...]
     facts: frozenset[Predicate]
     inputs: frozenset[str]
+    tree: Node
 
     def run(self, occasion: Occasion, event: Mapping[str, EventValue], ask: Ask) -> bool:
         """Evaluate; anything but true is false."""
@@ -135,6 +137,11 @@ class Condition:
     def inputs(self) -> frozenset[str]:
         """The names that it uses, of ``action``, ``principal``, ``now``, ``event_type`` and ``event``."""
         return frozenset() if self._program is None else self._program.inputs
+
+    @property
+    def tree(self) -> Node | None:
+        """What the text says, for those who evaluate whole columns; none for a rate."""
+        return None if self._program is None else self._program.tree
 
     def holds(
         self, occasion: Occasion, *, event: Mapping[str, EventValue] | None = None, ask: Ask = cannot_ask

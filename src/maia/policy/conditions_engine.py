@@ -75,6 +75,7 @@ class CompiledExpression:
     attributes: tuple[str, ...]
     facts: frozenset[Predicate]
     inputs: frozenset[str]
+    tree: Node
     expression: Any
 
     def run(self, occasion: Occasion, event: Mapping[str, EventValue], ask: Ask) -> bool:
@@ -115,7 +116,7 @@ def build(source: str, facts: frozenset[Predicate], limits: ConditionLimits) -> 
     if expression.return_type() != cel.Type.BOOL:
         raise checker.problem(tree, "a condition is true or false", "CONDITION_TYPE", start=True)
     attributes = tuple(sorted(checker.attributes))
-    return CompiledExpression(attributes, frozenset(checker.facts), frozenset(checker.inputs), expression)
+    return CompiledExpression(attributes, frozenset(checker.facts), frozenset(checker.inputs), tree, expression)
 
 
 @lru_cache(maxsize=64)

@@ -6,6 +6,7 @@ which a few fields matter; whatever is not known here is refused, so a new kind 
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -28,6 +29,7 @@ class Node:
         offset: Where it stands in the text, in characters.
         literal: Whether it is a string constant.
         method: Whether it is called on its first part.
+        value: Of a constant that is a boolean, an integer, a float or a string.
     """
 
     kind: str
@@ -36,6 +38,7 @@ class Node:
     offset: int
     literal: bool = False
     method: bool = False
+    value: bool | int | float | str | None = None
 
     def walk(self) -> Iterator[Node]:
         """Go through this node and all below it."""
@@ -105,10 +108,23 @@ def _node(data: bytes, offsets: dict[int, int], room: int) -> Node:
 def _constant(body: bytes, offset: int) -> Node:
     for field, value in _fields(body):
         if field == _STRING and isinstance(value, bytes):
-            return Node("constant", value.decode(), (), offset, literal=True)
+            text = value.decode()
+            return Node("constant", text, (), offset, literal=True, value=text)
         if field in _CONSTANTS:
-            return Node("constant", _CONSTANTS[field], (), offset)
+            return Node("constant", _CONSTANTS[field], (), offset, value=_read(_CONSTANTS[field], value))
     raise EncodingError("a constant of a kind that is not known", code="CONDITION_FORM")
+
+
+def _read(kind: str, value: int | bytes) -> bool | int | float | None:
+    """Read the constants that have a value of their own here."""
+    if kind == "bool":
+        return bool(value)
+    if kind == "int" and isinstance(value, int):
+        return value - (1 << 64) if value >> 63 else value
+    if kind == "double" and isinstance(value, bytes):
+        number: float = struct.unpack("<d", value)[0]
+        return number
+    return None
 
 
 def _one(data: bytes, number: int) -> bytes:

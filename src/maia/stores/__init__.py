@@ -1,7 +1,7 @@
 """Files behind the ports: homes, keys, certificates, types, statements, caches. What is on disk is never believed.
 
 Homes and plans need Arrow and are loaded on first use, so that commands that only handle certificates start at once;
-so is `database`, which needs SQLAlchemy.
+so are `database`, which needs SQLAlchemy, and `providers`, which look outside.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from maia.stores.statements import StatementFile
 from maia.stores.types import DirectoryRegistry, SqliteRegistry, fetch_type, verify_with_registry
 
 if _typing.TYPE_CHECKING:
-    from maia.stores import database
+    from maia.stores import database, providers
     from maia.stores.certificate_stream import push_certificates
     from maia.stores.clock import ClockFile
     from maia.stores.following import follow
@@ -26,6 +26,7 @@ if _typing.TYPE_CHECKING:
     from maia.stores.key_manager_home import join_key_groups, manager_signer, open_home_groups, open_key_manager
     from maia.stores.key_manager_views import EpochRecord, GroupStatus, MembershipRecord, TreePicture
     from maia.stores.plans import deliver_plan, proven_origins, publish_plan
+    from maia.stores.rates import RateLedger
     from maia.stores.statement_stream import StatementPublisher, StatementSubscription
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "KeyManager",
     "KeySettings",
     "MembershipRecord",
+    "RateLedger",
     "SqliteRegistry",
     "StatementFile",
     "StatementPublisher",
@@ -57,6 +59,7 @@ __all__ = [
     "open_home_groups",
     "open_key_manager",
     "proven_origins",
+    "providers",
     "publish_plan",
     "push_certificates",
     "read_key",
@@ -77,6 +80,7 @@ _ON_FIRST_USE = {
     "KeyManager": "key_manager",
     "KeySettings": "key_manager",
     "MembershipRecord": "key_manager_views",
+    "RateLedger": "rates",
     "StatementPublisher": "statement_stream",
     "StatementSubscription": "statement_stream",
     "TreePicture": "key_manager_views",
@@ -95,8 +99,8 @@ _ON_FIRST_USE = {
 
 def __getattr__(name: str) -> object:
     """Load what needs Arrow or SQLAlchemy when it is asked for."""
-    if name == "database":
-        return _import_module("maia.stores.database")
+    if name in {"database", "providers"}:
+        return _import_module(f"maia.stores.{name}")
     if name not in _ON_FIRST_USE:
         raise AttributeError(f"module `maia.stores` has no attribute `{name}`")
     value: object = getattr(_import_module(f"maia.stores.{_ON_FIRST_USE[name]}"), name)

@@ -23,10 +23,11 @@ from maia.broker import (
     Subscription,
     enforce_publication,
 )
+from maia.broker.conditions_columns import mask_by_columns
 from maia.errors import ChainError, UnavailableError
 from maia.events import batch_to_transit, check_batch, sign_event_type
 from maia.filters import TypedFilter
-from maia.policy import ConditionLimits, Predicate
+from maia.policy import ConditionLimits, Occasion, Predicate, compile_condition
 from maia.principals import KeySigner
 from maia.testing import at, grant
 
@@ -226,8 +227,40 @@ def test_what_is_too_large_or_too_much_to_evaluate_denies(monkeypatch):
     batch = events(numberplate=["A", "B" * 100_000, None])
     assert outcome(enforce_publication(NUMBERPLATE, batch, found, at=NOW)) == ([0, 2], {1: CONDITION_FALSE})
     monkeypatch.setattr(module, "DEFAULT_CONDITION_LIMITS", ConditionLimits(evaluations=2))
+    found = clauses(*world(publishes("!event['3265'].startsWith('x')")))
     batch = events(numberplate=["C", "A", "C", "B", "A"])
     assert enforce_publication(NUMBERPLATE, batch, found, at=NOW).rows.tolist() == [0, 1, 2, 4]
+
+
+BY_COLUMNS = {
+    "an equality": ("event['3265'] == 'A'", [True, False, False]),
+    "an order": ("event['9058'] > 5", [True, False, False]),
+    "two attributes": ("event['3265'] <= event['3467']", [True, False, False]),
+    "inputs": ("action == 'publish' && event_type != principal && event['3265'] != 'B'", [True, False, False]),
+    "a list": ("event['3265'] in ['A', 'C']", [True, False, False]),
+    "presence": ("!('3265' in event)", [False, False, True]),
+    "an error that does not matter": ("event['3265'] == 'A' || !('3265' in event)", [True, False, True]),
+    "a choice": ("'3265' in event ? event['9058'] > 5 : true", [True, False, True]),
+    "a time": ("event['3265'] == 'A' && now > timestamp(0)", None),
+    "a method": ("event['3265'].startsWith('A')", None),
+    "arithmetic": ("event['9058'] + 1 > 5", None),
+    "another type": ("event['9058'] > 5.5", None),
+    "an attribute that is not there": ("event['1'] == 'A'", None),
+}
+
+
+@pytest.mark.parametrize("case", BY_COLUMNS.values(), ids=BY_COLUMNS.keys())
+def test_plain_comparisons_are_evaluated_by_columns(case):
+    """With the same answers as row by row; what else a condition says is left to the rows."""
+    source, expected = case
+    given = events(numberplate=["A", "B", None], timestamp=[9, 3, None], location=["B", "A", None])
+    batch = batch_to_transit(NUMBERPLATE, check_batch(NUMBERPLATE, given))
+    condition = compile_condition(source)
+    occasion = Occasion(action="publish", at=NOW, principal="p", event_type="t")
+    mask = mask_by_columns(condition.tree, batch, occasion, value_octets=100)
+    assert (None if mask is None else mask.tolist()) == expected
+    rows = [{"3265": "A", "9058": 9, "3467": "B"}, {"3265": "B", "9058": 3, "3467": "A"}, {}]
+    assert expected in (None, [condition.holds(occasion, event=row) for row in rows])
 
 
 def test_guards_travel_as_text():
