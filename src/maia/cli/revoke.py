@@ -1,4 +1,4 @@
-"""`maia revoke`: withdraw a certificate by the list that it names."""
+"""`maia revoke`: withdraw a certificate by the list that it names, or a role or member of the domain."""
 
 from __future__ import annotations
 
@@ -17,10 +17,28 @@ if TYPE_CHECKING:
 app = new_app()
 
 
-@app.command(epilog=examples("maia revoke 3fa1c9 --dry-run", "maia revoke 3fa1c9 --yes --until +1d --out met.crl"))
+@app.command(
+    epilog=examples(
+        "maia revoke 3fa1c9 --dry-run",
+        "maia revoke 3fa1c9 --yes --until +1d --out met.crl",
+        "maia revoke --principal smith --preview",
+        "maia revoke --role \"npTracker('AE05 XYZ')\" --principal smith --yes",
+    )
+)
 def revoke(
-    certificate: Annotated[str, certificate_argument("The certificate: a file, or the beginning of its id.")],
+    certificate: Annotated[
+        str | None, certificate_argument("The certificate: a file, or the beginning of its id.")
+    ] = None,
     *,
+    role: Annotated[
+        str | None, typer.Option("--role", metavar="ROLE", help="A role of the domain's members, with its parameters.")
+    ] = None,
+    principal: Annotated[
+        str | None, typer.Option("--principal", metavar="NAME", help="A member; alone, it ceases to be one.")
+    ] = None,
+    preview: Annotated[
+        bool, typer.Option("--preview", help="Say what would end, in order, and withdraw nothing.")
+    ] = False,
     ends: Annotated[
         str | None,
         typer.Option("--until", metavar="INSTANT", help="End of the new timed list; as long as the last by default."),
@@ -36,7 +54,8 @@ def revoke(
     """Add a certificate to the CRL that it demands, signed by the key that it names.
 
     Prints the worst case until no verifier accepts the certificate any more. A certificate without an on-line test
-    cannot be withdrawn: nobody would look.
+    cannot be withdrawn: nobody would look. What a domain's service issued is withdrawn there, with everything that
+    stands on it: roles first, then capabilities, the signed list, subscriptions and key groups.
     """
     from maia.authority import check_revocable, exposure_window, issue_statement
     from maia.cli.exits import ExitCode
@@ -46,11 +65,21 @@ def revoke(
     from maia.cli.lists import next_list, track_of
     from maia.cli.output import note, write_json, write_line
     from maia.cli.reading import write_target
+    from maia.cli.revoking import in_register, revoke_in_domain
     from maia.cli.statement_view import describe_statement, statement_to_json
     from maia.errors import UsageError
     from maia.principals import TestKind
 
     place, instant = Home(home), decision_instant(at)
+    if role is not None or principal is not None or (certificate is not None and in_register(place, certificate)):
+        revoke_in_domain(
+            place, certificate, role, principal, at=instant, preview=preview or dry_run, yes=yes,
+            passphrase_file=passphrase_file, json=json,
+        )  # fmt: skip
+        return
+    if certificate is None:
+        raise UsageError("name a certificate, --role or --principal", code="NOTHING_NAMED")
+    dry_run = dry_run or preview
     target = place.certificate(certificate)
     check_revocable(target)
     key = _crl_signer(place, target)
