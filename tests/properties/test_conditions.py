@@ -106,11 +106,20 @@ def compared(sort):
     return st.builds(lambda a, b, op: binary(op[0], a, b, strict(op[1])), sort, sort, st.sampled_from(ORDERS))
 
 
+METHODS = [("startsWith", str.startswith), ("endsWith", str.endswith), ("contains", lambda text, part: part in text)]
 ATOMS = (
     st.booleans().map(lambda b: constant(str(b).lower(), b))
     | compared(NUMBERS)
     | compared(WORDS)
     | st.sampled_from("123").map(lambda uid: Part(f"('{uid}' in event)", lambda event: uid in event))
+    | st.builds(
+        lambda word, letter, name, test: Part(
+            f"{word.text}.{name}('{letter}')", lambda event: strict(lambda v: test(v, letter))(word.of(event))
+        ),
+        st.just(attribute_of("2")),
+        st.sampled_from(["", "a", "b"]),
+        *(st.shared(st.sampled_from(METHODS), key="method").map(operator.itemgetter(n)) for n in (0, 1)),
+    )
     | st.just(Part("(event['3'] == true)", lambda event: event.get("3", ERROR)))
     | SMALL.map(lambda n: Part(f"(now.minute('UTC') < {n * 10})", lambda _event: n * 10 > 30))
 )

@@ -4,7 +4,8 @@ Rules:
     1. An answer is true, false or an error, and errors are nulls: ``&&`` and ``||`` get along without the side that
        failed exactly as Kleene's logic does with a null, and ``!`` and ``? :`` keep it.
     2. Only comparisons of values of one type are taken: an attribute with a literal, with an input or with another
-       attribute. For whatever else stands in the condition there is no answer here, and rows are asked one by one.
+       attribute; and whether a text starts with, ends with or contains a literal. For whatever else stands in the
+       condition there is no answer here, and rows are asked one by one.
     3. A value that is larger than conditions look at has no answer here either.
 """
 
@@ -22,6 +23,11 @@ _COMPARED: dict[str, Callable[[pa.Array, pa.Array], pa.Array]] = {
     "_==_": pc.equal, "_!=_": pc.not_equal, "_<_": pc.less, "_<=_": pc.less_equal, "_>_": pc.greater,
     "_>=_": pc.greater_equal,
 }  # fmt: skip
+_METHODS: dict[str, Callable[..., pa.Array]] = {
+    "startsWith": pc.starts_with,
+    "endsWith": pc.ends_with,
+    "contains": pc.match_substring,
+}
 _KINDS: dict[type, pa.DataType] = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
 _INPUTS = ("action", "principal", "event_type")
 
@@ -77,8 +83,15 @@ class _Columns:
                 return self._among(*node.parts)
             case text if text in _COMPARED:
                 return self._compared(text, *map(self._operand, node.parts))
+            case text if text in _METHODS and node.method and node.parts[-1].literal:
+                return self._method(text, self._operand(node.parts[0]), node.parts[-1].text)
             case _:
                 raise _NoAnswerError
+
+    def _method(self, name: str, value: pa.Array, pattern: str) -> pa.Array:
+        if not pa.types.is_string(value.type):
+            raise _NoAnswerError
+        return _METHODS[name](value, pattern=pattern)
 
     def _compared(self, operator: str, left: pa.Array, right: pa.Array) -> pa.Array:
         if left.type != right.type or (pa.types.is_boolean(left.type) and operator not in {"_==_", "_!=_"}):

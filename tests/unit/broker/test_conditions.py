@@ -227,7 +227,7 @@ def test_what_is_too_large_or_too_much_to_evaluate_denies(monkeypatch):
     batch = events(numberplate=["A", "B" * 100_000, None])
     assert outcome(enforce_publication(NUMBERPLATE, batch, found, at=NOW)) == ([0, 2], {1: CONDITION_FALSE})
     monkeypatch.setattr(module, "DEFAULT_CONDITION_LIMITS", ConditionLimits(evaluations=2))
-    found = clauses(*world(publishes("!event['3265'].startsWith('x')")))
+    found = clauses(*world(publishes("!event['3265'].matches('x')")))
     batch = events(numberplate=["C", "A", "C", "B", "A"])
     assert enforce_publication(NUMBERPLATE, batch, found, at=NOW).rows.tolist() == [0, 1, 2, 4]
 
@@ -242,7 +242,13 @@ BY_COLUMNS = {
     "an error that does not matter": ("event['3265'] == 'A' || !('3265' in event)", [True, False, True]),
     "a choice": ("'3265' in event ? event['9058'] > 5 : true", [True, False, True]),
     "a time": ("event['3265'] == 'A' && now > timestamp(0)", None),
-    "a method": ("event['3265'].startsWith('A')", None),
+    "a start": ("event['3265'].startsWith('A')", [True, False, False]),
+    "an end": ("!event['3265'].endsWith('B')", [True, False, False]),
+    "a part": ("event['3265'].contains('') && event['3467'].contains('B')", [True, False, False]),
+    "a method of an input": ("action.startsWith('pub') && '3265' in event", [True, True, False]),
+    "a method of another type": ("event['9058'].startsWith('A')", None),
+    "a method with another attribute": ("event['3265'].startsWith(event['3467'])", None),
+    "a pattern": ("event['3265'].matches('A')", None),
     "arithmetic": ("event['9058'] + 1 > 5", None),
     "another type": ("event['9058'] > 5.5", None),
     "an attribute that is not there": ("event['1'] == 'A'", None),
