@@ -77,7 +77,19 @@ class History:
         """Begin an epoch and remember everything about it."""
         new = {name.encode(): self.new_key(name) for name in sorted(set(joins))}
         start = 100 * (self.tree.number + 1)
-        message = self.tree.rekey(MANAGER, start=start, joins=new, leaves=[name.encode() for name in leaves])
+        return self.record(self.tree.rekey(MANAGER, start=start, joins=new, leaves=[name.encode() for name in leaves]))
+
+    def restore(self, backup: bytes) -> RekeyMessage | None:
+        """Bring the manager back from a backup, and let it go on after the messages that it does not know."""
+        tree = type(self.tree).from_bytes(backup)
+        later = [heard(message) for message in self.messages if message.rekey.number > tree.number]
+        if not later:
+            return None  # what it admitted meanwhile it would not know; a manager that lost nothing else has no sign
+        self.tree = tree
+        return self.record(tree.restart(MANAGER, later, start=later[-1].rekey.start + 100))
+
+    def record(self, message: RekeyMessage) -> RekeyMessage:
+        """Remember everything about an epoch that was begun."""
         self.messages.append(message)
         self.keys[message.rekey.number] = self.tree.key
         for name in self.inside:
@@ -87,8 +99,9 @@ class History:
         return message
 
     def admit(self, name: str) -> Welcome:
-        """Let one in without a new epoch."""
-        welcome = self.tree.admit(name.encode(), self.new_key(name), MANAGER)
+        """Let one in without a new epoch, or in again when it lost what it knew."""
+        let_in = self.tree.readmit if name in self.inside else self.tree.admit
+        welcome = let_in(name.encode(), self.new_key(name), MANAGER)
         self.welcomes.append(welcome)
         self.entitled[name].add(self.tree.number)
         return welcome

@@ -18,6 +18,7 @@ STEPS = st.lists(
         st.lists(st.sampled_from(NAMES), max_size=1),
         st.lists(st.sampled_from(NAMES), max_size=5),
         st.sampled_from(NAMES).map(lambda name: f"admit {name}"),
+        st.integers(1, 4),
     ),
     min_size=3,
     max_size=14,
@@ -26,14 +27,18 @@ MANY = settings(max_examples=3 * settings.default.max_examples)  # 15,000 histor
 
 
 def play(steps, kind=KeyTree, first=()):
-    """Run a history."""
+    """Run a history: changes, admissions without an epoch, and backups from some steps ago."""
     history = History(kind(GROUP))
     history.rekey(joins=first)
+    backups = [history.tree.to_bytes()]
     for step in steps:
         if isinstance(step, list):
             history.toggle(step)
-        elif step.removeprefix("admit ") not in history.inside:
+        elif isinstance(step, int):
+            history.restore(backups[-min(step, len(backups))])
+        else:
             history.admit(step.removeprefix("admit "))
+        backups.append(history.tree.to_bytes())
     return history
 
 
@@ -63,7 +68,7 @@ def test_everybody_inside_derives_the_key_and_nobody_else(first, steps):
         last = {number for number in history.entitled[name] if number in seen}
         assert all(history.keys[number] == key for number, key in seen.items())
         assert set(seen) <= history.entitled[name]
-        if name.encode() in history.tree._individual:
+        if name.encode() in history.tree._individual.keys() - history.tree._waiting.keys():
             assert max(last) == history.tree.number
             assert member.keys_held <= 2 * history.tree.height + 1
 
