@@ -154,12 +154,12 @@ class GroupKeys:
         with locked(self.path), locked(self._home.path / "keyring"):
             held = self._load()
             ring = self._home.keyring()
-            before, places = ring.to_bytes(), {group: item.after for group, item in held.items()}
+            places = {group: item.after for group, item in held.items()}
             for group, item in held.items():
                 self._follow_group(group, item, notices, ring, done)
             if _replaced(ring):
                 done.erased = ring.retire(now=milliseconds(at), tolerance=retention(self._home, at=at))
-            if ring.to_bytes() != before:
+            if done.keys or done.closed or done.erased:
                 self._home.save_keyring(ring)
             if {group: item.after for group, item in held.items()} != places:
                 self._save(held)
