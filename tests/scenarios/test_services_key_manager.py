@@ -7,17 +7,16 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-import httpx2
 import pytest
 from key_network import Network, build
 
-from echo_service import free_port
+import service_process
 from maia.broker import milliseconds
-from maia.clients import AddressPolicy, KeyManagerClient, Rest
+from maia.clients import KeyManagerClient
 from maia.encryption import (
     GroupRequest,
     JoinGroups,
@@ -32,55 +31,14 @@ from maia.encryption import (
 from maia.errors import DeniedError, MalformedError, UnavailableError
 from maia.principals import KeySigner, PublicKey
 from maia.stores import follow, join_key_groups
-
-
-class Process:
-    """One running service of PITO's."""
-
-    def __init__(self, network: Network, database: str) -> None:
-        self.port = free_port()
-        command = [sys.executable, "-m", "maia.cli", "serve", "key-manager", "--port", str(self.port)]
-        self.running = subprocess.Popen(
-            [*command, "--home", str(network.homes["pito"].path), "--database", database], stderr=subprocess.PIPE
-        )
-
-    @property
-    def url(self) -> str:
-        """Where it is."""
-        return f"http://127.0.0.1:{self.port}"
-
-    def state(self, path: str) -> int:
-        """Ask for its health, or 0 while it does not listen."""
-        with suppress(httpx2.TransportError):
-            return httpx2.get(self.url + path).status_code
-        assert self.running.poll() is None, self.running.stderr and self.running.stderr.read().decode()
-        return 0
-
-    def wait_for(self, path: str, status: int) -> None:
-        """Wait until it answers so; the test's own limit of time ends an endless wait."""
-        while self.state(path) != status:
-            pass
-
-    def end(self, how: signal.Signals) -> int:
-        """End it and give its exit code."""
-        self.running.send_signal(how)
-        return self.running.wait()
+from service_process import LOOPBACK, Process, restless
 
 
 @contextmanager
 def serving(network: Network, database: str, *, ready: bool = True) -> Iterator[Process]:
-    """Run a service until the block ends, if it still runs then."""
-    process = Process(network, database)
-    try:
-        process.wait_for("/healthz", 200)
-        if ready:
-            process.wait_for("/readyz", 200)
+    """Run PITO's key manager."""
+    with service_process.serving("key-manager", network.homes["pito"].path, database, ready=ready) as process:
         yield process
-    finally:
-        if process.running.poll() is None:
-            process.end(signal.SIGKILL)
-        if process.running.stderr:
-            process.running.stderr.close()
 
 
 @pytest.fixture
@@ -98,8 +56,8 @@ def client(process: Process, network: Network, signer: KeySigner) -> KeyManagerC
         process.url,
         signer=signer,
         server_key=network.people.key("PITO"),
-        policy=AddressPolicy(loopback=True),
-        rest=Rest(monotonic=iter(range(0, 10**9, 60)).__next__),
+        policy=LOOPBACK,
+        rest=restless(),
     )
 
 
@@ -181,7 +139,6 @@ def test_nobody_asks_for_somebody_else_or_learns_what_there_is(network: Network,
                 stranger.join(b"garbage", [])
 
 
-@pytest.mark.fault("F23")
 def test_a_killed_manager_goes_on_where_it_was(network: Network, database_url: str) -> None:
     """Kill -9 and restart: epochs go on, none comes twice, members stay members."""
     with serving(network, database_url) as process:
@@ -205,7 +162,6 @@ def test_a_killed_manager_goes_on_where_it_was(network: Network, database_url: s
 
 
 @pytest.mark.postgres
-@pytest.mark.fault("F13")
 def test_a_standby_takes_over(network: Network, postgres: str) -> None:
     """Two processes on one PostgreSQL: one leads, the other stands by, and leads when the first is killed."""
     with serving(network, postgres) as leader:
