@@ -11,5 +11,5 @@ _EVERY = 25
 
 def say(what: str, done: int, of: int) -> None:
     """Show a count now and then, past pytest's capturing; nothing in CI."""
-    if TORTURE and sys.__stderr__ is not None and (done % _EVERY == 0 or done == of):
-        print(f"  {what}: {done} of {of}", file=sys.__stderr__, flush=True)
+    if TORTURE and sys.__stderr__ is not None and (done % _EVERY == 0 or done == of or of < _EVERY):
+        print(f"  {what}: {done}{f' of {of}' if of >= 0 else ''}", file=sys.__stderr__, flush=True)

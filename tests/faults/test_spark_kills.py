@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import os
+import random
 import secrets
 import signal
 import subprocess
@@ -11,6 +13,7 @@ import sys
 import time
 from base64 import b64encode
 from collections import Counter
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,13 +23,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from network import CCS_SUBSCRIPTIONS, MET_SUBSCRIPTIONS, Network, build, delivered
+from progress import TORTURE, say
 from tasks import CANARY_TIME
 
 from maia.encryption import parse_parcel
 from pyspark_maia import delivery_job
 
 HERE = Path(__file__).parent
-TORTURE = bool(os.environ.get("MAIA_TORTURE"))
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.slow,
@@ -58,6 +61,17 @@ class Job:
 
     def run(self, *, kill_at: int = 0, when: str | None = None, settings: tuple[str, ...] = ()) -> int:
         """Run the job once; kill it at a step of Maia, or when a file of Spark's appears."""
+        with self.started(kill_at=kill_at, settings=settings) as process:
+            while process.poll() is None:
+                self.hits |= hunting.hunt_processes(process.pid, self.needles)
+                if when is not None and list(self.root.glob(when)):
+                    os.killpg(process.pid, signal.SIGKILL)
+                time.sleep(0.05 if when else 0.5)
+        return int(process.returncode)
+
+    @contextlib.contextmanager
+    def started(self, *, kill_at: int = 0, settings: tuple[str, ...] = ()) -> Iterator[subprocess.Popen[bytes]]:
+        """Start the job; at the end nothing of it runs any more."""
         self.run_number += 1
         counter = self.root / "steps" / str(self.run_number)
         counter.parent.mkdir(exist_ok=True)
@@ -72,14 +86,13 @@ class Job:
         command[3] = self.word[::-1]  # the arguments of a process are open to all, so the word goes in reversed
         with (self.root / f"output-{self.run_number}.txt").open("wb") as output:
             process = subprocess.Popen(command, env=environment, stdout=output, stderr=output, start_new_session=True)
-            while process.poll() is None:
-                self.hits |= hunting.hunt_processes(process.pid, self.needles)
-                if when is not None and list(self.root.glob(when)):
+            try:
+                yield process
+            finally:
+                if process.poll() is None:
                     os.killpg(process.pid, signal.SIGKILL)
-                time.sleep(0.05 if when else 0.5)
-            if process.returncode:
-                with_group_gone(process.pid)
-        return process.returncode
+                if process.wait():
+                    with_group_gone(process.pid)
 
 
 def with_group_gone(group: int) -> None:
@@ -153,13 +166,53 @@ def test_spark_job_killed_again_and_again_is_exact_and_leaves_no_plaintext(tmp_p
     if TORTURE:
         kills += [{"kill_at": step} for step in range(1, 40, 3)]
     killed = 0
-    for kill in kills:
+    for number, kill in enumerate(kills):
         killed += job.run(**kill) != 0
+        say("kills of the job", number + 1, len(kills))
     assert killed >= 3
     assert job.run() == 0, (job.root / f"output-{job.run_number}.txt").read_text("utf-8", "replace")[-3000:]
     check_exactly_once(job)
     check_parcels(job)
     check_hunt(job)
+
+
+def python_workers(group: int) -> list[int]:
+    """List the Python workers of a job: children of Spark's daemon, and workers of its data sources."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with contextlib.suppress(OSError, ValueError):
+                fields = (folder / "stat").read_text().rsplit(")", 1)[1].split()
+                arguments = (folder / "cmdline").read_bytes()
+                if int(fields[2]) == group and b"pyspark" in arguments and b"spark_driver" not in arguments:
+                    found.append(int(folder.name))
+    return sorted(found)
+
+
+@pytest.mark.fault("F03")
+@pytest.mark.threat("T44")
+def test_workers_killed_every_200_milliseconds_for_five_minutes(tmp_path: Path) -> None:
+    """Whatever worker runs is killed; tasks and jobs are tried again; in the end each event is there once."""
+    job = Job(tmp_path / "job")
+    settings = ("spark_master=local[2,200]", "spark_python_worker_reuse=false")
+    chosen, killed = random.Random(3), 0
+    deadline = time.monotonic() + 300
+    finished = False
+    while time.monotonic() < deadline and not finished:
+        with job.started(settings=settings) as process:
+            while process.poll() is None and time.monotonic() < deadline:
+                workers = python_workers(process.pid)
+                if workers:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(chosen.choice(workers), signal.SIGKILL)
+                        killed += 1
+                time.sleep(0.2)
+            finished = process.poll() == 0
+        say("workers killed", killed, -1)
+    assert killed >= 10
+    assert job.run() == 0, (job.root / f"output-{job.run_number}.txt").read_text("utf-8", "replace")[-3000:]
+    check_exactly_once(job)
+    check_parcels(job)
 
 
 @pytest.mark.fault("F21")
