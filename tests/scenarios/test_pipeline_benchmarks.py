@@ -16,10 +16,7 @@ from types import ModuleType
 
 import pytest
 
-from maia.encryption import open_parcel, verify_parcel
-from maia.events import EncryptionMode
-from maia.stores import publish_plan
-from maia.testing.benchmarks import (
+from maia.cli.bench import (
     ARMS,
     PARQUET,
     PER_VALUE,
@@ -43,7 +40,10 @@ from maia.testing.benchmarks import (
     types,
     weigh,
 )
-from maia.testing.benchmarks.blocks import COMMITMENT, LENGTH, TAG, Bench
+from maia.cli.bench.blocks import COMMITMENT, LENGTH, TAG, Bench
+from maia.encryption import open_parcel, verify_parcel
+from maia.events import EncryptionMode
+from maia.stores import publish_plan
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 EVENTS = 400
@@ -93,7 +93,7 @@ def made_up() -> PipelineResults:
 @pytest.mark.parametrize("attributes", [1, 3])
 def test_every_arm_shows_the_same_events(spark: object, tmp_path: Path, attributes: int) -> None:
     """Plain Parquet, Maia's three modes and encryption by value give each subscription exactly the same rows."""
-    from maia.testing.benchmarks import frame_of
+    from maia.cli.bench import frame_of
 
     rows = frame_of(EVENTS, attributes)
     shown = {}

@@ -39,7 +39,7 @@ _VERBS = _MappingProxy(
         "audit": _Verb("maia.cli.audit", "Show who published, saw or was refused what."),
         "demo": _Verb("maia.cli.demo", "Play the numberplate scenario with real keys and real Spark."),
         "serve": _Verb("maia.cli.serve", "Run a service of a home."),
-        "bench": _Verb("maia.cli.bench", "Measure what protection costs on this machine."),
+        "bench": _Verb("maia.cli.bench_command", "Measure what protection costs on this machine."),
         "doctor": _Verb("maia.cli.doctor", "Look at the installation and at a home."),
         "conformance": _Verb("maia.cli.conformance_command", "Answer conformance questions, one JSON object a line."),
     }

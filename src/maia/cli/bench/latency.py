@@ -20,11 +20,11 @@ from pathlib import Path
 import numpy as np
 
 from maia.broker import open_batch
+from maia.cli.bench.homes import READER, TYPE, WRITER, frame_of, make_home, plan_of
 from maia.events import EncryptionMode
 from maia.filters import SubscriptionIndex
 from maia.pipeline import LogDirectory, session
 from maia.stores import Home
-from maia.testing.benchmarks.homes import READER, TYPE, WRITER, frame_of, make_home, plan_of
 
 STAGES = ("rights", "opening", "matching", "screening")
 

@@ -14,11 +14,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from maia.cli.bench.arms import drain
+from maia.cli.bench.homes import READER, TYPE, WRITER, make_home, rows_of
 from maia.errors import UnavailableError
 from maia.events import EncryptionMode
 from maia.pipeline import session
-from maia.testing.benchmarks.arms import drain
-from maia.testing.benchmarks.homes import READER, TYPE, WRITER, make_home, rows_of
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _LIMIT = 600
@@ -48,7 +48,7 @@ def peak(events: int, attributes: int) -> Memory:
     Raises:
         UnavailableError: It did not end well.
     """
-    command = [sys.executable, "-m", "maia.testing.benchmarks.memory", str(events), str(attributes)]
+    command = [sys.executable, "-m", "maia.cli.bench.memory", str(events), str(attributes)]
     done = subprocess.run(command, capture_output=True, check=False, text=True, timeout=_LIMIT)  # noqa: S603
     if done.returncode:
         raise UnavailableError("the run that measures memory failed", code="BENCH_FAILED")

@@ -1,12 +1,12 @@
 """Measurements that ship with Maia: what protection costs, against the same rows without it, on one's own machine."""
 
-from maia.testing.benchmarks.arms import ARMS, PARQUET, PER_VALUE, Arm, Laps, Throughput, measure
-from maia.testing.benchmarks.blocks import Hop, Types, Weight, hop, types, weigh
-from maia.testing.benchmarks.homes import batch_of, frame_of, make_home, plan_of, rows_of
-from maia.testing.benchmarks.latency import STAGES, Latency, percentile, stream, take_apart
-from maia.testing.benchmarks.memory import Memory, peak
-from maia.testing.benchmarks.page import THESIS, THESIS_CACHED, lines
-from maia.testing.benchmarks.whole import Growth, PipelineResults, full, quick
+from maia.cli.bench.arms import ARMS, PARQUET, PER_VALUE, Arm, Laps, Throughput, measure
+from maia.cli.bench.blocks import Hop, Types, Weight, hop, types, weigh
+from maia.cli.bench.homes import batch_of, frame_of, make_home, plan_of, rows_of
+from maia.cli.bench.latency import STAGES, Latency, percentile, stream, take_apart
+from maia.cli.bench.memory import Memory, peak
+from maia.cli.bench.page import THESIS, THESIS_CACHED, lines
+from maia.cli.bench.whole import Growth, PipelineResults, full, quick
 
 __all__ = [
     "ARMS",

@@ -19,11 +19,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from maia.cli.bench.homes import READER, TYPE, WRITER, frame_of, make_home, plan_of
 from maia.errors import UsageError
 from maia.events import EncryptionMode
 from maia.pipeline import deliver, session
 from maia.stores import Home, HomeKeys
-from maia.testing.benchmarks.homes import READER, TYPE, WRITER, frame_of, make_home, plan_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -41,9 +41,9 @@ def pipeline(
     The arms take turns in each round; the first round warms up and does not count. A ratio above 1 is faster than
     plain Parquet. With the defaults it takes about a minute on two quiet cores.
     """
+    from maia.cli.bench import lines, quick
     from maia.cli.output import write_json, write_line
     from maia.cli.streaming import watching
-    from maia.testing.benchmarks import lines, quick
 
     many = _numbers(attributes, "attributes", most=_MOST)
     readers = _numbers(subscriptions, "subscriptions", most=100)

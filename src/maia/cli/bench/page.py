@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from statistics import fmean
 
-from maia.testing.benchmarks.arms import PER_VALUE
-from maia.testing.benchmarks.latency import STAGES, percentile
-from maia.testing.benchmarks.whole import PipelineResults
+from maia.cli.bench.arms import PER_VALUE
+from maia.cli.bench.latency import STAGES, percentile
+from maia.cli.bench.whole import PipelineResults
 
 THESIS = {1: 0.46, 10: 0.117}
 """What the thesis kept of its plaintext throughput at attribute level, by number of attributes (Figure 7.8)."""

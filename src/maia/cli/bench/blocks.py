@@ -18,6 +18,7 @@ import pyarrow as pa
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from maia.broker import DeliveryPlan
+from maia.cli.bench.homes import TYPE, WRITER, batch_of, make_home, now, plan_of
 from maia.encryption import (
     CachedParcel,
     KeyGroupId,
@@ -32,7 +33,6 @@ from maia.encryption import (
 from maia.events import EncryptionMode, parse_event_type
 from maia.pipeline import LogDirectory, PublishPlan, parcel_row, publish_batches
 from maia.stores import Home, publish_plan, verify_with_registry
-from maia.testing.benchmarks.homes import TYPE, WRITER, batch_of, make_home, now, plan_of
 
 TAG, COMMITMENT, LENGTH = 16, 32, 4
 _NONCE = bytes(12)

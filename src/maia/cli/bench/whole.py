@@ -11,11 +11,11 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from maia.cli.bench.arms import ARMS, PER_VALUE, Throughput, measure
+from maia.cli.bench.blocks import Hop, Types, Weight, hop, types, weigh
+from maia.cli.bench.latency import Latency, percentile, stream
+from maia.cli.bench.memory import Memory, peak
 from maia.events import EncryptionMode
-from maia.testing.benchmarks.arms import ARMS, PER_VALUE, Throughput, measure
-from maia.testing.benchmarks.blocks import Hop, Types, Weight, hop, types, weigh
-from maia.testing.benchmarks.latency import Latency, percentile, stream
-from maia.testing.benchmarks.memory import Memory, peak
 
 Say = Callable[[str], None]
 
