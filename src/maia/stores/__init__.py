@@ -21,9 +21,10 @@ if _typing.TYPE_CHECKING:
     from maia.stores.clock import ClockFile
     from maia.stores.following import follow
     from maia.stores.home import Home, HomeConfig, HomeKeys, HomeSigner
-    from maia.stores.key_manager import KeyManager, KeySettings
+    from maia.stores.key_manager import KeyManager
     from maia.stores.key_manager_groups import manager_secret
     from maia.stores.key_manager_home import join_key_groups, manager_signer, open_home_groups, open_key_manager
+    from maia.stores.key_manager_settings import KeySettings
     from maia.stores.key_manager_views import EpochRecord, GroupStatus, MembershipRecord, TreePicture
     from maia.stores.plans import deliver_plan, proven_origins, publish_plan
     from maia.stores.rates import RateLedger
@@ -78,7 +79,7 @@ _ON_FIRST_USE = {
     "HomeKeys": "home",
     "HomeSigner": "home",
     "KeyManager": "key_manager",
-    "KeySettings": "key_manager",
+    "KeySettings": "key_manager_settings",
     "MembershipRecord": "key_manager_views",
     "RateLedger": "rates",
     "StatementPublisher": "statement_stream",

@@ -31,9 +31,10 @@ from maia.stores.database.leadership import Leadership
 from maia.stores.database.migration import migrate
 from maia.stores.group_keys import GroupKeys
 from maia.stores.home import Home
-from maia.stores.key_manager import DEFAULT_SETTINGS, KeyManager, KeySettings
+from maia.stores.key_manager import KeyManager
 from maia.stores.key_manager_brokers import used_evidence
 from maia.stores.key_manager_groups import manager_secret
+from maia.stores.key_manager_settings import DEFAULT_SETTINGS, KeySettings
 from maia.stores.types import verify_with_registry
 
 AskToJoin = Callable[[bytes, Sequence[bytes]], bytes]
