@@ -20,6 +20,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cel_expr_python import cel  # type: ignore[import-untyped]
 
+from maia.errors import MalformedError
 from maia.policy.conditions import Ask, ConditionLimits, EventValue, Occasion
 from maia.policy.conditions_problems import ConditionSyntaxError
 from maia.policy.conditions_tree import Node, read_tree
@@ -94,7 +95,7 @@ class CompiledExpression:
             )
             # SECURITY: a failure is a value here, not an exception; so is every other type.
             return not asking.failed and found.type() == cel.Type.BOOL and found.value() is True
-        except RuntimeError:  # the library's own complaint about its inputs
+        except (RuntimeError, ValueError, TypeError, OverflowError):  # complaints about the inputs: not true
             return False
         finally:
             _ASKING.reset(token)
@@ -110,7 +111,11 @@ def build(source: str, facts: frozenset[Predicate], limits: ConditionLimits) -> 
         expression = _environment(facts).compile(source)
     except RuntimeError as error:
         raise _refusal(str(error)) from None  # the library's text holds the source; keep what is said, not the trace
-    tree = read_tree(expression.serialize())
+    try:
+        tree = read_tree(expression.serialize())
+    except (MalformedError, UnicodeDecodeError) as error:  # SECURITY: what cannot be looked through is not let through
+        message = "an expression of a form that is not known"
+        raise ConditionSyntaxError(message, code="CONDITION_REFUSED") from error
     checker = _Checker(source, facts, limits)
     checker.check(tree)
     if expression.return_type() != cel.Type.BOOL:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from maia.errors import UnavailableError, UsageError
+from maia.errors import EncodingError, UnavailableError, UsageError
 from maia.policy import (
     Atom,
     Condition,
@@ -23,9 +23,11 @@ from maia.policy import (
     RateLimit,
     Watcher,
     compile_condition,
+    conditions_engine,
     parse_policy,
     parse_rate,
 )
+from maia.policy.conditions_tree import read_tree
 from maia.testing import at
 
 DUTY = frozenset((Predicate("on_duty", 1), Predicate("emergency", 0), Predicate("assigned", 2)))
@@ -134,6 +136,51 @@ def test_limits_are_kept():
     with pytest.raises(ConditionSyntaxError) as caught:
         compile_condition("1 + 1 + 1 + 1 == 4", limits=ConditionLimits(depth=3))
     assert caught.value.code == "CONDITION_LIMIT"
+
+
+FORMS = {
+    "nothing": b"",
+    "no field": b"\x0a",
+    "a length beyond the end": b"\x12\x7f",
+    "a number without end": b"\xff" * 20,
+    "an unknown wire type": b"\x13",
+    "no expression": b"\x12\x02\x2a\x00",
+    "an expression of no kind": b"\x12\x02\x22\x00",
+    "a constant of no kind": b"\x12\x04\x22\x02\x1a\x00",
+    "expressions without end": None,
+}
+
+
+@pytest.mark.parametrize("data", FORMS.values(), ids=FORMS.keys())
+def test_a_form_that_is_not_known_is_refused(data, monkeypatch):
+    """Should the library write something else one day, nothing gets through unseen."""
+    if data is None:
+        data = b"\x1a\x02\x18\x01"
+        for _ in range(70):
+            data = b"2" + _length(b"\x12\x01!\x1a" + _length(data) + data) + b"\x12\x01!\x1a" + _length(data) + data
+        data = b"\x22" + _length(data) + data
+        data = b"\x12" + _length(data) + data
+    with pytest.raises(EncodingError) as caught:
+        read_tree(data)
+    assert caught.value.code == "CONDITION_FORM"
+    monkeypatch.setattr(conditions_engine, "read_tree", lambda _data: read_tree(data))
+    with pytest.raises(ConditionSyntaxError) as refused:
+        conditions_engine.build("true", frozenset(), ConditionLimits())
+    assert refused.value.code == "CONDITION_REFUSED"
+
+
+def _length(data: bytes) -> bytes:
+    out, size = b"", len(data)
+    while size >= 0x80:
+        out, size = out + bytes([size & 0x7F | 0x80]), size >> 7
+    return out + bytes([size])
+
+
+def test_instants_at_the_ends_of_time_deny_and_raise_nothing():
+    """The last year of the calendar has no later zone."""
+    last = datetime.max.replace(tzinfo=UTC)
+    assert not holds("now.hour('Pacific/Kiritimati') < 25 && now.date('UTC') == 'x'", when=last)
+    assert not holds("now.hour('Pacific/Kiritimati') < 25", when=last)
 
 
 def test_a_condition_knows_what_it_looks_at():
