@@ -97,7 +97,7 @@ fuzz: $(READY)  ## fuzz every parser with atheris (FUZZ_SECONDS each)
 		$(BIN)/python "$$f" -max_total_time=$(FUZZ_SECONDS); done
 
 torture: $(READY)  ## kill, cut, flip and fill the disk at every step, without the bounds of CI (an hour or more)
-	@MAIA_TORTURE=1 $(BIN)/pytest -n 0 -v -p no:cacheprovider --timeout 14400 tests/faults $(ARGS)
+	@MAIA_TORTURE=1 $(BIN)/pytest -n 0 -v --capture=sys --timeout 14400 tests/faults $(ARGS)
 
 pins: $(READY)  ## resolve the newest versions and write requirements/dev.txt
 	@$(BIN)/python scripts/pins.py
