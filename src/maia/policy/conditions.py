@@ -29,7 +29,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Protocol, TypeAlias
 
-from maia.errors import MaiaError, UsageError
+from maia.errors import MaiaError, UnavailableError, UsageError
 from maia.policy.conditions_problems import ConditionSyntaxError
 from maia.policy.conditions_rates import RateLimit, parse_rate
 from maia.policy.conditions_tree import Node
@@ -92,9 +92,9 @@ def cannot_ask(atom: Atom, _at: datetime) -> bool:
 
     >>> cannot_ask(Atom("on_duty"), None)
     Traceback (most recent call last):
-    maia.errors.UsageError: [NO_PROVIDER] nothing here answers `on_duty`
+    maia.errors.UnavailableError: [NO_PROVIDER] nothing here answers `on_duty`
     """
-    raise UsageError(f"nothing here answers `{atom.name}`", code="NO_PROVIDER")
+    raise UnavailableError(f"nothing here answers `{atom.name}`", code="NO_PROVIDER")
 
 
 class Program(Protocol):
