@@ -189,29 +189,51 @@ class KeyManager(JoiningManager):
     def tick(self, *, at: datetime) -> tuple[KeyGroupId, ...]:
         """Do what time asks for: renew or end admissions, refresh keys whose period is over.
 
-        Call it at least every ``lead``; a call that has nothing to do reads and writes little.
+        Call it at least every ``lead``; a call that has nothing to do reads and writes little. A group that waits for a
+        repair, or a type that cannot be looked up, keeps no other from its time.
 
         Returns:
             The groups whose key changes.
+
+        Raises:
+            UnavailableError: Something could not be done, and the rest was: a group waits for a repair
+                (``KEY_MANAGER_BEHIND``), a type could not be looked up, or the log cannot be used.
         """
-        horizon = milliseconds(at) + self._lead
-        refreshed: list[KeyGroupId] = []
         seen = self._statements_digest()
+        refreshed: set[KeyGroupId] = set()
+        problems: list[UnavailableError] = []
         with self._writing() as connection:
             groups = self._vault.groups(connection)
-            due = select(key_groups.c.type_id, key_groups.c.label).where(key_groups.c.due <= horizon)
-            urgent = {KeyGroupId(TypeId(row.type_id), row.label) for row in connection.execute(due)}
+            due = key_groups.c.due <= milliseconds(at) + self._lead
+            rows = connection.execute(select(key_groups.c.type_id, key_groups.c.label).where(due))
+            urgent = {KeyGroupId(TypeId(row.type_id), row.label) for row in rows}
             for type_id in sorted({group.type_id for group in groups}):
+                own = [group for group in groups if group.type_id == type_id]
                 brokers: list[BrokerRecord] = []
-                if seen != self._statements or any(group.type_id == type_id for group in urgent):
+                if seen != self._statements or not urgent.isdisjoint(own):
                     brokers = list_brokers(connection, type_id)
-                refreshed += self._review(connection, type_id, brokers, at)
-            for group in sorted(urgent):
-                refreshed += self._run_timers(connection, group, at)
+                try:
+                    admitted = self._look_again(connection, brokers, at)
+                except UnavailableError as error:
+                    problems.append(error)  # what cannot be looked at now still ends when it must
+                    admitted = {}
+                for group in own:
+                    try:
+                        if admitted and self._review_group(connection, group, admitted, at):
+                            refreshed.add(group)
+                        if group in urgent:
+                            refreshed.update(self._run_timers(connection, group, at))
+                    except UnavailableError as error:
+                        if error.code != "KEY_MANAGER_BEHIND":
+                            raise
+                        problems.append(error)
             self._prune(connection, at)
-        self._statements = seen
+        if not problems:
+            self._statements = seen
         self.publish()
-        return tuple(sorted(set(refreshed)))
+        if problems:
+            raise problems[0]
+        return tuple(sorted(refreshed))
 
     def refresh(self, group: KeyGroupId, *, at: datetime) -> int:
         """Change a group's key because somebody says so; return the number of the epoch."""

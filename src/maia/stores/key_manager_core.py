@@ -188,24 +188,31 @@ class ManagerCore:
     def _review(
         self, connection: Connection, type_id: TypeId, brokers: Iterable[BrokerRecord], at: datetime
     ) -> list[KeyGroupId]:
-        """Look at brokers' certificates again, and let their groups know what changed."""
-        admitted = {record.member: self._reviewed(connection, record, at) for record in brokers}
-        refreshed: list[KeyGroupId] = []
-        if not admitted:
-            return refreshed
-        for group in self._vault.groups(connection, type_id):
-            stored = self._vault.load(connection, group)
-            instant = self._instant(stored, at)
-            changes: list[GroupChange] = []
-            for member, admissions in admitted.items():
-                inside = member in stored.state.members
-                if inside or member in stored.state.leavers:
-                    changes += membership_changes(
-                        stored.state, member, admissions.get(group, ()), at=instant, joins=inside
-                    )
-            if changes and self._change(connection, group, changes, at).tree.number > stored.tree.number:
-                refreshed.append(group)
-        return refreshed
+        """Look at brokers' certificates again, and let their groups know what changed; tell whose key changes."""
+        admitted = self._look_again(connection, brokers, at)
+        groups = self._vault.groups(connection, type_id) if admitted else ()
+        return [group for group in groups if self._review_group(connection, group, admitted, at)]
+
+    def _look_again(
+        self, connection: Connection, brokers: Iterable[BrokerRecord], at: datetime
+    ) -> dict[bytes, dict[KeyGroupId, list[GroupAdmission]]]:
+        return {record.member: self._reviewed(connection, record, at) for record in brokers}
+
+    def _review_group(
+        self,
+        connection: Connection,
+        group: KeyGroupId,
+        admitted: Mapping[bytes, Mapping[KeyGroupId, list[GroupAdmission]]],
+        at: datetime,
+    ) -> bool:
+        stored = self._vault.load(connection, group)
+        instant = self._instant(stored, at)
+        changes: list[GroupChange] = []
+        for member, admissions in admitted.items():
+            inside = member in stored.state.members
+            if inside or member in stored.state.leavers:
+                changes += membership_changes(stored.state, member, admissions.get(group, ()), at=instant, joins=inside)
+        return bool(changes) and self._change(connection, group, changes, at).tree.number > stored.tree.number
 
     def _change(
         self,
@@ -248,6 +255,8 @@ class ManagerCore:
         at: datetime,
     ) -> None:
         """Write down what a step made of a group."""
+        if refresh is not None:
+            self._log.check(stored.tree)  # before anything is written, so that other groups may go on
         revoked = {change.member for change in changes if change.kind is ChangeKind.REVOKE}
         left = {change.member for change in changes if change.kind is ChangeKind.LEAVE}
         gone = sorted(before - stored.state.members)

@@ -530,3 +530,29 @@ def test_any_octets_as_a_request_raise_only_maia_errors(world: World) -> None:
             for method in (world.manager.leave, world.manager.count_use):
                 with pytest.raises(MaiaError):
                     method(data, at=moment(1))
+
+
+@pytest.mark.fault("F13")
+def test_what_cannot_be_looked_up_keeps_no_other_group_from_its_time(world: World) -> None:
+    """A registry that is away: ends come all the same. A group that waits for a repair stops only itself."""
+    ann, bob = Broker("ann"), Broker("bob", valid=(None, moment(50)))
+    world.join(ann, 0)
+    world.join(bob, 1)
+    away = world.make(versions=_away)
+    with pytest.raises(UnavailableError):
+        away.tick(at=moment(51))
+    assert world.starts() == [0, 51]
+    world.follow(ann, bob)
+    assert (ann.newest(), bob.newest()) == (2, 1)
+    rogue = KeyTree(PLATE)
+    for start in range(1, 9):
+        message = rogue.rekey(OWNER, start=start, joins={b"x": b"X" * 32} if start == 1 else None)
+        world.notices.append(NoticeKind.REKEY, rekey_topic(PLATE), message.to_bytes())
+    with pytest.raises(UnavailableError) as refused:
+        world.manager.tick(at=moment(51 + 3600))
+    assert refused.value.code == "KEY_MANAGER_BEHIND"
+    assert [status.number for status in world.manager.status()] == [3, 2, 3]
+
+
+def _away(*_arguments: object) -> list[object]:
+    raise UnavailableError("no registry", code="REGISTRY_UNAVAILABLE")
