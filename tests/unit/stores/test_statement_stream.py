@@ -115,6 +115,7 @@ def test_subscribing_answers_with_the_state_and_then_with_updates(notices: Notic
     assert StatementSubscription(notices, P.jones.public_key.key_id).state(at=at(90)) == ()
 
 
+@pytest.mark.threat("T27")
 @pytest.mark.requirement("13.10")
 def test_a_missed_heartbeat_ends_access(notices: NoticeLog, home: Home) -> None:
     """A beat every 5 s, the link cut at 12: access ends at 17, one period and the lead after the beat at 10."""
@@ -189,6 +190,8 @@ REFUSED = {
 }
 
 
+@pytest.mark.threat("T30")
+@pytest.mark.threat("T31")
 @pytest.mark.parametrize("make", REFUSED.values(), ids=REFUSED)
 def test_what_does_not_verify_is_not_kept_and_stops_nothing(notices: NoticeLog, home: Home, make: object) -> None:
     """Junk in an issuer's topic costs its writer a message; the lists before and after it count."""
@@ -303,6 +306,7 @@ def test_a_home_that_does_not_know_its_domain_follows_no_certificates(notices: N
     assert len(made.pool()) == 0
 
 
+@pytest.mark.threat("T29")
 def test_a_list_for_the_far_future_is_looked_at_again_when_its_time_comes(notices: NoticeLog, home: Home) -> None:
     """It is not kept now, and does not stand in the way."""
     smith, month = right(), 30 * 86_400
