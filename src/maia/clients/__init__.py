@@ -2,6 +2,7 @@
 
 from maia.clients.access_control import AccessControlClient, RemoteHanded, RemoteMember, RemoteRevocation
 from maia.clients.addresses import AddressPolicy
+from maia.clients.homes import connect_access_control, connect_key_manager
 from maia.clients.key_manager import KeyManagerClient, RemoteRekey, RemoteStatus
 from maia.clients.resting import Rest
 from maia.clients.service import ClientLimits, ServiceClient
@@ -18,4 +19,6 @@ __all__ = [
     "RemoteStatus",
     "Rest",
     "ServiceClient",
+    "connect_access_control",
+    "connect_key_manager",
 ]
