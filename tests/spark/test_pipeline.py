@@ -34,6 +34,7 @@ from maia.stores import HomeKeys, HomeSigner
 from maia.testing import TYPE_NAME
 from pyspark_maia import HomePlans, Wanted, delivery_job
 
+COMMITMENT = 32
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.slow,
@@ -97,15 +98,30 @@ def deliver_all(spark: Any, network: Network, checkpoints: Path) -> None:
         query.awaitTermination()
 
 
-def headers(network: Network) -> list[Any]:
-    """Read the headers of all parcels, also of files that no commit names."""
-    found = []
+def sealings(network: Network) -> list[Any]:
+    """Read all parcels, also of files that no commit names, and find that no key and nonce met two ciphertexts.
+
+    The key of a block is derived from the epoch's key by the parcel id and the label, and used with one nonce: these
+    name a key and nonce without knowing the key. The same holds of parcels and the commitments to their keys.
+    """
+    found: list[Any] = []
+    ciphertexts: dict[tuple[Any, ...], bytes] = {}
+    commitments: dict[bytes, bytes] = {}
     for path in network.log.path.glob("type=*/date=*/*.parquet"):
         try:
             column = pq.read_table(path).column("parcel")
         except pa.ArrowInvalid:
             continue  # a killed task left a part of a file
-        found += [parse_parcel(parcel).header for parcel in column.to_pylist()]
+        for parcel in map(parse_parcel, column.to_pylist()):
+            header = parcel.header
+            found.append(header)
+            for label, block in zip(header.labels, parcel.blocks, strict=True):
+                octets = bytes(block)
+                use = (header.type_id, header.epoch, header.parcel_id, label)
+                assert ciphertexts.setdefault(use, octets) == octets
+                assert commitments.setdefault(octets[:COMMITMENT], octets) == octets
+    assert len({header.parcel_id for header in found}) == len(found)
+    assert len({(header.origin, header.stamp) for header in found}) == len(found)
     return found
 
 
@@ -135,9 +151,7 @@ def test_batch_delivers_the_same_views_although_workers_die(
     assert len(list(tmp_path.glob("failed-*"))) >= 1
     [commit] = network.log.commits()
     assert commit.events == len(PLATES)
-    found = headers(network)
-    assert len({header.parcel_id for header in found}) == len(found)
-    assert len({(header.origin, header.stamp) for header in found}) == len(found)
+    assert len(sealings(network)) >= sum(file.parcels for file in commit.files)
     deliver_all(spark, network, tmp_path / "checkpoints")
     assert views(network) == expected()
 
@@ -196,6 +210,7 @@ def test_stream_restarted_from_its_checkpoint_neither_loses_nor_doubles(
     (checkpoint / "commits" / ".1.crc").unlink()
     run(slice(8, len(PLATES)))
     assert [commit.batch for commit in network.log.commits()] == [0, 1, 2]
+    sealings(network)
     deliver_all(spark, network, tmp_path / "checkpoints")
     assert views(network) == expected()
     # Without its checkpoint, plain Spark would begin at batch 0 and the log would take it for a repetition.
