@@ -15,11 +15,11 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from maia.authority import Action
-from maia.broker import Subscription, milliseconds
+from maia.broker import Subscription, VolumeWatch, milliseconds
 from maia.encryption import Tolerance, groups_of
 from maia.errors import (
     DeniedError,
@@ -119,6 +119,7 @@ def delivery_job(
     """
     opened = Home.open(home)
     path = str(opened.path.resolve())
+    alarm = opened.config.alarm
     return DeliveryJob(
         log=LogDirectory(opened.log_path),
         outbox=Outbox(opened.path / "outbox" if outbox is None else outbox),
@@ -127,6 +128,7 @@ def delivery_job(
         make_secret=HomeSecret(path),
         principal=opened.broker.public_key.fingerprint,
         audit=opened.path / "audit",
+        volume=None if alarm is None else VolumeWatch(events=alarm, period=timedelta(hours=1)),
     )
 
 

@@ -288,6 +288,7 @@ def test_nobody_publishes_as_the_exchange():
     assert enforced.forced == 1
 
 
+@pytest.mark.requirement("22.05")
 def test_a_network_logger_cannot_subscribe_to_everything():
     """An upper bound on generality: the empty filter is refused, a filter within the bound is not."""
     made = bounded(

@@ -39,6 +39,7 @@ from maia.broker.publishing import BATCH_REJECTED, CONSTRAINT_VIOLATED, Enforced
 from maia.broker.sessions import Advertisement, LiveSubscription, Sessions
 from maia.broker.stamps import MAX_LEAD, StampRange, milliseconds, read_mark, reserve_stamps, write_mark
 from maia.broker.state_cache import StateCache, StateChoice, StateReply, TopicState, learn_state
+from maia.broker.volume import VOLUME_HIGH, VolumeWatch
 
 __all__ = [
     "BATCH_REJECTED",
@@ -51,6 +52,7 @@ __all__ = [
     "MAX_EVENTS",
     "MAX_LEAD",
     "RATE_LIMITED",
+    "VOLUME_HIGH",
     "Advertisement",
     "Cascade",
     "CascadePorts",
@@ -81,6 +83,7 @@ __all__ = [
     "Subscription",
     "Surroundings",
     "TopicState",
+    "VolumeWatch",
     "admit_broker",
     "check_local",
     "check_readable",

@@ -27,7 +27,7 @@ def audit(
     *,
     kind: Annotated[
         list[str] | None,
-        typer.Option("--kind", metavar="KIND", help="publish, notice, deliver, withhold, refuse, expire. Repeatable."),
+        typer.Option("--kind", metavar="KIND", help="publish, deliver, refuse, alarm … Repeatable."),
     ] = None,
     client: Annotated[str | None, principal_option("--as", help="Only what this client did.")] = None,
     since: Annotated[

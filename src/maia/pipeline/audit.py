@@ -76,7 +76,7 @@ class AuditRow:
 
     Attributes:
         at: When.
-        kind: ``publish``, ``deliver`` or ``refuse``.
+        kind: ``publish``, ``deliver``, ``refuse``, ``alarm`` and others.
         principal: Fingerprint of whoever acted.
         type_id: Which type.
         source: The publication, or the log file that was read.

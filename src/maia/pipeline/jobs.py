@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from maia.broker import omit_closed
+from maia.broker import VOLUME_HIGH, VolumeWatch, omit_closed
 from maia.errors import EncodingError, UsageError
 from maia.events import ClosedAttributes
 from maia.pipeline.audit import AuditRow, chain_hash, write_audit
@@ -155,6 +155,7 @@ class DeliveryJob:
         make_secret: The outbox's secret, built on the worker.
         principal: Fingerprint of the broker, for the audit.
         audit: The audit's folder; ``None`` for none.
+        volume: Points out, in the audit, subscriptions that receive more than expected; ``None`` expects nothing.
         clock: Reads the time.
     """
 
@@ -165,6 +166,7 @@ class DeliveryJob:
     make_secret: MakeSecret
     principal: str
     audit: Path | None = None
+    volume: VolumeWatch | None = None
     clock: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
 
     def step(self, batch: int, numbers: Sequence[int], run: Run, *, query: str = "") -> OutboxCommit:
@@ -207,7 +209,8 @@ class DeliveryJob:
         if len(reports) != len(groups):
             raise EncodingError("a task did not report", code="REPORT_MISSING")
         if self.audit is not None:
-            write_audit(self.audit, _audit(self.principal, batch, plans, reports, at))
+            rows = list(_audit(self.principal, batch, plans, reports, at))
+            write_audit(self.audit, [*rows, *self._alarms(rows)])
         made = self._made(batch, query, upto, commits, reports)
         if not self.outbox.commit(made):
             raise UsageError("another job delivers into this outbox", code="JOB_RUNNING")
@@ -257,6 +260,17 @@ class DeliveryJob:
 
         writer = frame.writeStream.foreachBatch(each).option("checkpointLocation", str(checkpoint))
         return (writer.trigger(availableNow=True) if once else writer.trigger(processingTime=every)).start()
+
+    def _alarms(self, rows: Sequence[AuditRow]) -> Iterator[AuditRow]:
+        """Tell which of the deliveries in the audit are more than a subscription is expected to take."""
+        if self.volume is None:
+            return
+        deliveries = [row for row in rows if row.kind == "deliver"]
+        self.volume.keep(frozenset(row.subject for row in deliveries))
+        for row in deliveries:
+            taken = self.volume.observe(row.subject, row.events, at=row.at)
+            if taken is not None:
+                yield replace(row, kind="alarm", code=VOLUME_HIGH, events=taken)
 
     def _made(self, batch: int, query: str, after: int, commits: list[Commit], reports: list[Report]) -> OutboxCommit:
         dead = self.outbox.write_dead(batch, [letter for item in reports for letter in item.dead])

@@ -69,7 +69,7 @@ _CONFIG = "maia.toml"
 _MAX_CONFIG = 1 << 16
 _MAX_KEYRING = 64 << 20
 _KEY_LENGTH = 32
-_NUMBERS = ("grace", "skew", "history")
+_NUMBERS = ("grace", "skew", "history", "alarm")
 _TEXTS = ("name", "broker", "domain", "log", "keyed_types", *_NUMBERS)
 _SERVICES: dict[str, str | None] = {"database": "store.db", "key_manager": None, "access_control": None}
 
@@ -88,6 +88,7 @@ class HomeConfig:
         skew: Seconds by which clocks may differ.
         history: Seconds for which replaced keys are kept, at least ``grace``; without it, as long as the log keeps
             commits of their time.
+        alarm: Events an hour above which the audit points a subscription out; without it, none.
         keyed_types: The network owner's type whose key hides type ids on the wire; without it they are plain.
         database: Where the domain's services keep their state: a file in the home, or a database address.
         key_manager: Address of the key manager; without one it runs in process.
@@ -102,6 +103,7 @@ class HomeConfig:
     grace: int = 30
     skew: int = 5
     history: int | None = None
+    alarm: int | None = None
     keyed_types: str | None = None
     database: str = "store.db"
     key_manager: str | None = None
@@ -114,6 +116,8 @@ class HomeConfig:
         lines += [f"grace = {self.grace}", f"skew = {self.skew}"]
         if self.history is not None:
             lines.append(f"history = {self.history}")
+        if self.alarm is not None:
+            lines.append(f"alarm = {self.alarm}")
         if self.keyed_types is not None:
             lines.append(f"keyed_types = {_quote(self.keyed_types)}")
         if self.network is not None:
