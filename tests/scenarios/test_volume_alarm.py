@@ -34,7 +34,7 @@ def test_a_subscription_that_takes_too_much_is_an_alarm_in_the_audit(tmp_path: P
         publish_here(network, f"p{number}", [sightings([f"P{number}"])])
         job.run_here()
     assert [row["location"] for row in delivered(job, "billing")] == [None] * 5
-    rows = [row for path in sorted((home.path / "audit").glob("*.parquet")) for row in pq.read_table(path).to_pylist()]
+    rows = [row for path in (home.path / "audit").rglob("*.parquet") for row in pq.read_table(path).to_pylist()]
     alarms = [(row["subject"], row["code"], row["events"]) for row in rows if row["kind"] == "alarm"]
     assert sorted(alarms) == [("billing", "VOLUME_HIGH", 4), ("statistics", "VOLUME_HIGH", 4)]
 
