@@ -84,6 +84,8 @@ def continue_agreement(
         handed = service.honour(signed, at=at)
         for certificate in handed.certificates:
             opened.certificates.add(certificate)
+        for raw in handed.statements:
+            _write(file.with_suffix(f".{_kind(raw)}"), raw)
         did = f"issued {len(handed.certificates)} certificates"
     return _state(signed, service, at=at, did=did)
 
@@ -116,19 +118,30 @@ def _has_signed(signed: SignedAgreement, service: access_control.AccessControl) 
     return any(parse_certificate(raw).body.issuer_id == service.key.key_id for raw in signed.signatures)
 
 
+def _kind(raw: bytes) -> str:
+    from maia.authority import ListStatement, parse_statement
+
+    body = parse_statement(raw).body
+    return body.kind.value if isinstance(body, ListStatement) else "answer"
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        path.write_bytes(data)
+    except FileNotFoundError as error:
+        raise NotFoundError(f"there is no folder for `{path}`", code="NO_FILE") from error
+
+
 def _keep(file: Path, home: Home, signed: SignedAgreement) -> None:
     """Write the file, and the home's own copy in its policy folder."""
     from maia.policy import format_agreement
     from maia.services import access_control
 
-    text = format_agreement(signed)
+    data = format_agreement(signed).encode()
     folder = home.path / POLICY
     folder.mkdir(exist_ok=True)
     for path in dict.fromkeys((file, folder / f"{file.stem}{access_control.AGREEMENT_SUFFIX}")):
-        try:
-            path.write_text(text, "utf-8")
-        except FileNotFoundError as error:
-            raise NotFoundError(f"there is no folder for `{path}`", code="NO_FILE") from error
+        _write(path, data)
 
 
 def _confirm(title: str) -> None:

@@ -408,4 +408,4 @@ def _compile(privilege: EventRight, catalogue: TypeCatalogue, line: int) -> Tag:
 
 
 def _row_error(line: int, message: str) -> PolicySyntaxError:
-    return PolicySyntaxError(f"line {line}: {message}", code="AGREEMENT_ROWS", line=line)
+    return PolicySyntaxError(f"line {line}: {message}", code="AGREEMENT_ROW", line=line)

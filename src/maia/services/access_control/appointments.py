@@ -13,7 +13,7 @@ from datetime import datetime
 
 from maia.authority import Request, StatementBook, Verifier, ask
 from maia.encoding import Sexp
-from maia.errors import EncodingError, VerificationError
+from maia.errors import VerificationError
 from maia.policy import Atom, parse_fact
 from maia.principals import (
     Authorisation,
@@ -85,4 +85,4 @@ def read_appointment(
     try:
         return Appointment(name=name.decode(), fact=parse_fact(text.decode()), until=certificate.body.period.not_after)
     except UnicodeDecodeError as error:
-        raise EncodingError("an appointment that is no text", code="NOT_AN_APPOINTMENT") from error
+        raise VerificationError("an appointment that is no text", code="NOT_AN_APPOINTMENT") from error

@@ -97,6 +97,7 @@ class Keeping(ABC):
         self._lock = RLock()
         self._book: RoleBook | None = None
         self._members: dict[str, Member] = {}
+        self._names: dict[bytes, str] = {}
         self._revision = -1
         self._changed = False
         self._caught: list[Revocation] = []
@@ -188,6 +189,7 @@ class Keeping(ABC):
                 )
                 for item in records.members()
             }
+            self._names = {member.key.raw: name for name, member in self._members.items()}
             self._book, fallen = RoleBook.load(records, self._policy_text, self._environment, at=at)
             self._revision = revision
             if fallen:
@@ -208,7 +210,8 @@ class Keeping(ABC):
         return self._book
 
     def _known(self, who: Authenticated) -> Member | None:
-        return next((member for member in self._members.values() if member.key == who.key and not member.gone), None)
+        member = self._members.get(self._names.get(who.key.raw, ""))
+        return None if member is None or member.gone is not None else member
 
     def _require(self, who: Authenticated) -> Member:
         member = self._known(who)

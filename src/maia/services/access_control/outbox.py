@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from datetime import datetime
 
 from sqlalchemy import Connection
 
@@ -23,17 +22,22 @@ _HASH = 32
 
 def tell(
     telling: Telling,
+    look: Callable[[], AbstractContextManager[Connection]],
     begin: Callable[[], AbstractContextManager[Connection]],
     records_of: Callable[[Connection], database.AccessControlRecords],
-    *,
-    at: datetime,  # noqa: ARG001 - a later kind of message may age
 ) -> bool:
     """Tell everything that waits, oldest first; stop at the first that is not heard.
+
+    Args:
+        telling: Who must hear.
+        look: Begins a transaction that only reads.
+        begin: Begins one that writes.
+        records_of: Gives the records that a transaction sees.
 
     Returns:
         Whether nothing is left.
     """
-    with begin() as connection:
+    with look() as connection:  # mostly there is nothing, and no writer has to wait for that
         waiting = records_of(connection).outbox()
     heard: list[int] = []
     try:

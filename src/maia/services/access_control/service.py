@@ -173,7 +173,7 @@ class AccessControl(Applying):
         if (invitation is None) == (appointment is None):
             raise UsageError("show an invitation or an appointment", code="ENROLMENT")
         with self._writing(at) as records:
-            if any(member.key == who.key for member in self._members.values()):
+            if who.key.raw in self._names:
                 raise UsageError("this key is or was a member already", code="MEMBER_KEY")
             if invitation is not None:
                 name, kind, facts = self._take_invitation(records, invitation, at=at)
@@ -185,7 +185,9 @@ class AccessControl(Applying):
             self._require_new(records, name, at=at)
             member = Member(name=name, key=who.key, kind=kind, joined=at)
             records.add_member(database.MemberRecord(name=name, key=who.key.raw, kind=kind.value, joined=at))
+            self._changes()
             self._members[name] = member
+            self._names[member.key.raw] = name
             for fact, until in facts:
                 self._roles.record(records, Fact(FactKind.APPOINTMENT, fact), until=until)
             handed = self._hand(records, member, at=at)
@@ -396,7 +398,7 @@ class AccessControl(Applying):
             certificate = issue(body, self._signer)
             known = records.certificate(certificate.certificate_id)
             if known is not None and known.withdrawn is not None:
-                raise UsageError("exactly this certificate was withdrawn; issue it a second later", code="WITHDRAWN")
+                raise DeniedError("exactly this certificate was withdrawn; issue it a second later", code="WITHDRAWN")
             self._register(records, certificate, privilege=None, holder=holder, at=at)
             sign_due(records, signer=self._signer, settings=self.settings, at=at)
         self.tell(at=at)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from maia.authority import Rhythm
-from maia.errors import MalformedError, UsageError
+from maia.errors import MalformedError
 from maia.policy import Atom, Fact, parse_fact
 from maia.principals import OnlineTest, PublicKey, TestKind
 
@@ -53,9 +53,9 @@ class Settings:
     def __post_init__(self) -> None:
         """Refuse a life that is none, and a life beyond what a list could follow."""
         if not timedelta(seconds=1) <= self.life <= timedelta(seconds=_MAX_SECONDS):
-            raise UsageError("a capability lives from a second to ten years", code="DOMAIN_SETTINGS")
+            raise MalformedError("a capability lives from a second to ten years", code="DOMAIN_SETTINGS")
         if TestKind.REVALIDATION in self.tests and self.rhythm is None:
-            raise UsageError("revalidations are timed lists; give a period", code="DOMAIN_SETTINGS")
+            raise MalformedError("revalidations are timed lists; give a period", code="DOMAIN_SETTINGS")
 
     def online_tests(self, signer: PublicKey) -> tuple[OnlineTest, ...]:
         """Write the tests as certificates carry them."""
@@ -99,8 +99,7 @@ class Settings:
         try:
             return cls._build(value)
         except (TypeError, ValueError, KeyError) as error:
-            message = error.message if isinstance(error, UsageError) else "`domain.toml` has a wrong setting"
-            raise MalformedError(message, code="DOMAIN_SETTINGS") from error
+            raise MalformedError("`domain.toml` has a wrong setting", code="DOMAIN_SETTINGS") from error
 
     @classmethod
     def _build(cls, value: Mapping[str, object]) -> Settings:
@@ -118,7 +117,7 @@ class Settings:
         if "period" in value:
             rhythm = Rhythm(period=_seconds(value["period"]), lead=_seconds(value.get("lead", 0)))
         elif "lead" in value:
-            raise UsageError("a lead needs a period", code="DOMAIN_SETTINGS")
+            raise MalformedError("a lead needs a period", code="DOMAIN_SETTINGS")
         return cls(
             life=_seconds(value.get("life", 86_400)),
             tests=tuple(TestKind(kind) for kind in tests),
@@ -136,12 +135,12 @@ def parse_hidden(pattern: str) -> tuple[str, int, frozenset[int]]:
     ('treating-doctor', 3, frozenset({1}))
 
     Raises:
-        UsageError: It is no such pattern.
+        MalformedError: It is no such pattern.
     """
     found = _PATTERN.fullmatch(pattern.strip())
     words = [] if found is None else [word.strip() for word in found[2].split(",")]
     if found is None or not all(words) or _HIDDEN not in words:
-        raise UsageError(f"`{pattern}` does not say what is hidden; write `role(a, *)`", code="DOMAIN_SETTINGS")
+        raise MalformedError(f"`{pattern}` does not say what is hidden; write `role(a, *)`", code="DOMAIN_SETTINGS")
     parse_fact(f"{found[1]}({', '.join('x' if word == _HIDDEN else word for word in words)})")
     return found[1], len(words), frozenset(place for place, word in enumerate(words) if word == _HIDDEN)
 

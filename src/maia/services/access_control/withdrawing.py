@@ -175,11 +175,11 @@ class Withdrawing(Handing):
             told=told,
         )
 
-    def tell(self, *, at: datetime) -> bool:
+    def tell(self, *, at: datetime) -> bool:  # noqa: ARG002 - every method takes the instant
         """Tell what was decided and not yet told; say whether nothing is left. Safe to call at any time."""
         if self._telling is None:
             return self._forget_untold()
-        return tell(self._telling, self._begin, self._records, at=at)
+        return tell(self._telling, lambda: database.reading(self._database), self._begin, self._records)
 
     def _forget_untold(self) -> bool:
         with self._begin() as connection:
