@@ -21,6 +21,8 @@ from maia.stores import Home, HomeConfig
 from maia.testing import NumberplateNetwork, numberplate_network
 from service_process import LOOPBACK, Process, restless
 
+pytestmark = pytest.mark.slow
+
 
 class Force:
     """The Metropolitan Police's home, and the keys of those who deal with it."""

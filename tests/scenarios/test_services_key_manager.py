@@ -33,6 +33,8 @@ from maia.principals import KeySigner, PublicKey
 from maia.stores import follow, join_key_groups
 from service_process import LOOPBACK, Process, restless
 
+pytestmark = pytest.mark.slow
+
 
 @contextmanager
 def serving(network: Network, database: str, *, ready: bool = True) -> Iterator[Process]:
@@ -111,10 +113,10 @@ def test_a_broker_joins_follows_and_leaves_over_http(network: Network, database_
 
 @pytest.mark.threat("T3")
 @pytest.mark.threat("T57")
-def test_nobody_asks_for_somebody_else_or_learns_what_there_is(network: Network, database_url: str) -> None:
+def test_nobody_asks_for_somebody_else_or_learns_what_there_is(network: Network, tmp_path: Path) -> None:
     """Another's request, a group of others, no group at all, an operator's question: one and the same answer."""
     met, eve = network.homes["met"], KeySigner.generate()
-    with serving(network, database_url) as process:
+    with serving(network, str(tmp_path / "store.db")) as process:
         group = join(process, network, "met")[0]
         stolen = request_of(network, met.broker, JoinGroups(key=join_public_key(new_join_key())))
         own = request_of(network, eve, JoinGroups(key=join_public_key(new_join_key())))
