@@ -15,10 +15,10 @@ from key_network import Network, build
 from maia.authority import Action, type_right
 from maia.broker import BROKERS, Sealing, milliseconds, open_batch, seal_batch
 from maia.encryption import KeyGroupId, Tolerance
-from maia.errors import SealError, UsageError, VerificationError
+from maia.errors import SealError, UnavailableError, UsageError, VerificationError
 from maia.events import EncryptionMode, EventType, Options, TypeName, attribute, parse_version, sign_event_type
 from maia.pipeline import NoticeKind, NoticeLog, event_base, publish_batches
-from maia.stores import Home, HomeConfig, follow, group_keys_home, publish_plan
+from maia.stores import Home, HomeConfig, KeyManager, follow, group_keys_home, publish_plan
 from maia.stores.group_keys import GroupKeys
 from maia.testing import ATTRIBUTES, TYPE_NAME, grant, naming, numberplate_network
 
@@ -164,8 +164,14 @@ def test_restart_keeps_stamps_and_epochs_increasing(network: Network) -> None:
         assert numbers == sorted(set(numbers))
 
 
-def test_home_that_owns_its_types_manages_their_keys_in_process(tmp_path: Path) -> None:
-    """The embedded default: publishing opens the groups, the broker joins, and no key is made outside of them."""
+@pytest.mark.fault("F13")
+def test_home_that_owns_its_types_manages_their_keys_in_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The embedded default: publishing opens the groups, the broker joins, and no key is made outside of them.
+
+    While the manager's database is away, events go on with the keys there are, and the program's log says why.
+    """
     home = Home.create(tmp_path / "clinic", HomeConfig(name="clinic"))
     domain = home.new_key("domain")
     name = TypeName(domain.public_key, "Report", parse_version("1"))
@@ -193,6 +199,14 @@ def test_home_that_owns_its_types_manages_their_keys_in_process(tmp_path: Path) 
     follow(home, at=later)
     follow(home, at=later + timedelta(seconds=10))
     assert len(home.keyring().epochs(groups[0])) == 2, "the period is over, so the key was refreshed"
+    group_keys_home.close_managers()
+
+    def unreachable(*_: object, **__: object) -> None:
+        raise UnavailableError("no database", code="DATABASE_UNAVAILABLE")
+
+    monkeypatch.setattr(KeyManager, "tick", unreachable)
+    assert follow(home, at=later + timedelta(days=3)) == later + timedelta(days=3)
+    assert "DATABASE_UNAVAILABLE" in caplog.text
     group_keys_home.close_managers()
 
 

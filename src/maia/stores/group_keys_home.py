@@ -7,17 +7,19 @@ keeps keys of its own, which no log announces; it hands them on by other ways, o
 Rules kept here:
 
 - nobody can follow a group before its first epoch, so that one begins at once; later ones are announced ahead;
-- what time asks of the manager (ends, periods) is done when the home follows its log, once a second at most.
+- what time asks of the manager (ends, periods) is done when the home follows its log, once a second at most. When it
+  cannot be done events go on with the keys there are.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from maia.broker import BROKERS, KEY_MANAGER, named
-from maia.errors import NotFoundError
+from maia.errors import NotFoundError, UnavailableError
 from maia.events import EventType
 from maia.pipeline import NoticeLog
 from maia.principals import KeyHash, PublicKey
@@ -28,6 +30,7 @@ from maia.stores.key_manager_home import join_key_groups, manager_signer, open_h
 
 _BETWEEN = timedelta(seconds=1)
 _MAX_OPEN = 16
+_logger = logging.getLogger(__name__)
 _open: dict[tuple[int, str, bytes], KeyManager] = {}
 _ticked: dict[tuple[int, str, bytes], datetime] = {}
 
@@ -79,8 +82,8 @@ def _join(home: Home, manager: KeyManager, event_type: EventType, at: datetime) 
 def tick_own_groups(home: Home, at: datetime) -> None:
     """Let the home's own manager do what time asks for; nothing when the home has none.
 
-    Raises:
-        MaiaError: The manager cannot work.
+    A manager whose database is not there is named in the program's log and asked again a second later: what was
+    announced before stays in force, and events go on.
     """
     if home.config.key_manager is not None or not _has_database(home) or not (home.path / "groups").exists():
         return
@@ -91,8 +94,11 @@ def tick_own_groups(home: Home, at: datetime) -> None:
     last = _ticked.get(key)
     if last is not None and abs(at - last) < _BETWEEN:
         return
-    _manager(home).tick(at=at)
     _ticked[key] = at
+    try:
+        _manager(home).tick(at=at)
+    except UnavailableError as error:
+        _logger.warning("the key manager of this home cannot work: %s", error.code)
 
 
 def close_managers() -> None:
