@@ -17,7 +17,7 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from maia.authority import CertificatePool, StatementBook, parse_statement, verify_statement
-from maia.errors import EncodingError, MaiaError, NotFoundError, UnavailableError, VerificationError
+from maia.errors import EncodingError, KeyFormatError, MaiaError, NotFoundError, UnavailableError, VerificationError
 from maia.events import EventType
 from maia.pipeline import NoticeKind, NoticeLog
 from maia.policy import Atom, SignedAgreement, TypeCatalogue, parse_agreement, verify_agreement
@@ -33,7 +33,7 @@ from maia.principals import (
 from maia.services.access_control.service import AccessControl
 from maia.services.access_control.settings import Settings
 from maia.services.access_control.values import Environment, Telling, Withdrawn
-from maia.stores import Home, database, push_certificates, verify_with_registry
+from maia.stores import Home, KeyManager, database, open_key_manager, push_certificates, verify_with_registry
 
 SETTINGS_FILE = "domain.toml"
 POLICY_FOLDER = "policy"
@@ -151,6 +151,27 @@ class HomeTelling:
             listener(notice)
 
 
+class HomeKeyGroups:
+    """Puts brokers out of the key groups that a home manages in process when what admitted them is withdrawn."""
+
+    def __init__(self, home: Home) -> None:
+        """Serve a home; its key manager is opened when something is withdrawn."""
+        self._home = home
+        self._manager: KeyManager | None = None
+
+    def __call__(self, notice: Withdrawn) -> None:
+        """Admit nobody on these certificates any more, and refresh the keys of whoever goes."""
+        if self._home.config.key_manager is not None:
+            return  # it follows the domain's lists by itself
+        if self._manager is None:
+            try:
+                self._manager = open_key_manager(self._home)[0]
+            except (NotFoundError, KeyFormatError):
+                return  # a home without a key that works unattended manages no groups
+        if self._manager.status():
+            self._manager.revoke(notice.certificates, at=notice.at)
+
+
 class HomeAgreements:
     """The agreements of a home, read again when its policy folder has changed; only what verifies counts."""
 
@@ -253,7 +274,7 @@ def open_access_control(
         engine=engine,
         surroundings=HomeSurroundings(home),
         settings=read_settings(home) if settings is None else settings,
-        telling=HomeTelling(home) if telling is None else telling,
+        telling=HomeTelling(home, listeners=[HomeKeyGroups(home)]) if telling is None else telling,
         environment=HomeEnvironment(home) if environment is None else environment,
         named_roles=HomeAgreements(home, signer.public_key.key_id).named_roles,
         transaction=transaction,
