@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-PLACES = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql*/bin")
+PLACES = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin")
 SETTINGS = {
     "listen_addresses": "",
     "fsync": "off",  # the tests kill services, never this server's machine

@@ -224,7 +224,7 @@ def _own_request(manager: KeyManager, text: str, caller: Caller) -> bytes:
     request = decode_blob(text, limit=MAX_REQUEST)
     # SECURITY: somebody else's request, however good, is not this caller's.
     if verify_group_request(request, manager.public_key.key_id).sender != caller.key:
-        raise DeniedError("a broker asks for itself", code="WRONG_KEY")
+        raise DeniedError("a broker asks for itself", code="NOT_YOUR_REQUEST")
     return request
 
 
