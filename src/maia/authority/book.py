@@ -140,6 +140,11 @@ class StatementBook:
         tracks = [statement for track in self._timed.values() for statement in reversed(track)]
         return tuple(statement.raw for statement in (*tracks, *self._plain.values()))
 
+    def plain(self, signer: KeyId, kind: TestKind) -> ListStatement | None:
+        """Return the plain list that is held of a signer, if any."""
+        held = self._plain.get((signer, kind))
+        return held.body if held is not None and isinstance(held.body, ListStatement) else None
+
     @property
     def used_nonces(self) -> frozenset[bytes]:
         """The nonces that were spent, to be kept across restarts."""

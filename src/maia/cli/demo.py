@@ -1,4 +1,4 @@
-"""`maia demo`: the numberplate scenario, with real keys and certificates in a temporary home."""
+"""`maia demo`: scenarios with real keys, certificates, policies and streams, in temporary homes."""
 
 from __future__ import annotations
 
@@ -26,19 +26,25 @@ class Scenario(StrEnum):
 
     NUMBERPLATE = "numberplate"
     TRUST = "trust"
+    DETECTIVE = "detective"
+    STOCK = "stock"
 
 
-@app.command(epilog=examples("maia demo", "maia demo trust --keep", "maia demo numberplate --events 20000 --json"))
+@app.command(epilog=examples("maia demo", "maia demo trust --keep", "maia demo detective", "maia demo stock --json"))
 def demo(
     scenario: Annotated[
-        Scenario, typer.Argument(help="`numberplate` sends real sightings through Spark; `trust` stops before that.")
+        Scenario,
+        typer.Argument(
+            help="`numberplate` sends real sightings through Spark; `trust` stops before that; `detective` loses a "
+            "court order in three ways on a live stream; `stock` sells flows to firms whose accounts come and go."
+        ),
     ] = Scenario.NUMBERPLATE,
     *,
     events: Annotated[int, typer.Option("--events", min=1000, max=50_000_000, help="How many sightings.")] = 200_000,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the homes, to look at them with the other verbs.")] = False,
     json: options.Json = False,
 ) -> None:
-    """Play the numberplate scenario: PITO owns an event type, and two domains give their people narrow rights to it.
+    """Play a scenario; the numberplate one by default: PITO owns a type, and two domains give narrow rights to it.
 
     Makes fresh keys and certificates in a temporary folder, draws who gave what to whom, lets a verifier fill the
     matrix of rights, and shows one event as three versions of its type see it. Then cameras publish sightings
@@ -51,6 +57,9 @@ def demo(
     from maia.testing import numberplate_network
 
     folder = Path(tempfile.mkdtemp(prefix="maia-demo-"))
+    if scenario in (Scenario.DETECTIVE, Scenario.STOCK):
+        _play(scenario, folder, keep=keep, json=json)
+        return
     try:
         network = numberplate_network(seed=None, now=now())
         place = Home(folder if scenario is Scenario.TRUST else folder / "people")
@@ -79,6 +88,39 @@ def demo(
         if not keep:
             shutil.rmtree(folder)
     note(f"kept; try: maia cert show --home {place.path}" if keep else "the home was removed; --keep keeps it")
+
+
+def _play(scenario: Scenario, folder: Path, *, keep: bool, json: bool) -> None:
+    """Play a scenario that lives on a stream."""
+    from maia.cli.output import note, write_json
+    from maia.cli.streaming import spark_errors
+
+    try:
+        with spark_errors():
+            if scenario is Scenario.DETECTIVE:
+                from maia.cli.demo_detective import play_detective
+
+                detective = play_detective(folder, say=note)
+                if not json:
+                    from maia.cli.demo_detective_view import draw_detective
+
+                    draw_detective(detective)
+                found = detective.to_json()
+            else:
+                from maia.cli.demo_stock import play_stock
+
+                stock = play_stock(folder, say=note)
+                if not json:
+                    from maia.cli.demo_stock_view import draw_stock
+
+                    draw_stock(stock)
+                found = stock.to_json()
+        if json:
+            write_json({"home": str(folder), "kept": keep, **found})
+    finally:
+        if not keep:
+            shutil.rmtree(folder)
+    note(f"kept: {folder}" if keep else "the homes were removed; --keep keeps them")
 
 
 def _settle(network: NumberplateNetwork, home: Home) -> None:

@@ -45,6 +45,8 @@ _PAGE = 1000
 _RETRIES = 5
 _KEPT = timedelta(minutes=5)
 _MAX_CURSORS = 100_000
+_LONG_TOPIC = 64
+_TIDY_AFTER = timedelta(hours=1)
 _log = logging.getLogger(__name__)
 
 Listed = Mapping[CertificateId, datetime | None]
@@ -82,7 +84,8 @@ class StatementPublisher:
             return None
         starts, ends = due
         made = self._send(lists, _unexpired(listed, starts), starts, ends)
-        self._purge(at)
+        topic = self.signer.public_key.key_id
+        _purge(self.notices, topic, _messages(self.notices, topic, -1)[0], at)
         return made
 
     def withdraw(self, listed: Listed, *, at: datetime) -> Statement:
@@ -119,15 +122,6 @@ class StatementPublisher:
         statement = issue_statement(body, self.signer)
         self.notices.append(NoticeKind.STATEMENT, statement.signer_id, statement.raw)
         return statement
-
-    def _purge(self, at: datetime) -> None:
-        """Forget the oldest messages that can serve nobody any more."""
-        topic = self.signer.public_key.key_id
-        messages, _ = _messages(self.notices, topic, -1)
-        for number, statement in messages:
-            if _serves(statement, [item for _, item in messages], at):
-                self.notices.forget(NoticeKind.STATEMENT, topic, before=number)
-                return
 
 
 class StatementSubscription:
@@ -174,12 +168,14 @@ def follow_statements(home: Home, notices: NoticeLog, at: datetime) -> None:
         subscription = StatementSubscription(notices, signer, after=_cursors.get(key, -1))
         try:
             found = subscription.updates()
+            if len(found) > _LONG_TOPIC:  # whoever knows the semantics may tidy up, an hour later
+                _purge(notices, signer, _messages(notices, signer, -1)[0], at - _TIDY_AFTER)
         except (MalformedError, UnavailableError) as error:
             # SECURITY: silence denies what relies on this signer, and nothing else.
             _log.warning("statements of %s cannot be read: %s", signer.hex()[:16], error.code)
             continue
         usable = [item for item in found if _wanted(item, at)]
-        fresh += usable
+        fresh += _newest(usable)
         if len(usable) == len([item for item in found if not _over(item, at)]):
             reached[key] = subscription.after  # what came too early is looked at again
     if fresh:
@@ -204,7 +200,7 @@ def _accept(file: StatementFile, statements: list[Statement], at: datetime) -> N
     for attempt in range(_RETRIES):
         book = file.load()
         known = set(book.raw_statements())
-        new = [item for item in statements if item.raw not in known]
+        new = [item for item in statements if item.raw not in known and not _replaced(item, book)]
         if not sum(_offer(book, item) for item in new):
             return
         book.forget_before(at - _KEPT)
@@ -215,6 +211,15 @@ def _accept(file: StatementFile, statements: list[Statement], at: datetime) -> N
                 raise
         else:
             return
+
+
+def _replaced(statement: Statement, book: StatementBook) -> bool:
+    """Tell whether the book holds a newer plain list of the same signer and kind, which is no news."""
+    body = statement.body
+    if not isinstance(body, ListStatement) or body.timed:
+        return False
+    held = book.plain(statement.signer_id, body.kind)
+    return held is not None and held.sequence >= body.sequence
 
 
 def _offer(book: StatementBook, statement: Statement) -> bool:
@@ -246,6 +251,15 @@ def _messages(notices: NoticeLog, topic: KeyId, after: int) -> tuple[list[tuple[
     return found, after
 
 
+def _purge(notices: NoticeLog, topic: KeyId, messages: list[tuple[int, Statement]], at: datetime) -> None:
+    """Forget the oldest messages that can serve nobody any more."""
+    known = [item for _, item in messages]
+    for number, statement in messages:
+        if _serves(statement, known, at):
+            notices.forget(NoticeKind.STATEMENT, topic, before=number)
+            return
+
+
 def _serves(statement: Statement, known: list[Statement], at: datetime) -> bool:
     """Tell whether a message can still change an answer: a list that is not over, or the newest withdrawal."""
     body = statement.body
@@ -258,6 +272,21 @@ def _serves(statement: Statement, known: list[Statement], at: datetime) -> bool:
         other.sequence > body.sequence and (not other.timed or (other.starts is not None and other.starts <= at))
         for other in same
     )
+
+
+def _newest(statements: list[Statement]) -> list[Statement]:
+    """Leave out the plain lists that a newer one replaces; the book would refuse them in any other order."""
+    plain: dict[TestKind, Statement] = {}
+    timed: list[Statement] = []
+    for statement in statements:
+        body = statement.body
+        if not isinstance(body, ListStatement) or body.timed:
+            timed.append(statement)
+            continue
+        held = plain.get(body.kind)
+        if held is None or not isinstance(held.body, ListStatement) or held.body.sequence < body.sequence:
+            plain[body.kind] = statement
+    return [*timed, *plain.values()]
 
 
 def _over(statement: Statement, at: datetime) -> bool:

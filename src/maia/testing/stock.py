@@ -118,6 +118,15 @@ class StockWorld:
     firms: dict[str, Firm]
     sold: list[Certificate]
 
+    def sell(self, firm: Firm, flow: str, *, ends: datetime) -> Certificate:
+        """Sell a flow to a firm in advance, up to and including an instant."""
+        tag = type_right(self.owner.public_key, FLOWS[flow], actions=[Action.SUBSCRIBE])
+        made = grant(self.owner, firm.home.key("firm"), tag, delegate=True, valid=(None, ends))
+        firm.home.certificates.add(made)
+        firm.contract[flow] = made
+        self.sold.append(made)
+        return made
+
     def trade(self, flow: str, stocks: Iterable[str], *, at: datetime) -> int:
         """Let the exchange publish trades of a flow."""
         rows = [
@@ -173,12 +182,6 @@ def _firm(
     home.add_public_key("exchange", world.owner.public_key)
     for raw in signed:
         home.types.put(raw, at=now)
-    contract = {}
-    for flow in flows:
-        tag = type_right(world.owner.public_key, FLOWS[flow], actions=[Action.SUBSCRIBE])
-        contract[flow] = grant(world.owner, key, tag, delegate=True, valid=(None, ends))
-        home.certificates.add(contract[flow])
-        world.sold.append(contract[flow])
     # Which keys a firm's broker may have is a key manager's question; here it gets all of them.
     home.save_keyring(Keyring.from_bytes(world.exchange.keyring().to_bytes()))
     rhythm = Rhythm(period=timedelta(seconds=5), lead=timedelta(seconds=2))
@@ -187,7 +190,10 @@ def _firm(
     )
     service.apply(firm_policy(), at=now)
     service.beat(at=now)
-    return Firm(path.name, home, service, contract)
+    firm = Firm(path.name, home, service, {})
+    for flow in flows:
+        world.sell(firm, flow, ends=ends)
+    return firm
 
 
 def _definition(owner: KeySigner, name: str) -> EventType:

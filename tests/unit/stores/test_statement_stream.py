@@ -169,6 +169,23 @@ def test_the_topic_is_the_publishers_memory_and_stays_short(notices: NoticeLog) 
     assert len(notices.read(NoticeKind.STATEMENT, P.met.public_key.key_id)) <= 3
 
 
+@pytest.mark.requirement("13.14")
+def test_a_broker_tidies_a_long_topic_of_lists_that_ended_long_ago(notices: NoticeLog, home: Home) -> None:
+    """Its issuer only ever added; what ended an hour ago serves nobody, and the answers stay the same."""
+    smith, topic, hour = right(), P.met.public_key.key_id, 3600
+    home.certificates.add(smith)
+    for number in range(80):
+        valid = (number * 5, number * 5 + 5)
+        notices.append(NoticeKind.STATEMENT, topic, listing(CRL, P.met, sequence=number + 1, valid=valid).raw)
+    notices.append(NoticeKind.STATEMENT, topic, listing(CRL, P.met, sequence=90).raw)
+    last = listing(CRL, P.met, sequence=91, valid=(2 * hour, 2 * hour + 60))
+    notices.append(NoticeKind.STATEMENT, topic, last.raw)
+    assert outcome(home, smith, 2 * hour + 1) == "good"
+    kept = notices.read(NoticeKind.STATEMENT, topic)
+    assert 1 <= len(kept) <= 2
+    assert kept[-1].body == last.raw
+
+
 def test_statements_of_signers_that_no_certificate_names_are_not_kept(notices: NoticeLog, home: Home) -> None:
     """A log full of strangers' lists leaves the home's file as it was."""
     home.certificates.add(right())

@@ -1,0 +1,63 @@
+"""`maia demo detective` and `maia demo stock`: revocation on live streams of Spark, told by what they brought."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
+
+
+def play(scenario: str) -> dict[str, Any]:
+    """Play a scenario in a process of its own, for machines."""
+    program = "from maia.cli import main; main()"
+    command = [sys.executable, "-c", program, "-q", "demo", scenario, "--json"]
+    ran = subprocess.run(command, check=False, capture_output=True, text=True, timeout=580)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    found: dict[str, Any] = json.loads(ran.stdout)
+    return found
+
+
+@pytest.mark.requirement("24.05")
+@pytest.mark.requirement("13.17")
+@pytest.mark.requirement("13.16")
+def test_the_detective_loses_his_stream_in_three_ways_and_gets_it_back() -> None:
+    """Nothing sighted after a withdrawal arrives, although the stream never stops; each new start is a new certificate."""
+    facts = play("detective")
+    assert facts["certificate_is_cap10"] is True
+    first, assigned, *rest = facts["phases"]
+    assert (first["refused"], first["received"]) == ("ROLE_REFUSED", 0)
+    assert assigned["received"] == assigned["sighted"] > 0
+    losses, returns = rest[0::2], rest[1::2]
+    assert [phase["title"] for phase in losses] == [
+        "removed from the case",
+        "detective status lost",
+        "court order revoked",
+    ]
+    for phase in losses:
+        assert phase["received_after_withdrawal_seconds"] <= phase["printed_window_seconds"] <= 7
+        assert phase["received"] == 0
+    assert all(phase["received"] == phase["sighted"] > 0 for phase in returns)
+    assert len({phase["certificate"] for phase in (assigned, *returns)}) == 4
+
+
+@pytest.mark.requirement("24.09")
+@pytest.mark.requirement("24.10")
+def test_the_flows_of_the_exchange_end_with_the_contract_and_accounts_leave_no_trace() -> None:
+    """Each investor reads what its firm bought; after the end nobody does; 100 accounts cost the exchange nothing."""
+    facts = play("stock")
+    trades = facts["trades_published_per_flow"]
+    assert facts["received"] == {
+        "ann": {"shares": trades, "derivatives": "NOT_PERMITTED"},
+        "bob": {"shares": trades, "derivatives": trades},
+        "cem": {"commodities": trades},
+    }
+    assert facts["live_stream"] == {"before": trades, "after": 0}
+    refused = {code for flows in facts["received_after_contract"].values() for code in flows.values()}
+    assert refused <= {"EXPIRED", "NOT_PERMITTED", "WRONG_ROOT"}
+    assert facts["accounts_opened_and_closed"] == 100
+    assert facts["exchange_certificates"]["before"] == facts["exchange_certificates"]["after"]
