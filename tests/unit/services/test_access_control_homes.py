@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from maia.authority import Action, ask_type
+from maia.authority import Action, ask_type, type_right
 from maia.errors import MaiaError, NotFoundError
 from maia.events import EventType, TypeName, attribute, parse_version, sign_event_type
 from maia.principals import KeySigner, parse_certificate, verify_certificate
 from maia.services import access_control as acs
-from maia.stores import Home, HomeConfig, join_key_groups, open_home_groups, open_key_manager
-from maia.testing import at
+from maia.stores import Home, HomeConfig, follow, join_key_groups, open_home_groups, open_key_manager
+from maia.testing import at, grant
 
 NOW = at("2026-06-01T09:00:00")
 
@@ -72,6 +72,21 @@ def test_the_homes_own_verifier_hears_of_a_withdrawal_at_once(home):
     assert decide()
     service.retract("hired(smith)", at=NOW)
     assert decide().reason == "REVOKED"
+
+
+def test_a_right_is_pushed_with_the_chain_that_leads_to_it(home, tmp_path):
+    """The region's certificate alone would be a stranger's; with the owner's in front of it the broker keeps both."""
+    owner, region = KeySigner(b"o" * 32), KeySigner(b"r" * 32)
+    right = type_right(owner.public_key)
+    first = grant(owner, region, right, delegate=True)
+    last = grant(region, home.signer("domain"), right, delegate=True)
+    home.certificates.add(first)
+    other = Home.create(tmp_path / "broker", HomeConfig(name="broker", log=str(home.log_path)))
+    other.add_public_key("domain", home.key("domain"))
+    other.add_public_key("owner", owner.public_key)
+    acs.open_access_control(home).gain(last.raw, at=NOW)
+    follow(other, at=NOW)
+    assert {first.certificate_id, last.certificate_id} <= {item.certificate_id for item in other.pool()}
 
 
 def test_providers_of_the_home_are_asked(home):

@@ -10,7 +10,7 @@ store.db                what the service keeps, unless `maia.toml` names another
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -43,6 +43,7 @@ _MAX_AGREEMENTS = 1_000
 AGREEMENT_SUFFIX = ".agreement"
 _TYPES_LAST = timedelta(seconds=60)
 _RETRIES = 5
+_MAX_CHAIN = 64
 _NONCE = 32
 _State = tuple[tuple[str, int], ...]
 
@@ -142,8 +143,26 @@ class HomeTelling:
         self._notices.append(NoticeKind.STATEMENT, signer, raw)
 
     def certificate(self, domain: KeyId, raw: bytes) -> None:
-        """Publish a right of the domain to its brokers, in the log."""
-        push_certificates(self._notices, domain, [verify_certificate(parse_certificate(raw))])
+        """Publish a right of the domain to its brokers, in the log, with the certificates that lead to it."""
+        push_certificates(self._notices, domain, self._chain(verify_certificate(parse_certificate(raw))))
+
+    def _chain(self, last: Certificate) -> list[Certificate]:
+        """Put what the home holds of the chain in front of a certificate, owner first."""
+        chain = [last]
+        known, wanted = {last.certificate_id}, {last.body.issuer_id}
+        pool = self._home.pool()
+        while wanted and len(chain) < _MAX_CHAIN:  # bounded: each certificate enters once
+            above = [
+                item
+                for item in pool
+                if getattr(item.body.subject, "key_id", None) in wanted and item.certificate_id not in known
+            ][: _MAX_CHAIN - len(chain)]
+            wanted = {item.body.issuer_id for item in above}
+            for item in above:
+                known.add(item.certificate_id)
+                with suppress(VerificationError):  # what is forged leads nowhere
+                    chain.insert(0, verify_certificate(item))
+        return chain
 
     def withdrawn(self, notice: Withdrawn) -> None:
         """Tell the listeners."""
