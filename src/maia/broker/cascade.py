@@ -110,7 +110,7 @@ def plan_cascade(
         sessions: The live subscriptions and advertisements of the domain's broker.
 
     Raises:
-        UnavailableError: More falls than one cascade may take down: ``LIMIT_EXCEEDED``.
+        UnavailableError: More falls than one cascade may take down: ``CASCADE_TOO_LARGE``.
 
     >>> smith = Issued(certificate=CertificateId(b"c"), roles=frozenset({"npTracker"}))
     >>> seen = Standing(identity="smith", chains=((CertificateId(b"c"),),), groups=frozenset({b"g"}))
@@ -127,7 +127,7 @@ def plan_cascade(
     needed = {group for item, over in zip(live, ends, strict=True) if not over for group in item.groups}
     groups = sorted({group for item in ended for group in item.groups} - needed)
     if len(gone) + len(ended) > MAX_FALLEN:
-        raise UnavailableError("more falls than one cascade takes down", code="LIMIT_EXCEEDED")
+        raise UnavailableError("more falls than one cascade takes down", code="CASCADE_TOO_LARGE")
     return Cascade(
         roles=roles,
         certificates=tuple(gone),

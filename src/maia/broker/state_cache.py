@@ -116,7 +116,7 @@ class StateCache:
                 return TopicState(statements=found, hops=hops)
             passed.append(node)
             node = node.parent
-        raise UsageError(f"the rendezvous is more than {MAX_TREE} hops away", code="LIMIT_EXCEEDED")
+        raise UsageError(f"the rendezvous is more than {MAX_TREE} hops away", code="TREE_TOO_DEEP")
 
     def learn(self, topic: KeyId, statements: Iterable[bytes]) -> None:
         """Keep what passes on its way down, in addition to what is held of the topic; unchecked until it is used."""

@@ -216,7 +216,7 @@ def test_caches_are_bounded_and_the_tree_is_not_endless() -> None:
     deep = StateCache()
     for _ in range(300):
         deep = StateCache(deep)
-    with pytest.raises(UsageError, match="LIMIT_EXCEEDED"):
+    with pytest.raises(UsageError, match="TREE_TOO_DEEP"):
         deep.ask(TOPIC, at=at(1))
     with pytest.raises(UsageError):
         StateCache(cache, publishers=[Publisher()])
