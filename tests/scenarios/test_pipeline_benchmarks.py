@@ -258,3 +258,25 @@ def test_one_subscription_gets_all_and_a_hundred_share(tmp_path: Path) -> None:
     for many in (1, 100):
         deliveries = plan_of(bench.home, many).compiled().deliver(batch)
         assert [len(item.rows) for item in deliveries] == [EVENTS // many] * many
+
+
+@pytest.mark.parametrize(
+    ("sizes", "cores", "tasks"),
+    [
+        pytest.param([1 << 20] * 2, 2, [1, 1], id="two small files and two cores: a task each"),
+        pytest.param(
+            [1000] * 64, 2, [15, 15, 15, 15, 4], id="many small files share tasks, within what a task may hold"
+        ),
+        pytest.param([256 << 20, 1000], 1, [1, 1], id="a large file has a task of its own"),
+        pytest.param([], 2, [], id="nothing to read"),
+    ],
+)
+def test_neighbouring_small_files_of_the_log_share_a_task(sizes: list[int], cores: int, tasks: list[int]) -> None:
+    """Files keep their order, each is read once, and no task is much larger than a large file."""
+    from maia.pipeline import LogFile
+    from pyspark_maia.source import LogPart, _packed
+
+    parts = [LogPart("", LogFile(str(at), size, "", 1, 1, 0, 0, ("",)), frozenset()) for at, size in enumerate(sizes)]
+    groups = _packed(parts, cores=cores)
+    assert [part for group in groups for part in group] == parts
+    assert [len(group) for group in groups] == tasks
