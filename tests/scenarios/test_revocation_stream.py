@@ -26,7 +26,7 @@ def play(scenario: str) -> dict[str, Any]:
 @pytest.mark.requirement("13.17")
 @pytest.mark.requirement("13.16")
 def test_the_detective_loses_his_stream_in_three_ways_and_gets_it_back() -> None:
-    """Nothing sighted after a withdrawal arrives, although the stream never stops; each new start is a new certificate."""
+    """Nothing sighted after a withdrawal arrives, though the stream goes on; each new start is a new certificate."""
     facts = play("detective")
     assert facts["certificate_is_cap10"] is True
     first, assigned, *rest = facts["phases"]
