@@ -5,6 +5,9 @@
 and verified, subscriptions matched, cells screened and an audit written; plain mode leaves out the encryption alone.
 (e) ``per value``: `aes_encrypt` and `aes_decrypt` on each value, and a Parquet log.
 
+With one subscription Maia reads through its data source. With more it reads the log as plain Spark does and sends it
+through the stage `deliver`, which writes no audit and does not look for repetitions: that is left to the jobs.
+
 Arms take turns, so that what else the machine does meets all of them. The first round warms up and is not counted; in
 it every arm must show all events.
 """
