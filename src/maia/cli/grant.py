@@ -39,6 +39,12 @@ def grant(
     tag: options.RawTag = None,
     action: options.Actions = None,
     attribute: options.Attributes = None,
+    on_violation: Annotated[
+        str | None,
+        typer.Option(
+            "--on-violation", metavar="HOW", help="A publication that breaks a demand: force, drop or reject."
+        ),
+    ] = None,
     delegate: Annotated[bool, typer.Option("--delegate", help="The subject may pass the right on.")] = False,
     not_before: options.NotBefore = None,
     until: options.Until = None,
@@ -79,7 +85,9 @@ def grant(
 
     place, instant = Home(home), decision_instant(at)
     key = issuer_key(issuer, place)
-    right = parse_right(place, type_=type_, network=network, tag=tag, actions=action, attributes=attribute)
+    right = parse_right(
+        place, type_=type_, network=network, tag=tag, actions=action, attributes=attribute, on_violation=on_violation
+    )
     if not blanket:
         ends = _check_giving(place, key, right, root, instant)
         if ends is not None:

@@ -6,7 +6,7 @@ Works on expressions, so what it shows is what is signed. Anything it does not k
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from maia.cli.home import Home
@@ -16,6 +16,12 @@ from maia.principals import KeyId
 
 ANY: Sexp = (b"*",)
 _MAX_SHOWN = 40
+_BROKEN: Mapping[Sexp, str] = MappingProxyType(
+    {
+        (b"*", b"set", b"drop", b"reject"): "a row that breaks this is dropped",
+        b"reject": "a batch that breaks this is refused",
+    }
+)
 _RELATIONS = {b"g": ">", b"ge": ">=", b"l": "<", b"le": "<="}
 
 
@@ -30,6 +36,7 @@ class RightView:
     actions: tuple[str, ...] | None
     attributes: tuple[str, ...] | None
     rows: tuple[tuple[str, str], ...]
+    broken: str | None = None
 
     def text(self) -> str:
         """Say it in one line."""
@@ -56,7 +63,8 @@ class RightView:
             if not names:
                 shown[0] = f"attributes {shown[0]}" if len(shown) > 1 else f"attribute {shown[0]}"
         text = ", ".join(shown)
-        return text + "".join(f", where {names.get(uid, uid)} {demand}" for uid, demand in demands.items())
+        text += "".join(f", where {names.get(uid, uid)} {demand}" for uid, demand in demands.items())
+        return text if self.broken is None else f"{text} ({self.broken})"
 
     def brief(self, names: Mapping[str, str] = MappingProxyType({}), known: RightView | None = None) -> str:
         """Say it in few words, where the reader knows which network and type are meant; ``known`` says them."""
@@ -75,7 +83,7 @@ class RightView:
             "kind": self.kind, "owner": self.owner, "name": self.name, "version": self.version,
             "actions": None if self.actions is None else list(self.actions),
             "attributes": None if self.attributes is None else list(self.attributes),
-            "constraints": dict(self.rows),
+            "constraints": dict(self.rows), "broken": self.broken,
         }  # fmt: skip
 
     def _what(self, noun: str) -> str:
@@ -156,9 +164,12 @@ def _view(item: Sexp, home: Home) -> RightView | None:
         case (b"maia-network", *rest) if len(rest) <= 3:
             owner, name, action = _padded(rest, 3)
             return _fields(home, "network", owner, name, ANY, action, ANY, ANY)
-        case (b"maia-type", *rest) if len(rest) <= 6:
-            owner, name, version, action, uids, rows = _padded(rest, 6)
-            return _fields(home, "type", owner, name, version, action, uids, rows)
+        case (b"maia-type", *rest) if len(rest) <= 7:
+            owner, name, version, action, uids, rows, broken = _padded(rest, 7)
+            view = _fields(home, "type", owner, name, version, action, uids, rows)
+            if view is None or broken == ANY:
+                return view
+            return replace(view, broken=_BROKEN.get(broken, format_advanced(broken)))
         case _:
             return None
 

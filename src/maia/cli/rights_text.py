@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from functools import partial
 
 from maia.authority import (
     Action,
     Constraint,
+    OnViolation,
     Request,
     Tag,
     check_ground,
@@ -60,6 +62,7 @@ def parse_right(
     tag: str | None,
     actions: Sequence[str] | None,
     attributes: Sequence[str] | None,
+    on_violation: str | None = None,
 ) -> Right:
     """Read a right from options; exactly one of ``--type``, ``--network`` and ``--tag`` is given.
 
@@ -71,11 +74,13 @@ def parse_right(
         raise UsageError("give exactly one of --type, --network and --tag", code="RIGHT_OPTIONS")
     if attributes and type_ is None:
         raise UsageError("--attribute goes with --type", code="RIGHT_OPTIONS")
+    if on_violation is not None and type_ is None:
+        raise UsageError("--on-violation goes with --type", code="RIGHT_OPTIONS")
     if actions and tag is not None:
         raise UsageError("--action goes with --type or --network; a tag says it itself", code="RIGHT_OPTIONS")
     chosen = [Action.parse(word.strip()) for text in actions or () for word in text.split(",")] or None
     if type_ is not None:
-        return _type_right(home, type_, chosen, attributes)
+        return _type_right(home, type_, chosen, attributes, _parse_violation(on_violation))
     if network is not None:
         return _network_right(home, network, chosen)
     return _raw_right(home, tag or "")
@@ -95,18 +100,33 @@ def _is_ground(expression: Sexp) -> bool:
     return True
 
 
-def _type_right(home: Home, text: str, actions: list[Action] | None, attributes: Sequence[str] | None) -> Right:
+def _parse_violation(text: str | None) -> OnViolation | None:
+    if text is None:
+        return None
+    try:
+        return OnViolation(text)
+    except ValueError as error:
+        words = ", ".join(item.value for item in OnViolation)
+        raise UsageError(f"`{text}` is none of {words}", code="RIGHT_OPTIONS") from error
+
+
+def _type_right(
+    home: Home,
+    text: str,
+    actions: list[Action] | None,
+    attributes: Sequence[str] | None,
+    on_violation: OnViolation | None,
+) -> Right:
     demands = [parse_attribute(item) for item in attributes or ()]
     uids = list(dict.fromkeys(uid for uid, _ in demands)) if demands else None
     constraints = [constraint for _, constraint in demands if constraint is not None]
+    make = partial(type_right, actions=actions, attributes=uids, constraints=constraints, on_violation=on_violation)
     if text.strip() == "*":
-        whole = actions is None and uids is None
-        tag = type_blanket() if whole else type_right(None, actions=actions, attributes=uids, constraints=constraints)
-        return _shown(tag, None, home)
+        whole = actions is None and uids is None and on_violation is None
+        return _shown(type_blanket() if whole else make(None), None, home)
     owner_text, name, version = _split_type(text)
     owner = parse_principal_text(owner_text, home)
-    tag = type_right(owner, name, version, actions=actions, attributes=uids, constraints=constraints)
-    return _shown(tag, owner, home)
+    return _shown(make(owner, name, version), owner, home)
 
 
 def _network_right(home: Home, text: str, actions: list[Action] | None) -> Right:

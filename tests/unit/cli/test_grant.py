@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509.oid import NameOID
 
+from maia.authority import OnViolation, cell_rights, parse_tag
 from maia.principals import (
     Authorisation,
     Certificate,
@@ -31,6 +32,29 @@ def read(maia, ran):
     """Read the certificate that a command issued."""
     [path] = [maia.home / "certificates" / f"{ran.data['id'][:16]}.cert"]
     return verify_certificate(parse_certificate(path.read_bytes())).body
+
+
+BROKEN = {
+    "force": None,
+    "drop": "a row that breaks this is dropped",
+    "reject": "a batch that breaks this is refused",
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+def test_the_issuer_says_what_becomes_of_a_row_that_breaks_a_demand(maia, how):
+    """The certificate says it, and showing it says it in words; forcing is what an equality does anyway."""
+    maia.keys("pito", "met")
+    right = ("--type", f"{TYPE}@*", "--action", "publish", "--attribute", "3467='Victoria'", "--on-violation", how)
+    ran = maia("grant", "--from", "pito", "--to", "met", *right, "--json")
+    assert ran.data["rights"][0]["broken"] == BROKEN[how]
+    [cells] = cell_rights(parse_tag(read(maia, ran).tag))
+    assert cells.on_violation is OnViolation(how)
+    refused = {"drops": right[:-1], "network": ("--network", NETWORK, "--on-violation")}
+    for options in refused.values():
+        wrong = maia("grant", "--from", "pito", "--to", "met", *options, "mend")
+        assert wrong.code == 2
+        assert "RIGHT_OPTIONS" in wrong.err
 
 
 def test_the_owner_gives_what_it_owns(maia):
