@@ -2,9 +2,9 @@
 
     python benchmarks/bench_revocation.py [--worlds 21] [--readers 40] [--output docs/reference/benchmarks]
 
-Writes ``revocation.md`` (tables) and ``revocation.svg`` (plot) into the output folder. The first part runs the delivery
-job in simulated time, without Spark, with 8 rights of each kind a world; in every third world the link to the issuers
-is cut for a while. The second part is a streaming query in Spark with the default trigger of one second and active
+Writes ``revocation.md`` (tables) into the output folder and ``revocation.svg`` (plot) into that of images. The first
+part runs the delivery job in simulated time, without Spark, with 8 rights of each kind a world; in every third world
+the link to the issuers is cut for a while. The second part is a streaming query in Spark with the default trigger of one second and active
 revocation in real time: readers are withdrawn one after the other at random instants while events go on.
 """
 
@@ -174,6 +174,34 @@ def quantile(values: Sequence[float], share: float) -> float:
     return ordered[min(int(share * len(ordered)), len(ordered) - 1)]
 
 
+def live_section(live: Live) -> list[str]:
+    """Write the part about the streaming query."""
+    batch = statistics.median(live.batches)
+    p99 = quantile(live.handed, 0.99)
+    return [
+        "## Active revocation on the embedded default, in real time",
+        "",
+        "A streaming query in Spark, `local[*]`, trigger of one second; each reader is withdrawn by a message in",
+        "the log, at a random instant. Measured is the time to the moment at which its last event was handed over.",
+        "",
+        "| figure | value |",
+        "|---|---:|",
+        f"| readers withdrawn | {len(live.windows)} |",
+        f"| events delivered | {live.events:,} |",
+        f"| micro-batches | {len(live.batches)} |",
+        f"| micro-batch, median s | {batch:.2f} |",
+        f"| micro-batch, longest s | {max(live.batches):.2f} |",
+        f"| to the stamp of the last event, longest s | {max(live.windows):.3f} |",
+        f"| to the hand-over of the last event, median s | {statistics.median(live.handed):.2f} |",
+        f"| to the hand-over of the last event, p99 s | {p99:.2f} |",
+        f"| p99 in micro-batches (aim: 2 or less) | {p99 / max(batch, 1.0):.2f} |",
+        f"| printed window, s | {live.printed:.1f} |",
+        "",
+        "A micro-batch is planned with what the log says at that moment. An event stamped after the withdrawal is",
+        "in no plan that still has the right; a micro-batch that was planned before may be handed over after it.",
+    ]
+
+
 def page(trials: Sequence[Trial], live: Live | None) -> str:
     """Write the report."""
     broken = sum(trial.printed is None or trial.measured > trial.printed for trial in trials)
@@ -201,32 +229,9 @@ def page(trials: Sequence[Trial], live: Live | None) -> str:
             f"| {way.value} | {len(own)} | {printed:.2f} | {statistics.median(measured):.2f} "
             f"| {quantile(measured, 0.99):.2f} | {max(measured):.2f} |"
         )
-    lines += ["", "![Measured against printed windows](revocation.svg)", ""]
+    lines += ["", "![Measured against printed windows](../../images/revocation.svg)", ""]
     if live is not None:
-        batch = statistics.median(live.batches)
-        p99 = quantile(live.handed, 0.99)
-        lines += [
-            "## Active revocation on the embedded default, in real time",
-            "",
-            "A streaming query in Spark, `local[*]`, trigger of one second; each reader is withdrawn by a message in",
-            "the log, at a random instant. Measured is the time to the moment at which its last event was handed over.",
-            "",
-            "| figure | value |",
-            "|---|---:|",
-            f"| readers withdrawn | {len(live.windows)} |",
-            f"| events delivered | {live.events:,} |",
-            f"| micro-batches | {len(live.batches)} |",
-            f"| micro-batch, median s | {batch:.2f} |",
-            f"| micro-batch, longest s | {max(live.batches):.2f} |",
-            f"| to the stamp of the last event, longest s | {max(live.windows):.3f} |",
-            f"| to the hand-over of the last event, median s | {statistics.median(live.handed):.2f} |",
-            f"| to the hand-over of the last event, p99 s | {p99:.2f} |",
-            f"| p99 in micro-batches (aim: 2 or less) | {p99 / max(batch, 1.0):.2f} |",
-            f"| printed window, s | {live.printed:.1f} |",
-            "",
-            "A micro-batch is planned with what the log says at that moment. An event stamped after the withdrawal is",
-            "in no plan that still has the right; a micro-batch that was planned before may be handed over after it.",
-        ]
+        lines += live_section(live)
     return "\n".join(lines) + "\n"
 
 
@@ -261,6 +266,7 @@ def main() -> None:
     parser.add_argument("--worlds", type=int, default=21, help="worlds of 48 trials each")
     parser.add_argument("--readers", type=int, default=40, help="readers of the live stream; 0 leaves it out")
     parser.add_argument("--output", type=Path, default=Path("docs/reference/benchmarks"))
+    parser.add_argument("--images", type=Path, default=Path("docs/images"))
     arguments = parser.parse_args()
     live = None
     if arguments.readers:
@@ -270,7 +276,8 @@ def main() -> None:
     written = page(trials, live)
     arguments.output.mkdir(parents=True, exist_ok=True)
     (arguments.output / "revocation.md").write_text(written, encoding="utf-8")
-    plot(trials, arguments.output / "revocation.svg")
+    arguments.images.mkdir(parents=True, exist_ok=True)
+    plot(trials, arguments.images / "revocation.svg")
     print(written)
 
 
