@@ -97,10 +97,7 @@ def test_what_a_parent_loses_every_domain_below_loses() -> None:
     crl = [online(TestKind.CRL, PEOPLE["PITO"])]
     top = grant(PEOPLE["PITO"], PEOPLE["Met"], of("PITO", "T1"), delegate=True, tests=crl)
     names = ["Met", "A", "B", "C"]
-    below = [
-        grant(PEOPLE[parent], PEOPLE[child], of("PITO", "T1"), delegate=True)
-        for parent, child in pairwise(names)
-    ]
+    below = [grant(PEOPLE[parent], PEOPLE[child], of("PITO", "T1"), delegate=True) for parent, child in pairwise(names)]
     fine, lost = (Verifier(statements=book(listing(TestKind.CRL, PEOPLE["PITO"], gone))) for gone in ([], [top]))
     for who in names:
         assert allowed(who, reading("PITO", "T1"), top, *below, verifier=fine)

@@ -10,7 +10,15 @@ from kernel_world import BROKER, EVE, NUMBERPLATE, OWNER, clause, events, full_r
 
 from maia.broker import MAX_LEAD, Sealing, event_name, milliseconds, open_batch, reserve_stamps, seal_batch
 from maia.encryption import EpochId, KeyGroupId, ParcelHeader, Tolerance, parse_parcel, seal, sign_parcel
-from maia.errors import DeniedError, EncodingError, MalformedError, SealError, SignatureError, UnavailableError, UsageError
+from maia.errors import (
+    DeniedError,
+    EncodingError,
+    MalformedError,
+    SealError,
+    SignatureError,
+    UnavailableError,
+    UsageError,
+)
 from maia.events import AttributeType, EncryptionMode, EventType, TypeName, Version, batch_to_transit, check_batch
 from maia.testing import at
 

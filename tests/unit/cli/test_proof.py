@@ -124,7 +124,9 @@ def test_names_and_thresholds_are_explained(police):
 
 def test_several_chains_are_all_explained(police):
     """Rights add up: a second chain with another attribute is a second tree."""
-    police.grant("--from", "met", "--to", "smith", *SUBSCRIBE, "--attribute", "3467", "--condition", "now > timestamp(0)")
+    police.grant(
+        "--from", "met", "--to", "smith", *SUBSCRIBE, "--attribute", "3467", "--condition", "now > timestamp(0)"
+    )
     ran = police("explain", "--as", "smith", *SUBSCRIBE, "--json")
     assert len(ran.data["chains"]) == 2
     drawn = police("explain", "--as", "smith", *SUBSCRIBE).out
