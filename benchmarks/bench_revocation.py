@@ -4,8 +4,9 @@
 
 Writes ``revocation.md`` (tables) into the output folder and ``revocation.svg`` (plot) into that of images. The first
 part runs the delivery job in simulated time, without Spark, with 8 rights of each kind a world; in every third world
-the link to the issuers is cut for a while. The second part is a streaming query in Spark with the default trigger of one second and active
-revocation in real time: readers are withdrawn one after the other at random instants while events go on.
+the link to the issuers is cut for a while. The second part is a streaming query in Spark with the default trigger of
+one second and active revocation in real time: readers are withdrawn one after the other at random instants while events
+go on.
 """
 
 from __future__ import annotations
