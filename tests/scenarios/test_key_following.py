@@ -223,7 +223,8 @@ def test_home_without_a_manager_keeps_its_own_keys(tmp_path: Path) -> None:
     assert (alone.ensure_keys(event_type, at=now), alone.ensure_keys(event_type, at=now)) == (1, 0)
     assert GroupKeys(alone).groups() == ()
     served = Home.create(tmp_path / "served", HomeConfig(name="served", key_manager="https://keys.example"))
-    assert served.ensure_keys(event_type, at=now) == 0
+    with pytest.raises(UnavailableError, match="maia keys join Report"):
+        served.ensure_keys(event_type, at=now)
     assert served.keyring().groups() == ()
 
 

@@ -1,4 +1,4 @@
-"""`maia keys status|groups|refresh|history|plot|repair`: the key groups that a home manages."""
+"""`maia keys`: the key groups that a home manages, and those that its broker joins."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from maia.cli import options
 from maia.cli.options import examples, new_app
 
-app = new_app("Show and refresh the key groups that a home manages.")
+app = new_app("Join key groups; show and refresh those that a home manages.")
 
 _Group = Annotated[
     str,
@@ -19,6 +19,7 @@ _Group = Annotated[
         help="A key group: a type's name, a slash, and an attribute by name or uid; `*` is the key of whole events.",
     ),
 ]
+_Type = Annotated[str, typer.Argument(metavar="TYPE", help="An event type that this home knows, by its name.")]
 _Limit = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="At most so many, the newest.")]
 
 
@@ -155,3 +156,45 @@ def repair(group: _Group, home: options.Home = Path(), json: options.Json = Fals
         write_json({"group": keys.name(wanted), "epoch": number, "members": members})
     else:
         write_line(f"{keys.name(wanted)}: goes on with epoch {number} and {members} brokers")
+
+
+@app.command(epilog=examples("maia keys join uk.gov.pito.Numberplate", "maia keys join Sighting --json"))
+def join(type_: _Type, home: options.Home = Path(), json: options.Json = False) -> None:
+    """Let this home's broker join the key groups of a type, with its own certificates, and take its keys from the log.
+
+    Asks the key manager that maia.toml names (`key_manager` under `[services]`, its public key as `key-manager` in
+    keys/), else the one that this home runs itself. Joining again is harmless: it helps a broker that lost its keys.
+    """
+    from maia.cli.keys_joining import join_type
+    from maia.cli.output import note, printable, write_json, write_line
+
+    joined = join_type(home, type_)
+    if json:
+        write_json(joined.to_json())
+    else:
+        for place in joined.places:
+            start = "no key yet" if place.start is None else f"key since {place.start.isoformat(timespec='seconds')}"
+            write_line(printable(f"{place.group}: {start}"))
+    if any(place.start is None for place in joined.places):
+        note(
+            "some keys are not in this home's log yet; `log` in maia.toml must name the log that the manager writes to"
+        )
+
+
+@app.command(epilog=examples("maia keys leave uk.gov.pito.Numberplate"))
+def leave(type_: _Type, home: options.Home = Path(), json: options.Json = False) -> None:
+    """Let this home's broker leave the key groups of a type.
+
+    What was sealed before can still be read. The groups' keys change when the broker's right ends, or in their period.
+    """
+    from maia.cli.keys_joining import leave_type
+    from maia.cli.output import note, printable, write_json, write_line
+
+    left = leave_type(home, type_)
+    if json:
+        write_json(left.to_json())
+    elif not left.places:
+        note("this home was in no key group of the type")
+    else:
+        for place in left.places:
+            write_line(printable(f"left {place.group}"))

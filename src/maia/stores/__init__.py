@@ -20,10 +20,18 @@ if _typing.TYPE_CHECKING:
     from maia.stores.certificate_stream import push_certificates
     from maia.stores.clock import ClockFile
     from maia.stores.following import follow
+    from maia.stores.group_keys_home import join_own_groups
     from maia.stores.home import Home, HomeConfig, HomeKeys, HomeSigner
     from maia.stores.key_manager import KeyManager
     from maia.stores.key_manager_groups import manager_secret
-    from maia.stores.key_manager_home import join_key_groups, manager_signer, open_home_groups, open_key_manager
+    from maia.stores.key_manager_home import (
+        check_admission,
+        join_key_groups,
+        leave_key_groups,
+        manager_signer,
+        open_home_groups,
+        open_key_manager,
+    )
     from maia.stores.key_manager_settings import KeySettings
     from maia.stores.key_manager_views import EpochRecord, GroupStatus, MembershipRecord, TreePicture
     from maia.stores.plans import deliver_plan, proven_origins, publish_plan
@@ -50,11 +58,14 @@ __all__ = [
     "StatementSubscription",
     "TreePicture",
     "VerifiedCache",
+    "check_admission",
     "database",
     "deliver_plan",
     "fetch_type",
     "follow",
     "join_key_groups",
+    "join_own_groups",
+    "leave_key_groups",
     "manager_secret",
     "manager_signer",
     "open_home_groups",
@@ -85,9 +96,12 @@ _ON_FIRST_USE = {
     "StatementPublisher": "statement_stream",
     "StatementSubscription": "statement_stream",
     "TreePicture": "key_manager_views",
+    "check_admission": "key_manager_home",
     "deliver_plan": "plans",
     "follow": "following",
     "join_key_groups": "key_manager_home",
+    "join_own_groups": "group_keys_home",
+    "leave_key_groups": "key_manager_home",
     "manager_secret": "key_manager_groups",
     "manager_signer": "key_manager_home",
     "open_home_groups": "key_manager_home",

@@ -19,6 +19,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from maia.broker import BROKERS, KEY_MANAGER, named
+from maia.encryption import KeyGroupId
 from maia.errors import NotFoundError, UnavailableError
 from maia.events import EventType
 from maia.pipeline import NoticeLog
@@ -39,25 +40,27 @@ def manages(home: Home, event_type: EventType, *, at: datetime) -> bool:
     """Tell whether a home manages the key groups of a type itself."""
     if home.config.key_manager is not None:
         return False
-    try:
-        signer = manager_signer(home)
-    except NotFoundError:
+    own = _own_key(home, event_type)
+    if own is None:
         return False
-    if (home.path / "keys" / f"{KEY_MANAGER}.key").exists():
+    if _has_manager_key(home):
         return True
-    owner, own = event_type.name.owner, signer.public_key
-    if not isinstance(owner, (PublicKey, KeyHash)) or owner.key_id != own.key_id:
-        return False
     broker = home.broker.public_key
     return named(broker, own.key_id, BROKERS, home.pool(), verifier=home.verifier(), at=at) is not None
 
 
-def join_own_groups(home: Home, event_type: EventType, *, at: datetime) -> int:
-    """Open the groups of a type in the home's own manager and let its broker join; return how many it is in.
+def join_own_groups(home: Home, event_type: EventType, *, at: datetime) -> tuple[KeyGroupId, ...]:
+    """Open the groups of a type in the home's own manager and let its broker join; return the groups that it is in.
 
     Raises:
+        NotFoundError: The home has no key that could manage the type: ``NO_KEY_MANAGER``.
         MaiaError: The manager is not the type's, or the broker may join no group.
     """
+    if _own_key(home, event_type) is None:
+        raise NotFoundError(
+            f"this home does not manage the keys of `{event_type.name.name}` and names no key manager",
+            code="NO_KEY_MANAGER",
+        )
     manager = _manager(home)
     groups = open_home_groups(home, manager, event_type.name, at=at)
     known = {status.group: status.number for status in manager.status()}
@@ -70,13 +73,28 @@ def join_own_groups(home: Home, event_type: EventType, *, at: datetime) -> int:
     return _join(home, manager, event_type, at)
 
 
-def _join(home: Home, manager: KeyManager, event_type: EventType, at: datetime) -> int:
+def _own_key(home: Home, event_type: EventType) -> PublicKey | None:
+    """Return the key with which a home could manage a type: the manager's own, or the type's owner's."""
+    try:
+        own = manager_signer(home).public_key
+    except NotFoundError:
+        return None
+    owner = event_type.name.owner
+    owns = isinstance(owner, (PublicKey, KeyHash)) and owner.key_id == own.key_id
+    return own if owns or _has_manager_key(home) else None
+
+
+def _has_manager_key(home: Home) -> bool:
+    return (home.path / "keys" / f"{KEY_MANAGER}.key").exists()
+
+
+def _join(home: Home, manager: KeyManager, event_type: EventType, at: datetime) -> tuple[KeyGroupId, ...]:
     joined = join_key_groups(
         home, event_type, lambda request, evidence: manager.join(request, evidence, at=at),
         manager=manager.public_key, at=at,
     )  # fmt: skip
     GroupKeys(home).follow(NoticeLog(home.log_path), at=at)
-    return len(joined)
+    return joined
 
 
 def tick_own_groups(home: Home, at: datetime) -> None:

@@ -49,7 +49,7 @@ from maia.encryption import (
     open_keyring,
     seal_keyring,
 )
-from maia.errors import MalformedError, NotFoundError, UsageError, VerificationError
+from maia.errors import MalformedError, NotFoundError, UnavailableError, UsageError, VerificationError
 from maia.events import EventType, TypeId, TypeName, parse_event_type, parse_version
 from maia.principals import KeySigner, Name, Principal, PublicKey
 from maia.stores.certificates import CertificateFolder
@@ -366,17 +366,27 @@ class Home:
         `maia.stores.group_keys_home`. Without a manager they are made here, and kept here.
 
         Raises:
+            UnavailableError: The keys are managed elsewhere, and the broker did not join: ``KEYS_NOT_JOINED``.
             MaiaError: The home's own key manager refuses its broker.
         """
         uids = [item.uid.encode() for item in event_type.attributes]
         groups = groups_of(event_type.type_id, uids, event_type.options.encryption)
+        if self.config.key_manager is not None:
+            if groups and not self._follows(groups):
+                # INVARIANT: keys that nobody refreshes here seal nothing, also those of a membership that ended.
+                name = event_type.name.name
+                raise UnavailableError(
+                    f"this home is in no key group of `{name}`; `maia keys join {name}` asks its key manager",
+                    code="KEYS_NOT_JOINED",
+                )
+            return 0
         ring = self.keyring()
-        if all(ring.epochs(group) for group in groups) or self.config.key_manager is not None or self._follows(groups):
+        if all(ring.epochs(group) for group in groups) or self._follows(groups):
             return 0
         if not any(ring.epochs(group) for group in groups) and self.may_manage_keys():
             own = import_module("maia.stores.group_keys_home")
             if own.manages(self, event_type, at=at):
-                return int(own.join_own_groups(self, event_type, at=at))
+                return len(own.join_own_groups(self, event_type, at=at))
         with locked(self.path / "keyring"):
             ring = self.keyring()
             missing = [group for group in groups if not ring.epochs(group)]

@@ -17,6 +17,7 @@ from maia.encryption import (
     GroupRequest,
     JoinGroups,
     KeyGroupId,
+    LeaveGroups,
     join_public_key,
     new_join_key,
     open_join_answer,
@@ -39,6 +40,8 @@ from maia.stores.types import verify_with_registry
 
 AskToJoin = Callable[[bytes, Sequence[bytes]], bytes]
 """Carries a signed request and the evidence to a key manager, and its answer back."""
+AskToLeave = Callable[[bytes], Sequence[KeyGroupId]]
+"""Carries a signed request to a key manager, and back the groups that the broker was in."""
 
 
 def manager_signer(home: Home) -> KeySigner:
@@ -145,6 +148,51 @@ def join_key_groups(
     for place in places:
         keys.join(place.group, place.individual, manager=manager, welcome=place.welcome)
     return tuple(place.group for place in places)
+
+
+def leave_key_groups(
+    home: Home, event_type: EventType | TypeName, ask: AskToLeave, *, manager: PublicKey, at: datetime
+) -> tuple[KeyGroupId, ...]:
+    """Let a home's broker leave all key groups of a type, and follow them no longer.
+
+    Keys that it holds still open what was sealed before; they go with their grace. A broker that the manager does not
+    know any more forgets its groups all the same.
+
+    Args:
+        home: Whose broker leaves.
+        event_type: The type.
+        ask: The way to the key manager, such as a client's ``leave``.
+        manager: The manager's key.
+        at: Now.
+
+    Returns:
+        The groups that it followed until now, sorted.
+
+    Raises:
+        MaiaError: The manager refuses, or cannot be asked; the home then follows its groups as before.
+    """
+    request = GroupRequest(
+        manager=manager.key_id, type_id=event_type.type_id, stamp=milliseconds(at), what=LeaveGroups(labels=())
+    )
+    ask(sign_group_request(request, home.broker))
+    keys = GroupKeys(home)
+    followed = tuple(group for group in keys.groups() if group.type_id == event_type.type_id)
+    for group in followed:
+        keys.leave(group)
+    return followed
+
+
+def check_admission(home: Home, type_id: TypeId, *, at: datetime) -> None:
+    """Raise what a home's own certificates lack for its broker to join; a key manager that refuses does not say.
+
+    Raises:
+        NotFoundError: No version of the type verifies: ``UNKNOWN_TYPE``.
+        VerificationError: The broker's right, or its place in a domain, is not proven.
+    """
+    versions = [item.event_type for item in verified_versions(home, type_id, at=at)]
+    if not versions:
+        raise NotFoundError("no version of the type verifies now", code="UNKNOWN_TYPE")
+    admit_broker(home.broker.public_key, versions, home.pool(), verifier=home.verifier(), at=at, network=home.network)
 
 
 def _evidence(home: Home, type_id: TypeId, *, at: datetime) -> tuple[bytes, ...]:
