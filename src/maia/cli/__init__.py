@@ -37,7 +37,7 @@ _VERBS = _MappingProxy(
         "keys": _Verb("maia.cli.keys", "Show and refresh the key groups that a home manages."),
         "log": _Verb("maia.cli.log", "Show, compact and expire the log."),
         "audit": _Verb("maia.cli.audit", "Show who published, saw or was refused what."),
-        "demo": _Verb("maia.cli.demo", "Play the numberplate scenario with real keys and real Spark."),
+        "demo": _Verb("maia.cli.demo", "Play a scenario with real keys and real Spark."),
         "serve": _Verb("maia.cli.serve", "Run a service of a home."),
         "bench": _Verb("maia.cli.bench_command", "Measure what protection costs on this machine."),
         "doctor": _Verb("maia.cli.doctor", "Look at the installation and at a home."),
