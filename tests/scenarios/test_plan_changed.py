@@ -1,0 +1,134 @@
+"""The network's key changes while the tasks of one micro-batch run: the micro-batch is repeated whole, nothing is lost.
+
+The writer is the one that Spark drives; its tasks run here, one after the other, in the network's time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from key_network import Network, build
+
+from maia.errors import UnavailableError
+from maia.stores import Home
+from maia.testing import TYPE_NAME
+from pyspark_maia import source
+from pyspark_maia.options import SourceOptions
+from pyspark_maia.source import MaiaStreamWriter, Written
+
+PARTS = (["AE05 XYZ", "BX51 ABC"], ["CD02 DEF", "AE05 XYZ"])
+
+
+@dataclass
+class Task:
+    """What Spark tells a task of a stream."""
+
+    partition: int
+    batch: int
+
+    def partitionId(self) -> int:  # noqa: N802 - Spark's
+        """Give the partition."""
+        return self.partition
+
+    def getLocalProperty(self, name: str) -> str:  # noqa: N802 - Spark's
+        """Give the micro-batch, or the query."""
+        return {"streaming.sql.batchId": str(self.batch), "sql.streaming.queryId": "query"}[name]
+
+
+class Stream:
+    """The CCS's camera as a stream whose tasks run when they are told to."""
+
+    def __init__(self, network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.network = network
+        self.task = Task(0, 0)
+        monkeypatch.setattr(source, "_now", lambda: network.now)
+        monkeypatch.setattr(source.TaskContext, "get", lambda: self.task)
+        monkeypatch.setattr(Home, "next_stamp", lambda _: network.stamp())
+        home = str(network.homes["ccs"].path)
+        self.writer = MaiaStreamWriter(SourceOptions(home=home, type=TYPE_NAME, as_="CCTV", publication="camera"))
+
+    def write(self, partition: int, batch: int, plates: list[str]) -> Written:
+        """Run one task."""
+        self.task = Task(partition, batch)
+        written = self.writer.write(iter([self.network.rows(plates)] if plates else []))
+        assert isinstance(written, Written)
+        return written
+
+    def change(self) -> None:
+        """Change the network's key, and wait until it is in force."""
+        self.network.refresh_all(self.network.types()[1])
+        self.network.pass_time(2)
+
+
+@pytest.fixture
+def network(tmp_path: Path) -> Iterator[Network]:
+    """Give a network with keyed type ids, whose brokers have joined."""
+    made = build(tmp_path, keyed=True)
+    for name in ("ccs", "met"):
+        made.join(name)
+    made.pass_time(10)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def stream(network: Network, monkeypatch: pytest.MonkeyPatch) -> Stream:
+    """Give the camera's stream."""
+    return Stream(network, monkeypatch)
+
+
+@pytest.mark.requirement("23.03")
+def test_ids_that_change_within_a_micro_batch_repeat_it_and_lose_nothing(network: Network, stream: Stream) -> None:
+    """One task sealed under the old id and one under the new: no commit, no trace; the repetition brings every row."""
+    first = stream.write(0, 0, PARTS[0])
+    stream.change()
+    second = stream.write(1, 0, PARTS[1])
+    assert first.sealed_as != second.sealed_as
+    with pytest.raises(UnavailableError) as refusal:
+        stream.writer.commit([first, second], 0)
+    assert refusal.value.code == "PLAN_CHANGED"
+    stream.writer.abort([first, second], 0)
+    home = network.homes["ccs"].path
+    assert list(network.log.commits()) == []
+    assert not (home / "audit").exists()
+    assert not (home / "refused").exists()
+    assert network.read("ccs", "BO") == []
+
+    again = [stream.write(partition, 0, plates) for partition, plates in enumerate(PARTS)]
+    assert {message.sealed_as for message in again} == {second.sealed_as}
+    stream.writer.commit(again, 0)
+    expected = sorted((plate, None) for plates in PARTS for plate in plates)
+    assert network.read("ccs", "BO") == expected
+    assert network.read("met", "Smith") == [("AE05 XYZ", "Victoria")] * 2
+    (commit,) = network.log.commits()
+    assert again[0].sealed_as == (commit.type_id, commit.evidence)
+
+
+def test_a_change_between_micro_batches_or_beside_an_empty_task_repeats_nothing(
+    network: Network, stream: Stream
+) -> None:
+    """A task without rows sealed nothing, so what it planned does not matter; each micro-batch bears its own id."""
+    stream.writer.commit([stream.write(0, 0, PARTS[0])], 0)
+    empty = stream.write(0, 1, [])
+    stream.change()
+    full = stream.write(1, 1, PARTS[1])
+    assert empty.sealed_as != full.sealed_as
+    stream.writer.commit([empty, full], 1)
+    assert len({commit.type_id for commit in network.log.commits()}) == 2
+    assert network.read("ccs", "BO") == sorted((plate, None) for plates in PARTS for plate in plates)
+
+
+def test_a_repetition_that_is_overtaken_again_is_repeated_again(network: Network, stream: Stream) -> None:
+    """As often as the key changes within it; the rows arrive once, when it stands still."""
+    for _ in range(3):
+        first = stream.write(0, 0, PARTS[0])
+        stream.change()
+        with pytest.raises(UnavailableError, match="PLAN_CHANGED"):
+            stream.writer.commit([first, stream.write(1, 0, PARTS[1])], 0)
+    messages = [stream.write(partition, 0, plates) for partition, plates in enumerate(PARTS)]
+    stream.writer.commit(messages, 0)
+    stream.writer.commit(messages, 0)
+    assert len(network.read("ccs", "BO")) == 4
