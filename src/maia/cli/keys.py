@@ -10,7 +10,7 @@ import typer
 from maia.cli import options
 from maia.cli.options import examples, new_app
 
-app = new_app("Join key groups; show and refresh those that a home manages.")
+app = new_app("Show and refresh the key groups that a home manages; join those of a type.")
 
 _Group = Annotated[
     str,
