@@ -274,7 +274,7 @@ def test_demands_are_said_in_words(form):
 
 def test_unknown_forms_are_shown_as_they_stand(home):
     """A right that is not of the expected shape is not interpreted."""
-    for text in ("(maia-type a b c d e f g)", "(maia-network a b c d)", "(maia-type a b c (odd))"):
+    for text in ("(maia-type a b c d e f g h)", "(maia-network a b c d)", "(maia-type a b c (odd))"):
         assert describe_tag(parse_advanced(text), home).startswith("(maia-")
         assert views(parse_advanced(text), home) is None
     many = type_right(A, actions=[Action.SUBSCRIBE], attributes=[str(n) for n in range(9)])
