@@ -129,6 +129,24 @@ def test_settings_of_the_home_count_and_broken_ones_stop_it(home):
     assert refusal.value.code == "DOMAIN_SETTINGS"
 
 
+@pytest.mark.parametrize("blanket", [True, False])
+def test_brokers_get_the_blanket_unless_the_settings_say_otherwise(home, blanket):
+    """Without it a broker has its names, and whatever roles give it."""
+    folder = home.path / "policy"
+    folder.mkdir()
+    (folder / "domain.toml").write_text(f"blanket = {str(blanket).lower()}\n")
+    service = acs.open_access_control(home)
+    code = service.invite("van", kind=acs.MemberKind.BROKER, at=NOW)
+    who = acs.prove_key(service, KeySigner(b"v" * 32), nonce=b"n" * 32, at=NOW)
+    handed = service.enrol(who, invitation=code, at=NOW).handed
+    assert [item.body.name for item in handed.certificates] == ["van", "brokers"]
+    assert (len(handed.chain) == 1) is blanket
+    (folder / "domain.toml").write_text("blanket = 1\n")
+    with pytest.raises(MaiaError) as refusal:
+        acs.open_access_control(home)
+    assert refusal.value.code == "DOMAIN_SETTINGS"
+
+
 def test_a_file_that_is_no_agreement_gives_nothing(home):
     """It is left alone, and no role is named for it."""
     folder = home.path / "policy"

@@ -76,7 +76,8 @@ class Handing(Keeping):
     ) -> Handed:
         chain = chain_of(wanted, domain=self.key, pool=self._home.evidence(), book=self._home.statements(), at=at)
         if member.kind is MemberKind.BROKER:
-            chain = (self._blanket(records, at=at).raw, *(item.raw for item in self._gained(at=at)), *chain)
+            blanket = (self._blanket(records, at=at).raw,) if self.settings.blanket else ()
+            chain = (*blanket, *(item.raw for item in self._gained(at=at)), *chain)
         sign_due(records, signer=self._signer, settings=self.settings, at=at)
         return Handed(
             certificates=certificates,

@@ -26,7 +26,10 @@ def tell(
     begin: Callable[[], AbstractContextManager[Connection]],
     records_of: Callable[[Connection], database.AccessControlRecords],
 ) -> bool:
-    """Tell everything that waits, oldest first; stop at the first that is not heard.
+    """Tell everything that waits, lists and certificates first, each kind oldest first; stop at what is not heard.
+
+    So nobody is shut out of a key group before his certificate is withdrawn, and a key manager that does not answer
+    keeps no list from those who need it.
 
     Args:
         telling: Who must hear.
@@ -38,7 +41,7 @@ def tell(
         Whether nothing is left.
     """
     with look() as connection:  # mostly there is nothing, and no writer has to wait for that
-        waiting = records_of(connection).outbox()
+        waiting = records_of(connection).outbox(last=WITHDRAWN)
     heard: list[int] = []
     try:
         for item in waiting:

@@ -8,6 +8,7 @@ Kept in the home as ``policy/domain.toml``, a file for people:
     lead = 5                             # seconds before its start that a timed list is signed
     renew = "https://acs.met.example"    # where members ask for a fresh certificate
     connect = true                       # members may connect to the domain's network
+    blanket = true                       # brokers may whatever the domain may; otherwise what their roles give
     anonymous = ["treating-doctor(h, *, p)"]
 """
 
@@ -24,7 +25,7 @@ from maia.errors import MalformedError
 from maia.policy import Atom, Fact, parse_fact
 from maia.principals import OnlineTest, PublicKey, TestKind
 
-_KEYS = frozenset(("life", "tests", "period", "lead", "renew", "connect", "anonymous"))
+_KEYS = frozenset(("life", "tests", "period", "lead", "renew", "connect", "blanket", "anonymous"))
 _MAX_SECONDS = 10 * 366 * 86_400
 _HIDDEN = "*"
 _PATTERN = re.compile(r"([^\W\d][\w.-]*)\(([^()'\"]*)\)")
@@ -40,6 +41,8 @@ class Settings:
         rhythm: When timed lists are signed; ``None`` for plain lists.
         renew: Where members ask for fresh certificates, if anywhere.
         connect: Whether members may connect to the domain's network.
+        blanket: Whether brokers may have whatever the domain has; otherwise only what their roles give them, so that
+            they lose it, and their places in key groups, with a role.
         anonymous: Roles whose use leaves no name in the journal: name, and the positions that are not shown.
     """
 
@@ -48,6 +51,7 @@ class Settings:
     rhythm: Rhythm | None = None
     renew: str | None = None
     connect: bool = True
+    blanket: bool = True
     anonymous: tuple[tuple[str, int, frozenset[int]], ...] = ()
 
     def __post_init__(self) -> None:
@@ -105,11 +109,12 @@ class Settings:
     def _build(cls, value: Mapping[str, object]) -> Settings:
         tests = value.get("tests", ["crl"])
         anonymous = value.get("anonymous", [])
-        renew, connect = value.get("renew"), value.get("connect", True)
+        renew, connect, blanket = value.get("renew"), value.get("connect", True), value.get("blanket", True)
         if (
             not isinstance(tests, list)
             or not isinstance(anonymous, list)
             or not isinstance(connect, bool)
+            or not isinstance(blanket, bool)
             or not isinstance(renew, str | None)
         ):
             raise TypeError
@@ -124,6 +129,7 @@ class Settings:
             rhythm=rhythm,
             renew=renew,
             connect=connect,
+            blanket=blanket,
             anonymous=tuple(parse_hidden(str(pattern)) for pattern in anonymous),
         )
 

@@ -342,9 +342,10 @@ class AccessControlRecords:
         """Put something into the outbox."""
         self._connection.execute(insert(acs_outbox).values(kind=kind, topic=topic, body=body))
 
-    def outbox(self) -> tuple[OutboxRecord, ...]:
-        """List what was not told yet, oldest first; at most `MAX_OUTBOX` at a time."""
-        rows = self._connection.execute(select(acs_outbox).order_by(acs_outbox.c.number).limit(MAX_OUTBOX))
+    def outbox(self, *, last: str = "") -> tuple[OutboxRecord, ...]:
+        """List what was not told yet, oldest first, one kind after all others; at most `MAX_OUTBOX` at a time."""
+        order = (acs_outbox.c.kind == last, acs_outbox.c.number)
+        rows = self._connection.execute(select(acs_outbox).order_by(*order).limit(MAX_OUTBOX))
         return tuple(OutboxRecord(number=row.number, kind=row.kind, topic=row.topic, body=row.body) for row in rows)
 
     def told(self, numbers: Iterable[int]) -> None:
