@@ -6,17 +6,19 @@ Files that people put there under other names count too, as long as they end in 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from maia.authority import DEFAULT_VERIFIER_LIMITS, CertificatePool, VerifierLimits
 from maia.errors import MalformedError, NotFoundError, UncheckedError, UsageError
-from maia.principals import Certificate, CertificateId, parse_certificate
+from maia.principals import Certificate, CertificateId, UnverifiedCertificate, parse_certificate
 from maia.stores.files import PUBLIC_FILE, PUBLIC_FOLDER, list_files, make_folder, read_start, remove_file, write_file
 
 _SUFFIX = ".cert"
 _SHORT = 16
 _ID_LENGTH = 32
+_Stamp = tuple[int, int, int]
 
 
 class CertificateFolder:
@@ -25,6 +27,8 @@ class CertificateFolder:
     def __init__(self, path: Path) -> None:
         """Use a folder, which need not exist until something is added."""
         self.path = path
+        self._known: dict[Path, tuple[_Stamp, bytes | UnverifiedCertificate]] = {}
+        self._current = CertificatePool()
 
     def add(self, certificate: Certificate) -> Path:
         """Keep a certificate; adding one that is there changes nothing.
@@ -57,6 +61,16 @@ class CertificateFolder:
         if not found:
             raise NotFoundError(f"there is no certificate `{identity.hex()[:_SHORT]}`", code="NO_CERTIFICATE")
 
+    def discard(self, identities: Iterable[CertificateId]) -> None:
+        """Remove the files that `add` made for certificates, without a look at the others in the folder.
+
+        What is not there is passed over, and what people put there under other names stays.
+        """
+        for identity in identities:
+            for path in self._places(identity):
+                if self._held(path) == identity:
+                    remove_file(path)
+
     def pool(self, *, limits: VerifierLimits = DEFAULT_VERIFIER_LIMITS) -> CertificatePool:
         """Read all of them as evidence; files that are no certificates are counted as refused.
 
@@ -64,6 +78,35 @@ class CertificateFolder:
             UncheckedError: There are more files than the limits allow.
         """
         return CertificatePool((data for _, data in self.read(limits=limits)), limits=limits)
+
+    def current_pool(self) -> CertificatePool:
+        """Give what `pool` would give, reading only the files that are new or changed since the last call.
+
+        While files only come, it is the same pool, which grows; one caller at a time.
+
+        Raises:
+            UncheckedError: There are more files than the limits allow.
+        """
+        found: dict[Path, _Stamp] = {}
+        for path in list_files(self.path, suffix=_SUFFIX):
+            with suppress(OSError):  # gone since it was listed
+                seen = path.stat()
+                found[path] = (seen.st_ino, seen.st_mtime_ns, seen.st_size)
+        limits = DEFAULT_VERIFIER_LIMITS
+        if len(found) > limits.max_certificates:
+            raise UncheckedError(f"more than {limits.max_certificates} certificates", code="LIMIT_EXCEEDED")
+        stale = [path for path, (stamp, _) in self._known.items() if found.get(path) != stamp]
+        for path in stale:
+            del self._known[path]
+        if stale:
+            self._current = CertificatePool(item for _, item in self._known.values())
+        for path, stamp in found.items():
+            if path not in self._known:
+                with suppress(NotFoundError):
+                    item = _parsed(read_start(path, limit=limits.max_certificate_bytes + 1))
+                    self._current.add(item)
+                    self._known[path] = (stamp, item)
+        return self._current
 
     def __iter__(self) -> Iterator[tuple[Path, bytes]]:
         """Go through the files by name."""
@@ -91,6 +134,16 @@ class CertificateFolder:
             return _identity(read_start(path, limit=DEFAULT_VERIFIER_LIMITS.max_certificate_bytes + 1))
         except NotFoundError:
             return None
+
+
+def _parsed(data: bytes) -> bytes | UnverifiedCertificate:
+    """Read a certificate, or leave it for a pool to refuse."""
+    if len(data) > DEFAULT_VERIFIER_LIMITS.max_certificate_bytes:
+        return data
+    try:
+        return parse_certificate(data)
+    except MalformedError:
+        return data
 
 
 def _identity(data: bytes) -> CertificateId | None:

@@ -13,6 +13,7 @@ from maia.authority import VerifierLimits
 from maia.errors import EncodingError, NotFoundError, UncheckedError, UsageError
 from maia.principals import Certificate, CertificateId, KeySigner, Naming, issue, unsafe_sign_certificate
 from maia.stores import CertificateFolder
+from maia.stores import certificates as certificates_module
 
 MET, SMITH, JONES = (KeySigner(bytes([n]) * 32) for n in (1, 2, 3))
 AT = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -163,3 +164,52 @@ def test_something_else_in_place_of_a_certificate_is_not_written_through(tmp_pat
     with pytest.raises(EncodingError) as caught:
         folder.add(wanted)
     assert caught.value.code == "FILE_KIND"
+
+
+def test_the_current_pool_follows_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes, goes or changes is seen; a file that stays is read once."""
+    folder = CertificateFolder(tmp_path)
+    read: list[str] = []
+    original = certificates_module.read_start
+    monkeypatch.setattr(
+        certificates_module,
+        "read_start",
+        lambda path, *, limit: (read.append(path.name), original(path, limit=limit))[1],
+    )
+    smith, jones = naming("smith"), naming("jones", JONES)
+    paths = [folder.add(item) for item in (smith, jones)]
+    read.clear()
+    assert {item.certificate_id for item in folder.current_pool()} == {smith.certificate_id, jones.certificate_id}
+    assert sorted(read) == sorted(path.name for path in paths)
+    read.clear()
+    late = naming("kay")
+    (tmp_path / "late.cert").write_bytes(late.raw)
+    (tmp_path / "noise.cert").write_bytes(b"noise")
+    assert len(folder.current_pool()) == 3
+    assert len(folder.current_pool().refused) == 1
+    assert sorted(read) == ["late.cert", "noise.cert"]
+    folder.remove(smith.certificate_id)
+    read.clear()
+    (tmp_path / "late.cert").unlink()
+    (tmp_path / "noise.cert").write_bytes(naming("eve").raw)
+    assert {item.certificate_id for item in folder.current_pool()} == {
+        jones.certificate_id, naming("eve").certificate_id,
+    }  # fmt: skip
+    assert read == ["noise.cert"]
+    assert {item.certificate_id for item in folder.pool()} == {item.certificate_id for item in folder.current_pool()}
+
+
+def test_discarding_removes_what_was_added_and_nothing_else(tmp_path: Path) -> None:
+    """Another certificate under the wanted name stays, as does what a person put there; twice is no error."""
+    folder = CertificateFolder(tmp_path)
+    smith, jones, kay = naming("smith"), naming("jones", JONES), naming("kay")
+    own = folder.add(smith)
+    squatting = tmp_path / f"{jones.certificate_id.hex()[:16]}.cert"
+    squatting.write_bytes(kay.raw)
+    second = folder.add(jones)
+    assert second != squatting
+    (tmp_path / "mine.cert").write_bytes(smith.raw)
+    for _ in range(2):
+        folder.discard([smith.certificate_id, jones.certificate_id])
+        assert sorted(path.name for path, _ in folder) == sorted(["mine.cert", squatting.name])
+    assert not own.exists()

@@ -55,7 +55,7 @@ class HomeSurroundings:
         """Serve a home."""
         self._home = home
         self._types: tuple[_State, datetime, TypeCatalogue] | None = None
-        self._pool: tuple[_State, CertificatePool] | None = None
+        self._certificates = home.certificates
 
     def types(self, *, at: datetime) -> TypeCatalogue:
         """Give the types that verify now."""
@@ -78,11 +78,8 @@ class HomeSurroundings:
                     continue  # nobody can be given a right on what does not verify
 
     def evidence(self) -> CertificatePool:
-        """Give the certificates of the home."""
-        state = _state(self._home.path / "certificates")
-        if self._pool is None or self._pool[0] != state:
-            self._pool = (state, self._home.pool())
-        return self._pool[1]
+        """Give the certificates of the home; only files that are new or changed are read."""
+        return self._certificates.current_pool()
 
     def statements(self) -> StatementBook:
         """Give the statements that the home accepted."""
