@@ -144,6 +144,29 @@ def test_a_hundred_accounts_come_and_go_and_the_exchange_does_not_notice(market:
     assert market.got()["bob"] == {"shares", "derivatives"}
 
 
+@pytest.mark.requirement("24.10")
+def test_a_firms_batch_of_accounts_comes_and_goes_in_two_lists(market: Market) -> None:
+    """50 accounts in one call and out in another: each had its own certificate, and neither folder keeps any."""
+    firm = market.world.firms["firm-b"]
+    count, files = market.world.exchange_certificates(), len(list(firm.home.certificates))
+    names = [f"night-{number}" for number in range(50)]
+    opened = firm.open_accounts(dict.fromkeys(names, ("shares",)), at=market.now)
+    assert {item.body.subject for held in opened.values() for item in held} == {
+        firm.customers[name].public_key for name in names
+    }
+    assert {item.raw for held in opened.values() for item in held} <= {
+        entry.certificate for entry in firm.service.register(at=market.now)
+    }
+    closed = firm.close_accounts(names, at=market.now)
+    assert closed.members == tuple(names)
+    assert {item.certificate_id for item in closed.certificates} == {
+        item.certificate_id for held in opened.values() for item in held
+    }
+    assert (market.world.exchange_certificates(), len(list(firm.home.certificates))) == (count, files)
+    market.trade()
+    assert market.got()["bob"] == {"shares", "derivatives"}
+
+
 def test_a_closed_account_gets_nothing_while_others_go_on(market: Market) -> None:
     """Firm B closes Bob's account: its own list says so, Bea goes on."""
     market.trade()

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from maia.authority import Action, Rhythm, type_right
 from maia.encryption import Keyring
 from maia.events import EventType, TypeName, attribute, parse_version, sign_event_type
-from maia.principals import Certificate, KeySigner
+from maia.principals import Certificate, CertificateId, KeySigner
 from maia.services import access_control
 from maia.stores import Home, HomeConfig
 from maia.testing.building import grant
@@ -71,6 +71,7 @@ class Firm:
         service: Its access control service, in process.
         contract: The certificates it bought, by flow.
         customers: The keys of its customers, by account.
+        kept: The certificates of customers that the firm's broker keeps for them, by account.
     """
 
     name: str
@@ -78,28 +79,57 @@ class Firm:
     service: access_control.AccessControl
     contract: dict[str, Certificate]
     customers: dict[str, KeySigner] = field(default_factory=dict)
+    kept: dict[str, tuple[CertificateId, ...]] = field(default_factory=dict)
 
     def open_account(self, name: str, flows: Iterable[str], *, at: datetime) -> tuple[Certificate, ...]:
-        """Enrol a customer for flows; the firm's broker keeps the certificates it gets."""
-        signer = KeySigner.generate()
-        wanted = tuple(flows)
-        facts = [f"account({name}, '{flow}')" for flow in wanted]
-        code = self.service.invite(name, at=at, appointments=facts)
-        who = access_control.prove_key(self.service, signer, nonce=secrets.token_bytes(32), at=at)
-        self.service.enrol(who, invitation=code, at=at)
-        for flow in wanted:
-            self.service.activate(who, f"{flow}Customer({name})", at=at)
-        handed = self.service.capabilities(who, at=at).certificates
+        """Enrol a customer for flows; the firm's broker keeps its key and the certificates it gets."""
+        (handed,) = self.open_accounts({name: flows}, at=at).values()
         for certificate in handed:
             self.home.certificates.add(certificate)
-        self.home.add_key(name, signer)
-        self.customers[name] = signer
+        self.kept[name] = tuple(certificate.certificate_id for certificate in handed)
+        self.home.add_key(name, self.customers[name])
         return handed
+
+    def open_accounts(
+        self, accounts: Mapping[str, Iterable[str]], *, at: datetime
+    ) -> dict[str, tuple[Certificate, ...]]:
+        """Enrol many customers for flows at once, each with a key of its own that it proves.
+
+        What they get stands in the firm's register when this returns; they keep it themselves.
+        """
+        wanted = {name: tuple(flows) for name, flows in accounts.items()}
+        codes = self.service.invite_all(
+            (
+                access_control.Invitation(name=name, appointments=tuple(f"account({name}, '{flow}')" for flow in flows))
+                for name, flows in wanted.items()
+            ),
+            at=at,
+        )
+        signers = {name: KeySigner.generate() for name in wanted}
+        applying = [
+            access_control.Application(
+                who=access_control.prove_key(self.service, signers[name], nonce=secrets.token_bytes(32), at=at),
+                invitation=code,
+                roles=tuple(f"{flow}Customer({name})" for flow in flows),
+            )
+            for (name, flows), code in zip(wanted.items(), codes, strict=True)
+        ]
+        enrolled = self.service.enrol_all(applying, at=at)
+        self.customers |= signers
+        return {item.member.name: item.handed.certificates for item in enrolled}
 
     def close_account(self, name: str, *, at: datetime) -> access_control.Revocation:
         """End a customer's account: the firm's own list says so, and nobody else need hear of it."""
-        self.customers.pop(name, None)
-        return self.service.revoke(principal=name, at=at)
+        return self.close_accounts([name], at=at)
+
+    def close_accounts(self, names: Iterable[str], *, at: datetime) -> access_control.Revocation:
+        """End the accounts of many customers at once; all of them are on the firm's list when this returns."""
+        closing = tuple(names)
+        revocation = self.service.revoke(principals=closing, at=at)
+        for name in closing:
+            self.customers.pop(name, None)
+            self.home.certificates.discard(self.kept.pop(name, ()))
+        return revocation
 
 
 @dataclass(slots=True)

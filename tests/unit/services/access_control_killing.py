@@ -20,6 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from domain_world import ASSIGNED, PLATE, Force, Telling
+from maia.services.access_control import Application, Invitation
 from maia.stores import database
 
 
@@ -52,7 +53,7 @@ def say(*words: object) -> None:
 
 
 def work(url: str, kill: int) -> None:
-    """Enrol, activate, take capabilities, withdraw twice."""
+    """Enrol, activate, take capabilities, withdraw twice; then two join together and leave together."""
     steps, telling = Steps(kill), SteppedTelling()
     telling.steps = steps
     met = Force(url, telling=telling)
@@ -75,6 +76,23 @@ def work(url: str, kill: int) -> None:
     for item in met.service.revoke(principal="smith", at=met.now).certificates:
         say("revoked", item.certificate_id.hex())
     say("gone", "smith")
+    pair = {"jones": met.prove("BO"), "kay": met.prove("CCS")}
+    invited = [Invitation(name=name, appointments=(f"detective({name})", f"courtOrder(c2, {name})")) for name in pair]
+    codes = met.service.invite_all(invited, at=met.now)
+    for name in pair:
+        met.service.observe(f"caseAssignment({name}, c2)", at=met.now)
+    applying = [
+        Application(who=who, invitation=code, roles=(f"npTracker({name})",))
+        for (name, who), code in zip(pair.items(), codes, strict=True)
+    ]
+    for enrolled in met.service.enrol_all(applying, at=met.now):
+        say("joined", enrolled.member.name)
+        for item in enrolled.handed.certificates:
+            say("handed", item.certificate_id.hex())
+    for item in met.service.revoke(principals=pair, at=met.now).certificates:
+        say("revoked", item.certificate_id.hex())
+    for name in pair:
+        say("gone", name)
     say("steps", steps.count)
 
 

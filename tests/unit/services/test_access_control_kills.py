@@ -35,9 +35,14 @@ def check(url: str, said: list[tuple[str, str]]) -> None:
     assert not revoked & live
     active = [str(role) for role in met.service.roles(at=met.now)]
     if "fallen" in words:
-        assert active == []
-    if "gone" in words:
-        assert [item.gone is not None for item in met.service.members(at=met.now)] == [True]
+        assert f"smith: {PLATE}" not in active
+    members = {item.name: item.gone is not None for item in met.service.members(at=met.now)}
+    assert {rest for word, rest in said if word == "joined"} <= members.keys()
+    assert all(members[rest] for word, rest in said if word == "gone")
+    # Who joins and leaves together does so together, with the roles that came along.
+    assert members.get("jones") == members.get("kay")
+    together = {f"{name}: npTracker({name})" for name, gone in members.items() if name != "smith" and not gone}
+    assert together == set(active) - {f"smith: {PLATE}"}
     met.engine.dispose()
 
 

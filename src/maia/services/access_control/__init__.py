@@ -26,12 +26,14 @@ from maia.services.access_control.embedded import (
 from maia.services.access_control.service import ADMINISTER, AccessControl
 from maia.services.access_control.settings import Settings
 from maia.services.access_control.values import (
+    Application,
     Difference,
     Ended,
     Enrolment,
     Entry,
     Environment,
     Handed,
+    Invitation,
     Member,
     MemberKind,
     PolicyChange,
@@ -50,6 +52,7 @@ __all__ = [
     "AGREEMENT_SUFFIX",
     "POLICY_FOLDER",
     "AccessControl",
+    "Application",
     "Appointment",
     "Difference",
     "Ended",
@@ -62,6 +65,7 @@ __all__ = [
     "HomeKeyGroups",
     "HomeSurroundings",
     "HomeTelling",
+    "Invitation",
     "Member",
     "MemberKind",
     "PolicyChange",

@@ -48,14 +48,9 @@ class Applying(Withdrawing):
         after = self._held()
         everybody = sorted(self._members)
         changed = {name for name in everybody if before.get(name, set()) != after.get(name, set())}
-        for role in fallen:
-            hidden = role in anonymous or self.settings.hides(role)
-            self._note_role(records, "fall", role, hidden=hidden, at=at)
-        ending = [
-            record
-            for name in sorted((changed | {role.holder for role in fallen}) & self._members.keys())
-            for record in self._unsupported(records, self._members[name], at=at)
-        ]
+        hidden = ((role, role in anonymous or self.settings.hides(role)) for role in fallen)
+        self._note_roles(records, "fall", hidden, at=at)
+        ending = self._unsupported(records, changed | {role.holder for role in fallen}, at=at)
         ended = self._end(records, ending, fallen, (), at=at).certificates if ending else ()
         findings = (*check(policy), *check_privileges(policy, self._home.types(at=at), text=text))
         names = sorted(changed | {role.holder for role in fallen} | {item.holder for item in ended if item.holder})

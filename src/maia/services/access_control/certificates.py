@@ -10,7 +10,7 @@ Rules kept here:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -162,39 +162,50 @@ def blanket_body(domain: PublicKey, settings: Settings) -> Authorisation:
 
 def sign_new(
     records: database.AccessControlRecords,
-    wanted: Wanted,
-    member: Member,
+    wanted: Sequence[tuple[Wanted, Member]],
     *,
     signer: Signer,
     settings: Settings,
     at: datetime,
-) -> Certificate | None:
-    """Sign a certificate and put it into the register; it is the caller's to commit before handing it out.
+) -> tuple[Certificate | None, ...]:
+    """Sign certificates and put them into the register; it is the caller's to commit before handing them out.
+
+    Returns:
+        One for each that is wanted, in order; nothing for one whose time is over.
 
     Raises:
         UncheckedError: Every certificate that could be told from withdrawn ones is withdrawn.
     """
+    found: dict[int, Certificate] = {}
+    open_places = list(range(len(wanted)))
     for back in range(_TRIES):
-        body = write_body(wanted, member, domain=signer.public_key, settings=settings, at=at, back=back)
-        if body is None:
-            return None
-        certificate = issue(body, signer)
-        known = records.certificate(certificate.certificate_id)
-        if known is not None and known.withdrawn is not None:
-            continue  # SECURITY: an identity on a list stays dead, so the new certificate needs another one
-        records.add_certificate(
-            database.CertificateRecord(
-                certificate_id=certificate.certificate_id,
-                raw=certificate.raw,
-                holder=member.name,
-                privilege=wanted.privilege,
-                right=wanted.right,
-                issued=at,
-                until=body.period.not_after,
-            )
+        tried: dict[int, Certificate] = {}
+        for place in open_places:
+            item, member = wanted[place]
+            body = write_body(item, member, domain=signer.public_key, settings=settings, at=at, back=back)
+            if body is not None:
+                tried[place] = issue(body, signer)
+        known = records.withdrawals({item.certificate_id for item in tried.values()})
+        # SECURITY: an identity on a list stays dead, so the new certificate needs another one
+        open_places = [place for place, item in tried.items() if known.get(item.certificate_id) is not None]
+        found |= {place: item for place, item in tried.items() if known.get(item.certificate_id) is None}
+        if not open_places:
+            break
+    else:
+        raise UncheckedError("this right was withdrawn and issued too often to be told apart", code="LIMIT_EXCEEDED")
+    records.add_certificates(
+        database.CertificateRecord(
+            certificate_id=certificate.certificate_id,
+            raw=certificate.raw,
+            holder=wanted[place][1].name,
+            privilege=wanted[place][0].privilege,
+            right=wanted[place][0].right,
+            issued=at,
+            until=certificate.body.period.not_after,
         )
-        return certificate
-    raise UncheckedError("this right was withdrawn and issued too often to be told apart", code="LIMIT_EXCEEDED")
+        for place, certificate in found.items()
+    )
+    return tuple(found.get(place) for place in range(len(wanted)))
 
 
 def serves(record: database.CertificateRecord, wanted: Wanted, *, settings: Settings, at: datetime) -> bool:

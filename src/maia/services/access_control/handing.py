@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from maia.principals import (
@@ -34,56 +36,90 @@ from maia.stores import database
 _Records = database.AccessControlRecords
 
 
+@dataclass(slots=True)
+class Parcel:
+    """What one member is about to be handed: a certificate in the place of each thing that it may have."""
+
+    member: Member
+    wanted: tuple[Wanted, ...]
+    refused: tuple[tuple[str, str], ...]
+    certificates: list[Certificate | None]
+
+
 class Handing(Keeping):
     """Signs what members may have."""
 
-    def _wanted(self, member: Member, *, at: datetime) -> tuple[tuple[Wanted, ...], tuple[tuple[str, str], ...]]:
-        if member.gone is not None:
-            return (), ()
+    def _wanted(
+        self, members: Iterable[Member], *, at: datetime
+    ) -> list[tuple[tuple[Wanted, ...], tuple[tuple[str, str], ...]]]:
+        """List for each member what it may have, and what it is refused; nothing for those that are gone."""
         named = frozenset(self._named_roles(at=at))
-        return wanted_by(
-            member,
-            self._roles.privileges(member.name),
-            {role: until for role, until in self._roles.role_ends(member.name).items() if role in named},
-            catalogue=self._home.types(at=at),
+        catalogue = self._home.types(at=at)
+        return [
+            ((), ())
+            if member.gone is not None
+            else wanted_by(
+                member,
+                self._roles.privileges(member.name),
+                {role: until for role, until in self._roles.role_ends(member.name).items() if role in named},
+                catalogue=catalogue,
+                settings=self.settings,
+            )
+            for member in members
+        ]
+
+    def _hand(self, records: _Records, members: Sequence[Member], *, at: datetime) -> tuple[Handed, ...]:
+        """Give members, in order, everything that they may have now; what is fresh is signed and registered."""
+        live = records.held_by((member.name for member in members), at=at)
+        parcels: list[Parcel] = []
+        fresh: list[tuple[Parcel, int]] = []
+        for member, (wanted, refused) in zip(members, self._wanted(members, at=at), strict=True):
+            parcel = Parcel(member, wanted, refused, [None] * len(wanted))
+            parcels.append(parcel)
+            for place, item in enumerate(wanted):
+                held = next((it for it in live[member.name] if serves(it, item, settings=self.settings, at=at)), None)
+                if held is None:
+                    fresh.append((parcel, place))
+                else:
+                    parcel.certificates[place] = verify_certificate(parse_certificate(held.raw))
+        signed = sign_new(
+            records,
+            [(parcel.wanted[place], parcel.member) for parcel, place in fresh],
+            signer=self._signer,
             settings=self.settings,
+            at=at,
         )
+        for (parcel, place), certificate in zip(fresh, signed, strict=True):
+            parcel.certificates[place] = certificate
+        records.note_all(
+            (("issue", item.certificate_id.hex()[:16], None) for item in signed if item is not None), at=at
+        )
+        return self._package(records, parcels, at=at)
 
-    def _hand(self, records: _Records, member: Member, *, at: datetime) -> Handed:
-        wanted, refused = self._wanted(member, at=at)
-        live = records.certificates(at=at, holder=member.name)
-        found: list[Certificate] = []
-        for item in wanted:
-            held = next((record for record in live if serves(record, item, settings=self.settings, at=at)), None)
-            if held is not None:
-                found.append(verify_certificate(parse_certificate(held.raw)))
-                continue
-            fresh = sign_new(records, item, member, signer=self._signer, settings=self.settings, at=at)
-            if fresh is not None:
-                found.append(fresh)
-                records.note("issue", fresh.certificate_id.hex()[:16], who=None, at=at)
-        return self._package(records, tuple(found), wanted, member, at=at, refused=refused)
-
-    def _package(
-        self,
-        records: _Records,
-        certificates: tuple[Certificate, ...],
-        wanted: tuple[Wanted, ...],
-        member: Member,
-        *,
-        at: datetime,
-        refused: tuple[tuple[str, str], ...] = (),
-    ) -> Handed:
-        chain = chain_of(wanted, domain=self.key, pool=self._home.evidence(), book=self._home.statements(), at=at)
-        if member.kind is MemberKind.BROKER:
-            blanket = (self._blanket(records, at=at).raw,) if self.settings.blanket else ()
-            chain = (*blanket, *(item.raw for item in self._gained(at=at)), *chain)
+    def _package(self, records: _Records, parcels: Sequence[Parcel], *, at: datetime) -> tuple[Handed, ...]:
+        """Put chains and lists to certificates that are in the register; the lists cover all of them."""
+        chains: dict[frozenset[Wanted], tuple[bytes, ...]] = {}
+        pool, book = self._home.evidence(), self._home.statements()
+        found: list[tuple[bytes, ...]] = []
+        for parcel in parcels:
+            rights = frozenset(item for item in parcel.wanted if item.tag is not None)
+            if rights not in chains:  # members with the same rights have them through the same certificates
+                chains[rights] = chain_of(parcel.wanted, domain=self.key, pool=pool, book=book, at=at)
+            chain = chains[rights]
+            if parcel.member.kind is MemberKind.BROKER:
+                blanket = (self._blanket(records, at=at).raw,) if self.settings.blanket else ()
+                chain = (*blanket, *(item.raw for item in self._gained(at=at)), *chain)
+            found.append(tuple(dict.fromkeys(chain)))
         sign_due(records, signer=self._signer, settings=self.settings, at=at)
-        return Handed(
-            certificates=certificates,
-            chain=tuple(dict.fromkeys(chain)),
-            statements=records.statements(at=at),
-            refused=refused,
+        statements = records.statements(at=at)
+        return tuple(
+            Handed(
+                certificates=tuple(item for item in parcel.certificates if item is not None),
+                chain=chain,
+                statements=statements,
+                refused=parcel.refused,
+            )
+            for parcel, chain in zip(parcels, found, strict=True)
         )
 
     def _blanket(self, records: _Records, *, at: datetime) -> Certificate:
@@ -109,17 +145,16 @@ class Handing(Keeping):
         at: datetime,
         parent: CertificateId | None = None,
     ) -> None:
-        records.add_certificate(
-            database.CertificateRecord(
-                certificate_id=certificate.certificate_id,
-                raw=certificate.raw,
-                holder=holder,
-                privilege=privilege,
-                parent=parent,
-                issued=at,
-                until=certificate.body.period.not_after,
-            )
+        record = database.CertificateRecord(
+            certificate_id=certificate.certificate_id,
+            raw=certificate.raw,
+            holder=holder,
+            privilege=privilege,
+            parent=parent,
+            issued=at,
+            until=certificate.body.period.not_after,
         )
+        records.add_certificates([record])
 
     def _delegated_to(self, records: _Records, who: Authenticated, *, at: datetime) -> CertificateId | None:
         """Find something live that a principal may pass on."""

@@ -95,24 +95,29 @@ class RoleBook:
         book._provided = provided
         records.drop_roles(fact_to_bytes(role) for role in fallen)
         if policy is not None:
-            for role in engine.roles():
-                book._save(records, role)
+            book._save(records, engine.roles())
         return book, fallen
 
     # -- facts
 
-    def record(self, records: database.AccessControlRecords, fact: Fact, *, until: datetime | None) -> bool:
-        """Record an appointment or an environment fact, or change its end; say whether it is new."""
-        add = self.engine.appoint if fact.kind is FactKind.APPOINTMENT else self.engine.observe
-        new = add(fact.atom)
-        raw = fact_to_bytes(fact)
-        records.put_fact(fact.kind.value, raw, until=until)
-        if until is None:
-            self._ends.pop(fact, None)
-        else:
-            self._ends[fact] = until
-            heapq.heappush(self._queue, (until, raw))
-        return new
+    def record(
+        self, records: database.AccessControlRecords, facts: Iterable[tuple[Fact, datetime | None]]
+    ) -> tuple[bool, ...]:
+        """Record appointments and environment facts, or change their ends; say of each whether it is new."""
+        new: list[bool] = []
+        rows: list[tuple[str, bytes, datetime | None]] = []
+        for fact, until in facts:
+            add = self.engine.appoint if fact.kind is FactKind.APPOINTMENT else self.engine.observe
+            new.append(add(fact.atom))
+            raw = fact_to_bytes(fact)
+            rows.append((fact.kind.value, raw, until))
+            if until is None:
+                self._ends.pop(fact, None)
+            else:
+                self._ends[fact] = until
+                heapq.heappush(self._queue, (until, raw))
+        records.put_facts(rows)
+        return tuple(new)
 
     def retract(self, records: database.AccessControlRecords, facts: Iterable[Fact]) -> tuple[Fact, ...]:
         """Take facts back; give the roles that fell, each after what it stood on."""
@@ -156,36 +161,35 @@ class RoleBook:
 
     # -- roles
 
-    def activate(
-        self, records: database.AccessControlRecords, role: Atom | str, *, principal: str, anonymous: bool | None
-    ) -> tuple[Fact, Proof]:
-        """Activate a role and keep it; an activation that fails changes nothing."""
-        atom = as_atom(role)
-        proof = self.engine.activate(atom, principal=principal)
-        active = Fact(FactKind.ROLE, atom, principal)
-        if anonymous is not None:
-            (self.anonymous.add if anonymous else self.anonymous.discard)(active)
-        self._save(records, active, anonymous=active in self.anonymous)
-        return active, proof
+    def activate(self, records: database.AccessControlRecords, roles: Iterable[tuple[Fact, bool]]) -> tuple[Proof, ...]:
+        """Activate roles of principals, each anonymously or not, in order, and keep them.
 
-    def deactivate(
-        self, records: database.AccessControlRecords, role: Atom | str, *, principal: str
-    ) -> tuple[Fact, ...]:
-        """Give a role up; give the roles that fell, it first."""
-        atom = as_atom(role)
-        touched = dependents(self.engine, [Fact(FactKind.ROLE, atom, principal)])
-        fallen = self.engine.deactivate(atom, principal=principal).fallen
+        When one fails, nothing is written: the caller drops this object if it is not the first.
+        """
+        proofs: list[Proof] = []
+        states: list[tuple[bytes, bytes, bool | None]] = []
+        for role, anonymous in roles:
+            proofs.append(self.engine.activate(role.atom, principal=role.holder))
+            (self.anonymous.add if anonymous else self.anonymous.discard)(role)
+            states.append((fact_to_bytes(role), role_state(self.engine, role).to_bytes(), anonymous))
+        records.put_roles(states)
+        return tuple(proofs)
+
+    def deactivate(self, records: database.AccessControlRecords, roles: Iterable[Fact]) -> tuple[Fact, ...]:
+        """Give up roles of principals; give all that fell, each after what it stood on."""
+        fallen: dict[Fact, None] = {}
+        touched: dict[Fact, None] = {}
+        for role in roles:
+            if role not in fallen:  # otherwise it fell with an earlier one
+                touched.update(dict.fromkeys(dependents(self.engine, [role])))
+                fallen.update(dict.fromkeys(self.engine.deactivate(role.atom, principal=role.holder).fallen))
         self._settle(records, touched)
         self._drop(records, fallen)
-        return fallen
-
-    def close(self, records: database.AccessControlRecords, principal: str) -> tuple[Fact, ...]:
-        """Give up every role of a principal."""
-        fallen: dict[Fact, None] = {}
-        for role in self.engine.roles(principal):
-            for found in self.deactivate(records, role.atom, principal=principal):
-                fallen[found] = None
         return tuple(fallen)
+
+    def close(self, records: database.AccessControlRecords, principals: Iterable[str]) -> tuple[Fact, ...]:
+        """Give up every role of some principals."""
+        return self.deactivate(records, [role for name in principals for role in self.engine.roles(name)])
 
     def privileges(self, principal: str) -> dict[Privilege, datetime | None]:
         """Give the privileges that a principal has now, each with the instant at which it ends at the latest."""
@@ -226,14 +230,12 @@ class RoleBook:
 
     # -- what stands in the database
 
-    def _save(self, records: database.AccessControlRecords, role: Fact, *, anonymous: bool | None = None) -> None:
-        records.put_role(fact_to_bytes(role), role_state(self.engine, role).to_bytes(), anonymous=anonymous)
+    def _save(self, records: database.AccessControlRecords, roles: Iterable[Fact]) -> None:
+        records.put_roles((fact_to_bytes(role), role_state(self.engine, role).to_bytes(), None) for role in roles)
 
     def _settle(self, records: database.AccessControlRecords, touched: Iterable[Fact]) -> None:
         """Write the states of roles that may stand on less than before."""
-        for role in touched:
-            if is_active(self.engine, role):
-                self._save(records, role)
+        self._save(records, [role for role in touched if is_active(self.engine, role)])
 
     def _drop(self, records: database.AccessControlRecords, fallen: Iterable[Fact]) -> None:
         gone = tuple(fallen)

@@ -12,18 +12,15 @@ Rules kept here:
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
 import secrets
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from itertools import islice
 
 from maia.authority import Challenge, Statement, Tag, parse_tag
 from maia.encoding import encode
 from maia.errors import DeniedError, SignatureError, UsageError, VerificationError
 from maia.policy import (
-    BROKERS,
     Atom,
     Decision,
     Fact,
@@ -32,7 +29,6 @@ from maia.policy import (
     Proof,
     SignedAgreement,
     giver_bodies,
-    parse_fact,
     verify_agreement,
 )
 from maia.principals import (
@@ -52,37 +48,31 @@ from maia.principals import (
     parse_certificate,
     verify_certificate,
 )
-from maia.services.access_control.applying import Applying
-from maia.services.access_control.appointments import read_appointment
 from maia.services.access_control.certificates import Wanted, chain_of, sign_new
-from maia.services.access_control.lists import answer_challenge, book_of, sign_due
+from maia.services.access_control.handing import Parcel
+from maia.services.access_control.joining import Joining
+from maia.services.access_control.lists import answer_challenge, sign_due
 from maia.services.access_control.outbox import CERTIFICATE
 from maia.services.access_control.role_book import as_atom
 from maia.services.access_control.values import (
-    Enrolment,
     Entry,
     Handed,
     Member,
-    MemberKind,
     Revocation,
 )
+from maia.services.access_control.withdrawing import MAX_TOGETHER
 from maia.stores import database
 
 ADMINISTER = Atom("administer")
 """The privilege of those who may change policy, appoint, invite and withdraw."""
 
-_MEMBER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_RESERVED = frozenset((BROKERS, "self"))
 _NONCE = 32
-_CODE = 32
 _CHALLENGE_LIFE = timedelta(seconds=60)
 _MAX_CHALLENGES = 10_000
-_MAX_APPOINTMENTS = 100
-_INVITATION_LIFE = timedelta(days=1)
 _Records = database.AccessControlRecords
 
 
-class AccessControl(Applying):
+class AccessControl(Joining):
     """The service of one domain, over its database.
 
     In the embedded default it runs in process over a home: see `open_access_control`.
@@ -115,100 +105,6 @@ class AccessControl(Applying):
         return check_nonce_proof(proof, audience=self.key.key_id, challenge=challenge)
 
     # ------------------------------------------------------------------ members
-
-    def invite(
-        self,
-        name: str,
-        *,
-        at: datetime,
-        kind: MemberKind = MemberKind.CLIENT,
-        life: timedelta = _INVITATION_LIFE,
-        appointments: Iterable[str] = (),
-    ) -> str:
-        """Invite somebody to become a member; give the code, which is not kept and works once.
-
-        Args:
-            name: What the policy will call the member.
-            at: Now.
-            kind: What it will be.
-            life: How long the invitation is open.
-            appointments: Facts that are recorded when it is used, such as ``detective(smith)``.
-
-        Raises:
-            UsageError: The name is taken or no name, or the appointments are too many.
-            PolicySyntaxError: An appointment is no fact.
-        """
-        facts = [str(parse_fact(text)) for text in appointments]
-        if len(facts) > _MAX_APPOINTMENTS:
-            raise UsageError(f"an invitation brings at most {_MAX_APPOINTMENTS} appointments", code="INVITATION")
-        if not timedelta(0) < life <= timedelta(days=366):
-            raise UsageError("an invitation is open for at most a year", code="INVITATION")
-        code = secrets.token_urlsafe(_CODE)
-        with self._writing(at) as records:
-            self._require_new(records, name, at=at)
-            records.forget_invitations(before=at)
-            records.add_invitation(
-                _digest(code),
-                database.InvitationRecord(name=name, kind=kind.value, until=at + life, appointments=json.dumps(facts)),
-            )
-            records.note("invite", f"{kind.value} {name}", who=None, at=at)
-        return code
-
-    def enrol(
-        self, who: Authenticated, *, at: datetime, invitation: str | None = None, appointment: bytes | None = None
-    ) -> Enrolment:
-        """Make a principal a member and hand it its first certificates.
-
-        Args:
-            who: Has just proven its key.
-            at: Now.
-            invitation: The code of an invitation; used up, even if it is shown twice at once.
-            appointment: An appointment certificate of this domain for that key.
-
-        Raises:
-            DeniedError: ``INVITATION_REFUSED`` for a code that is wrong, used or too old; all look alike.
-            VerificationError: The appointment does not prove anything for this key.
-            UsageError: Neither is shown, or both; or the key or the name is a member already.
-        """
-        if (invitation is None) == (appointment is None):
-            raise UsageError("show an invitation or an appointment", code="ENROLMENT")
-        with self._writing(at) as records:
-            if who.key.raw in self._names:
-                raise UsageError("this key is or was a member already", code="MEMBER_KEY")
-            if invitation is not None:
-                name, kind, facts = self._take_invitation(records, invitation, at=at)
-            else:
-                shown = read_appointment(
-                    appointment or b"", who=who.key, domain=self.key, book=book_of(records, at=at), at=at
-                )
-                name, kind, facts = shown.name, MemberKind.CLIENT, [(shown.fact, shown.until)]
-            self._require_new(records, name, at=at)
-            member = Member(name=name, key=who.key, kind=kind, joined=at)
-            records.add_member(database.MemberRecord(name=name, key=who.key.raw, kind=kind.value, joined=at))
-            self._changes()
-            self._members[name] = member
-            self._names[member.key.raw] = name
-            for fact, until in facts:
-                self._roles.record(records, Fact(FactKind.APPOINTMENT, fact), until=until)
-            handed = self._hand(records, member, at=at)
-            records.note("enrol", f"{kind.value} {name}", who=name, at=at)
-        self.tell(at=at)
-        return Enrolment(member=member, handed=handed)
-
-    def _require_new(self, records: _Records, name: str, *, at: datetime) -> None:
-        if not _MEMBER_NAME.fullmatch(name) or name in _RESERVED:
-            raise UsageError(f"`{name}` cannot name a member", code="MEMBER_NAME")
-        if name in self._members or records.invited(name, at=at):
-            raise UsageError(f"the name `{name}` is taken", code="MEMBER_NAME_TAKEN")
-
-    def _take_invitation(
-        self, records: _Records, code: str, *, at: datetime
-    ) -> tuple[str, MemberKind, list[tuple[Atom, datetime | None]]]:
-        found = records.take_invitation(_digest(code))
-        if found is None or found.until < at:
-            raise DeniedError("the invitation is not open", code="INVITATION_REFUSED")
-        facts = [(parse_fact(text), None) for text in json.loads(found.appointments)]
-        return found.name, MemberKind(found.kind), list(facts)
 
     def members(self, *, at: datetime) -> tuple[Member, ...]:
         """List the members, those that are gone included, by name."""
@@ -294,12 +190,11 @@ class AccessControl(Applying):
         """
         atom = as_atom(role)
         with self._writing(at) as records:
-            member = self._require(who)
-            wanted = Fact(FactKind.ROLE, atom, member.name)
+            wanted = Fact(FactKind.ROLE, atom, self._require(who).name)
             hidden = self.settings.hides(wanted) if anonymous is None else anonymous
-            found, proof = self._roles.activate(records, atom, principal=member.name, anonymous=hidden)
+            (proof,) = self._roles.activate(records, [(wanted, hidden)])
             self._changes()
-            self._note_role(records, "activate", found, hidden=hidden, at=at)
+            self._note_roles(records, "activate", [(wanted, hidden)], at=at)
         return proof
 
     def deactivate(self, who: Authenticated, role: Atom | str, *, at: datetime) -> Revocation:
@@ -333,7 +228,7 @@ class AccessControl(Applying):
 
         A certificate that still serves is handed out again; otherwise a fresh one is signed.
         """
-        handed = self._write(lambda records: self._hand(records, self._require(who), at=at), at=at)
+        (handed,) = self._write(lambda records: self._hand(records, [self._require(who)], at=at), at=at)
         self.tell(at=at)
         return handed
 
@@ -358,17 +253,17 @@ class AccessControl(Applying):
             # SECURITY: a chain of somebody else is worth nothing here, however good it is.
             if not isinstance(subject, PublicKey | KeyHash) or subject.key_id != who.key.key_id:
                 raise DeniedError("the certificate is somebody else's", code="RENEWAL_REFUSED")
-            wanted, _ = self._wanted(member, at=at)
+            ((wanted, _),) = self._wanted([member], at=at)
             right = _right_of(old)
             found = next((item for item in wanted if item.right == right), None)
             fresh = None
             if found is not None:
-                fresh = sign_new(records, found, member, signer=self._signer, settings=self.settings, at=at)
+                (fresh,) = sign_new(records, [(found, member)], signer=self._signer, settings=self.settings, at=at)
             if found is None or fresh is None:
                 records.note("refuse", f"renewal of {old.certificate_id.hex()[:16]}", who=member.name, at=at)
                 handed = None
             else:
-                handed = self._package(records, (fresh,), (found,), member, at=at)
+                (handed,) = self._package(records, [Parcel(member, (found,), (), [fresh])], at=at)
         if handed is None:
             raise DeniedError("its issuer does not renew the certificate", code="RENEWAL_REFUSED")
         self.tell(at=at)
@@ -499,23 +394,26 @@ class AccessControl(Applying):
         certificates: Iterable[bytes] = (),
         role: Atom | str | None = None,
         principal: str | None = None,
+        principals: Iterable[str] = (),
     ) -> Revocation:
-        """Withdraw certificates by their ids, a role of a member, or a member with everything it has.
+        """Withdraw certificates by their ids, a role of a member, or members with everything they have.
 
-        The answer comes when it is durable. What stands on a role falls with it, also for others.
+        The answer comes when it is durable. What stands on a role falls with it, also for others. All that is named
+        goes in one transaction, under one list, or nothing does.
 
         Args:
             at: Now.
             certificates: Ids of certificates of this domain.
             role: A role; with ``principal`` of this member, else of everybody who has it active.
             principal: A member; without ``role`` it ceases to be one, and neither its name nor its key returns.
+            principals: Further members, at most a thousand at a time.
 
         Raises:
             NotFoundError: There is no such certificate, member or active role.
-            UsageError: Nothing is named.
+            UsageError: Nothing is named, or too much.
         """
-        revocation = self._write(self._revoking(tuple(certificates), role, principal, at=at), at=at)
-        return self._told(revocation, at=at)
+        named = _principals(principal, principals)
+        return self._told(self._write(self._revoking(tuple(certificates), role, named, at=at), at=at), at=at)
 
     def preview_revocation(
         self,
@@ -524,9 +422,11 @@ class AccessControl(Applying):
         certificates: Iterable[bytes] = (),
         role: Atom | str | None = None,
         principal: str | None = None,
+        principals: Iterable[str] = (),
     ) -> Revocation:
         """Say what `revoke` would do, and do nothing."""
-        return self._try(self._revoking(tuple(certificates), role, principal, at=at), at=at)
+        named = _principals(principal, principals)
+        return self._try(self._revoking(tuple(certificates), role, named, at=at), at=at)
 
     # ------------------------------------------------------------------ statements
 
@@ -563,5 +463,5 @@ def _right_of(certificate: Certificate) -> bytes:
     return encode((b"name", body.name.encode()))
 
 
-def _digest(code: str) -> bytes:
-    return hashlib.sha256(b"maia/1 invitation\x00" + code.encode("utf-8", "replace")).digest()
+def _principals(first: str | None, others: Iterable[str]) -> tuple[str, ...]:
+    return (*(() if first is None else (first,)), *islice(others, MAX_TOGETHER + 1))

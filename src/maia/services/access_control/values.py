@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
 
 from maia.authority import CertificatePool, Exposure, StatementBook
 from maia.policy import Atom, Finding, TypeCatalogue
-from maia.principals import Certificate, CertificateId, KeyId, PublicKey
+from maia.principals import Authenticated, Certificate, CertificateId, KeyId, PublicKey
 
 
 class MemberKind(StrEnum):
@@ -38,6 +38,40 @@ class Member:
     kind: MemberKind
     joined: datetime
     gone: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invitation:
+    """Whom to invite.
+
+    Attributes:
+        name: What the policy will call the member.
+        kind: What it will be.
+        life: How long the invitation is open.
+        appointments: Facts that are recorded when it is used, such as ``detective(smith)``.
+    """
+
+    name: str
+    kind: MemberKind = MemberKind.CLIENT
+    life: timedelta = timedelta(days=1)
+    appointments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Application:
+    """A principal that asks to become a member.
+
+    Attributes:
+        who: Has just proven its key.
+        invitation: The code of an invitation.
+        appointment: Or an appointment certificate of the domain for that key.
+        roles: Roles that it activates at once, in this order, each with all its parameters.
+    """
+
+    who: Authenticated
+    invitation: str | None = field(default=None, repr=False)
+    appointment: bytes | None = field(default=None, repr=False)
+    roles: tuple[Atom | str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

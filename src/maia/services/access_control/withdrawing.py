@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import datetime
 
 from maia.authority import exposure_window
@@ -22,11 +23,13 @@ from maia.services.access_control.outbox import WITHDRAWN, tell, withdrawn_to_by
 from maia.services.access_control.role_book import as_atom
 from maia.services.access_control.values import (
     Ended,
-    Member,
     Revocation,
     Withdrawn,
 )
 from maia.stores import database
+
+MAX_TOGETHER = 1_000
+"""How many principals one call invites, enrols or lets go."""
 
 _Records = database.AccessControlRecords
 
@@ -39,52 +42,61 @@ class Withdrawing(Handing):
             raise UsageError("a fact that has ended already", code="FACT_ENDED")
         with self._writing(at) as records:
             self._changes()
-            new = self._roles.record(records, fact, until=until)
+            (new,) = self._roles.record(records, [(fact, until)])
             records.note("appoint" if fact.kind is FactKind.APPOINTMENT else "observe", str(fact), who=None, at=at)
             return new
 
-    def _note_role(self, records: _Records, action: str, role: Fact, *, hidden: bool, at: datetime) -> None:
-        shown = self.settings.shown(role, anonymous=hidden)
-        records.note(action, shown, who=None if hidden else role.holder, at=at)
+    def _note_roles(self, records: _Records, action: str, roles: Iterable[tuple[Fact, bool]], *, at: datetime) -> None:
+        """Write what became of roles into the journal; of those that are hidden it names nobody."""
+        records.note_all(
+            (
+                (action, self.settings.shown(role, anonymous=hidden), None if hidden else role.holder)
+                for role, hidden in roles
+            ),
+            at=at,
+        )
 
     def _revoking(
-        self, certificates: tuple[bytes, ...], role: Atom | str | None, principal: str | None, *, at: datetime
+        self, certificates: tuple[bytes, ...], role: Atom | str | None, principals: tuple[str, ...], *, at: datetime
     ) -> Callable[[_Records], Revocation]:
-        if not certificates and role is None and principal is None:
+        if not certificates and role is None and not principals:
             raise UsageError("name certificates, a role or a principal", code="NOTHING_NAMED")
+        if len(principals) > MAX_TOGETHER or (role is not None and len(principals) > 1):
+            raise UsageError(f"name one holder of a role, or {MAX_TOGETHER} principals", code="TOO_MANY_NAMED")
 
         def work(records: _Records) -> Revocation:
             self._changes()
-            fallen: list[Fact] = []
-            gone: list[str] = []
+            fallen: tuple[Fact, ...] = ()
+            gone: tuple[str, ...] = ()
             if role is not None:
-                fallen += self._end_role(records, as_atom(role), principal)
-            elif principal is not None:
-                member = self._present(principal)
-                fallen += self._roles.close(records, principal)
-                records.end_member(principal, at=at)
-                self._members[principal] = Member(
-                    name=member.name, key=member.key, kind=member.kind, joined=member.joined, gone=at
-                )
-                gone.append(principal)
+                fallen = self._end_role(records, as_atom(role), *principals)
+            elif principals:
+                gone = tuple(dict.fromkeys(principals))
+                fallen = self._end_members(records, gone, at=at)
             for identity in certificates:
                 if (known := records.certificate(identity)) is None or known.parent is not None:
                     raise NotFoundError(
                         f"this domain has no certificate `{identity.hex()[:16]}`", code="NO_CERTIFICATE"
                     )
-            records.note("revoke", _named(certificates, role, principal), who=None, at=at)
-            return self._cascade(records, fallen, (), at=at, certificates=certificates, members=tuple(gone))
+            named = _named(certificates, role, gone)
+            records.note_all((("revoke", line, None) for line in named), at=at)
+            return self._cascade(records, fallen, (), at=at, certificates=certificates, members=gone)
 
         return work
 
-    def _end_role(self, records: _Records, atom: Atom, principal: str | None) -> list[Fact]:
-        holders = [role.holder for role in self._roles.engine.roles(principal) if role.atom == atom]
-        if not holders:
+    def _end_members(self, records: _Records, names: tuple[str, ...], *, at: datetime) -> tuple[Fact, ...]:
+        """Let members go with all their roles; give the roles that fell."""
+        leaving = [self._present(name) for name in names]
+        fallen = self._roles.close(records, names)
+        records.end_members(names, at=at)
+        self._members |= {member.name: replace(member, gone=at) for member in leaving}
+        return fallen
+
+    def _end_role(self, records: _Records, atom: Atom, principal: str | None = None) -> tuple[Fact, ...]:
+        held = [role for role in self._roles.engine.roles(principal) if role.atom == atom]
+        if not held:
             raise NotFoundError(f"nobody has `{atom}` active", code="NO_ROLE")
-        fallen: dict[Fact, None] = {}
-        for holder in holders:
-            fallen.update(dict.fromkeys(self._roles.deactivate(records, atom, principal=holder)))
-        return list(fallen)
+        return self._roles.deactivate(records, held)
 
     def _cascade(
         self,
@@ -98,28 +110,30 @@ class Withdrawing(Handing):
     ) -> Revocation:
         """From roles that fell to capabilities, to the list, to those who must hear; all in one transaction."""
         roles = tuple(fallen)
-        for role in roles:
-            hidden = role in self._roles.anonymous or self.settings.hides(role)
-            self._note_role(records, "fall", role, hidden=hidden, at=at)
+        hidden = ((role, role in self._roles.anonymous or self.settings.hides(role)) for role in roles)
+        self._note_roles(records, "fall", hidden, at=at)
         concerned = {role.holder for role in roles} | self._roles.concerned(gone) | set(members)
-        ending = [
-            record
-            for name in sorted(concerned & self._members.keys())
-            for record in self._unsupported(records, self._members[name], at=at)
-        ]
+        ending = self._unsupported(records, concerned, at=at)
         ending += [record for item in certificates if (record := records.certificate(item)) is not None]
         if not ending:
             return Revocation(roles=tuple(map(str, roles)), members=members)
         return self._end(records, ending, roles, members, at=at)
 
-    def _unsupported(self, records: _Records, member: Member, *, at: datetime) -> list[database.CertificateRecord]:
-        """List the live certificates of a member that its policy does not give it any more."""
-        wanted = {item.right for item in self._wanted(member, at=at)[0]}
-        return [
-            record
-            for record in records.certificates(at=at, holder=member.name)
-            if member.gone is not None or (record.privilege is not None and record.right not in wanted)
-        ]
+    def _unsupported(
+        self, records: _Records, names: Iterable[str], *, at: datetime
+    ) -> list[database.CertificateRecord]:
+        """List the live certificates of members that their policy does not give them any more."""
+        found: list[database.CertificateRecord] = []
+        held = records.held_by(sorted(self._members.keys() & set(names)), at=at)
+        members = [self._members[name] for name in held]
+        for member, (wanted, _) in zip(members, self._wanted(members, at=at), strict=True):
+            rights = {item.right for item in wanted}
+            found += [
+                record
+                for record in held[member.name]
+                if member.gone is not None or (record.privilege is not None and record.right not in rights)
+            ]
+        return found
 
     def _end(
         self,
@@ -133,19 +147,20 @@ class Withdrawing(Handing):
         book = book_of(records, at=at)
         own = {record.certificate_id: record for record in ending}
         below = records.reported_under(own, at=at)
+        read = {record.certificate_id: parse_certificate(record.raw) for record in (*own.values(), *below)}
         ended = tuple(
             Ended(
                 certificate_id=record.certificate_id,
                 holder=record.holder,
                 privilege=record.privilege,
-                exposure=exposure_window(parse_certificate(record.raw), at=at, statements=book),
+                exposure=exposure_window(read[record.certificate_id], at=at, statements=book),
                 reported=record.parent is not None,
             )
             for record in (*own.values(), *below)
         )
         records.withdraw((*own, *(record.certificate_id for record in below)), at=at)
         statement = sign_withdrawals(records, signer=self._signer, settings=self.settings, at=at)
-        keys = (getattr(parse_certificate(record.raw).body.subject, "key_id", None) for record in own.values())
+        keys = (getattr(read[identity].body.subject, "key_id", None) for identity in own)
         notice = Withdrawn(certificates=frozenset(own), keys=frozenset(key for key in keys if key is not None), at=at)
         records.post(WITHDRAWN, self.key.key_id, withdrawn_to_bytes(notice))
         return Revocation(
@@ -188,9 +203,10 @@ class Withdrawing(Handing):
         return True
 
 
-def _named(certificates: tuple[bytes, ...], role: Atom | str | None, principal: str | None) -> str:
+def _named(certificates: tuple[bytes, ...], role: Atom | str | None, gone: tuple[str, ...]) -> list[str]:
+    """Write the lines of the journal for a withdrawal: what was named, and each further member by itself."""
     parts = [f"certificate {identity.hex()[:16]}" for identity in certificates[:8]]
     # Without its parameters, which may name somebody that uses the role anonymously; what falls is noted by itself.
     parts += [f"role {as_atom(role).name}"] if role is not None else []
-    parts += [f"principal {principal}"] if principal is not None and role is None else []
-    return ", ".join(parts)
+    parts += [f"principal {name}" for name in gone[:1]]
+    return [", ".join(parts), *(f"principal {name}" for name in gone[1:])]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Row, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, Row, Select, Table, delete, func, insert, or_, select, update
 
 from maia.errors import UsageError
 from maia.principals import CertificateId, KeyId, TestKind
@@ -26,6 +27,7 @@ from maia.stores.database.access_control import (
 
 _BATCH = 500
 MAX_OUTBOX = 1_000
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,41 +138,53 @@ class AccessControlRecords:
         rows = self._connection.execute(select(acs_members).order_by(acs_members.c.name))
         return tuple(MemberRecord(**row._mapping) for row in rows)  # noqa: SLF001 - SQLAlchemy's public name
 
-    def add_member(self, member: MemberRecord) -> None:
-        """Add a member."""
-        self._connection.execute(
-            insert(acs_members).values(name=member.name, key=member.key, kind=member.kind, joined=member.joined)
+    def add_members(self, members: Iterable[MemberRecord]) -> None:
+        """Add members."""
+        self._insert(
+            acs_members,
+            [{"name": item.name, "key": item.key, "kind": item.kind, "joined": item.joined} for item in members],
         )
 
-    def end_member(self, name: str, *, at: datetime) -> None:
-        """Note that a member is gone."""
-        self._connection.execute(update(acs_members).where(acs_members.c.name == name).values(gone=at))
+    def end_members(self, names: Iterable[str], *, at: datetime) -> None:
+        """Note that members are gone."""
+        for some in _batches(list(names)):
+            self._connection.execute(update(acs_members).where(acs_members.c.name.in_(some)).values(gone=at))
 
-    def add_invitation(self, digest: bytes, invitation: InvitationRecord) -> None:
-        """Keep an invitation by the hash of its code."""
-        self._connection.execute(
-            insert(acs_invitations).values(
-                digest=digest,
-                name=invitation.name,
-                kind=invitation.kind,
-                until=invitation.until,
-                appointments=invitation.appointments,
-            )
+    def add_invitations(self, invitations: Mapping[bytes, InvitationRecord]) -> None:
+        """Keep invitations by the hashes of their codes."""
+        self._insert(
+            acs_invitations,
+            [
+                {
+                    "digest": digest,
+                    "name": item.name,
+                    "kind": item.kind,
+                    "until": item.until,
+                    "appointments": item.appointments,
+                }
+                for digest, item in invitations.items()
+            ],
         )
 
-    def take_invitation(self, digest: bytes) -> InvitationRecord | None:
-        """Take an invitation out, so that nobody takes it again; ``None`` when there is none."""
-        chosen = acs_invitations.c.digest == digest
-        row = self._connection.execute(select(acs_invitations).where(chosen)).one_or_none()
-        if row is None:
-            return None
-        self._connection.execute(delete(acs_invitations).where(chosen))
-        return InvitationRecord(name=row.name, kind=row.kind, until=row.until, appointments=row.appointments)
+    def take_invitations(self, digests: Iterable[bytes]) -> dict[bytes, InvitationRecord]:
+        """Take invitations out, so that nobody takes them again; those that are not there are left out."""
+        found: dict[bytes, InvitationRecord] = {}
+        for some in _batches(list(digests)):
+            chosen = acs_invitations.c.digest.in_(some)
+            for row in self._connection.execute(select(acs_invitations).where(chosen)):
+                found[row.digest] = InvitationRecord(
+                    name=row.name, kind=row.kind, until=row.until, appointments=row.appointments
+                )
+            self._connection.execute(delete(acs_invitations).where(chosen))
+        return found
 
-    def invited(self, name: str, *, at: datetime) -> bool:
-        """Tell whether somebody is invited under a name."""
-        found = select(acs_invitations.c.name).where(acs_invitations.c.name == name, acs_invitations.c.until >= at)
-        return self._connection.execute(found).first() is not None
+    def invited(self, names: Iterable[str], *, at: datetime) -> frozenset[str]:
+        """Give those of some names under which somebody is invited."""
+        found: set[str] = set()
+        for some in _batches(list(names)):
+            chosen = acs_invitations.c.name.in_(some), acs_invitations.c.until >= at
+            found.update(self._connection.scalars(select(acs_invitations.c.name).where(*chosen)))
+        return frozenset(found)
 
     def forget_invitations(self, *, before: datetime) -> None:
         """Drop the invitations that ended before an instant."""
@@ -183,12 +197,18 @@ class AccessControlRecords:
         for row in self._connection.execute(select(acs_facts.c.fact, acs_facts.c.until)):
             yield row.fact, row.until
 
-    def put_fact(self, kind: str, fact: bytes, *, until: datetime | None) -> None:
-        """Record a fact, or give a recorded one another end."""
-        digest = hashlib.sha256(fact).digest()
-        chosen = acs_facts.c.digest == digest
-        if self._connection.execute(update(acs_facts).where(chosen).values(until=until)).rowcount == 0:
-            self._connection.execute(insert(acs_facts).values(digest=digest, kind=kind, fact=fact, until=until))
+    def put_facts(self, facts: Iterable[tuple[str, bytes, datetime | None]]) -> None:
+        """Record facts with their kinds and ends, or give recorded ones another end; the last one counts."""
+        rows = {
+            hashlib.sha256(fact).digest(): {"kind": kind, "fact": fact, "until": until} for kind, fact, until in facts
+        }
+        known: set[bytes] = set()
+        for some in _batches(list(rows)):
+            known.update(self._connection.scalars(select(acs_facts.c.digest).where(acs_facts.c.digest.in_(some))))
+        for digest in sorted(known):
+            chosen = acs_facts.c.digest == digest
+            self._connection.execute(update(acs_facts).where(chosen).values(until=rows[digest]["until"]))
+        self._insert(acs_facts, [{"digest": digest} | row for digest, row in rows.items() if digest not in known])
 
     def has_fact(self, fact: bytes) -> bool:
         """Tell whether a fact is recorded."""
@@ -205,15 +225,22 @@ class AccessControlRecords:
         for row in self._connection.execute(rows):
             yield row.state, row.anonymous
 
-    def put_role(self, role: bytes, state: bytes, *, anonymous: bool | None = None) -> None:
-        """Keep the state of an active role, new or changed; an active one stays anonymous as it was unless told."""
-        digest = hashlib.sha256(role).digest()
-        chosen = acs_roles.c.digest == digest
-        values: dict[str, object] = {"state": state} | ({} if anonymous is None else {"anonymous": anonymous})
-        if self._connection.execute(update(acs_roles).where(chosen).values(**values)).rowcount == 0:
-            number = int(self._connection.scalar(select(func.coalesce(func.max(acs_roles.c.number), 0))) or 0) + 1
-            row = {"digest": digest, "number": number, "state": state, "anonymous": bool(anonymous)}
-            self._connection.execute(insert(acs_roles).values(**row))
+    def put_roles(self, roles: Iterable[tuple[bytes, bytes, bool | None]]) -> None:
+        """Keep the states of active roles, new or changed; an active one stays anonymous as it was unless told."""
+        rows = {hashlib.sha256(role).digest(): (state, anonymous) for role, state, anonymous in roles}
+        known: set[bytes] = set()
+        for some in _batches(list(rows)):
+            known.update(self._connection.scalars(select(acs_roles.c.digest).where(acs_roles.c.digest.in_(some))))
+        fresh: list[dict[str, object]] = []
+        for digest, (state, anonymous) in rows.items():
+            if digest in known:
+                values: dict[str, object] = {"state": state} | ({} if anonymous is None else {"anonymous": anonymous})
+                self._connection.execute(update(acs_roles).where(acs_roles.c.digest == digest).values(**values))
+            else:
+                fresh.append({"digest": digest, "state": state, "anonymous": bool(anonymous)})
+        if fresh:
+            last = int(self._connection.scalar(select(func.coalesce(func.max(acs_roles.c.number), 0))) or 0)
+            self._insert(acs_roles, [row | {"number": last + place} for place, row in enumerate(fresh, start=1)])
 
     def drop_roles(self, roles: Iterable[bytes]) -> None:
         """Forget active roles."""
@@ -222,22 +249,36 @@ class AccessControlRecords:
 
     # -- the register
 
-    def add_certificate(self, record: CertificateRecord) -> None:
-        """Put a certificate into the register; one that is there already is left alone."""
-        if self.certificate(record.certificate_id) is not None:
-            return
-        self._connection.execute(
-            insert(acs_certificates).values(
-                certificate_id=record.certificate_id,
-                raw=record.raw,
-                holder=record.holder,
-                privilege=record.privilege,
-                right=record.right,
-                parent=record.parent,
-                issued=record.issued,
-                until=record.until,
-            )
+    def add_certificates(self, certificates: Iterable[CertificateRecord]) -> None:
+        """Put certificates into the register; those that are there already are left alone."""
+        records = {record.certificate_id: record for record in certificates}
+        known = self.withdrawals(records)
+        self._insert(
+            acs_certificates,
+            [
+                {
+                    "certificate_id": record.certificate_id,
+                    "raw": record.raw,
+                    "holder": record.holder,
+                    "privilege": record.privilege,
+                    "right": record.right,
+                    "parent": record.parent,
+                    "issued": record.issued,
+                    "until": record.until,
+                }
+                for record in records.values()
+                if record.certificate_id not in known
+            ],
         )
+
+    def withdrawals(self, identities: Iterable[bytes]) -> dict[bytes, datetime | None]:
+        """Give those of some certificates that the register knows, each with the instant of its withdrawal."""
+        found: dict[bytes, datetime | None] = {}
+        known = select(acs_certificates.c.certificate_id, acs_certificates.c.withdrawn)
+        for some in _batches(list(identities)):
+            for row in self._connection.execute(known.where(acs_certificates.c.certificate_id.in_(some))):
+                found[row.certificate_id] = row.withdrawn
+        return found
 
     def certificate(self, identity: bytes) -> CertificateRecord | None:
         """Find a certificate by its identity."""
@@ -245,13 +286,17 @@ class AccessControlRecords:
         row = self._connection.execute(chosen).one_or_none()
         return None if row is None else _certificate(row)
 
-    def certificates(self, *, at: datetime, holder: str | None = None) -> tuple[CertificateRecord, ...]:
-        """List the certificates that are neither expired nor withdrawn, oldest first; of one holder, or all."""
-        chosen = select(acs_certificates).where(_unexpired(at), acs_certificates.c.withdrawn.is_(None))
-        if holder is not None:
-            chosen = chosen.where(acs_certificates.c.holder == holder)
-        ordered = chosen.order_by(acs_certificates.c.issued, acs_certificates.c.certificate_id)
-        return tuple(map(_certificate, self._connection.execute(ordered)))
+    def certificates(self, *, at: datetime) -> tuple[CertificateRecord, ...]:
+        """List the certificates that are neither expired nor withdrawn, oldest first."""
+        return tuple(map(_certificate, self._connection.execute(_live(at))))
+
+    def held_by(self, names: Iterable[str], *, at: datetime) -> dict[str, tuple[CertificateRecord, ...]]:
+        """List the certificates of some holders that are neither expired nor withdrawn, oldest first."""
+        found: dict[str, list[CertificateRecord]] = {name: [] for name in names}
+        for some in _batches(list(found)):
+            for row in self._connection.execute(_live(at).where(acs_certificates.c.holder.in_(some))):
+                found[row.holder].append(_certificate(row))
+        return {name: tuple(records) for name, records in found.items()}
 
     def reported_under(self, identities: Iterable[bytes], *, at: datetime) -> tuple[CertificateRecord, ...]:
         """List the live certificates that were reported as delegated from some others, directly or not."""
@@ -336,6 +381,10 @@ class AccessControlRecords:
             delete(acs_statements).where(mine, over, acs_statements.c.sequence < self.last_sequence(kind))
         )
 
+    def _insert(self, table: Table, rows: list[dict[str, Any]]) -> None:
+        if rows:
+            self._connection.execute(insert(table), rows)
+
     # -- what others must hear of, and the journal
 
     def post(self, kind: str, topic: bytes, body: bytes) -> None:
@@ -355,7 +404,13 @@ class AccessControlRecords:
 
     def note(self, action: str, what: str, *, who: str | None, at: datetime) -> None:
         """Write a line of the journal."""
-        self._connection.execute(insert(acs_journal).values(at=at, action=action, who=who, what=what))
+        self.note_all([(action, what, who)], at=at)
+
+    def note_all(self, lines: Iterable[tuple[str, str, str | None]], *, at: datetime) -> None:
+        """Write lines of the journal, in order: what was done, to what, and who is named for it."""
+        self._insert(
+            acs_journal, [{"at": at, "action": action, "who": who, "what": what} for action, what, who in lines]
+        )
 
     def journal(self, *, after: int = 0, limit: int = 1_000) -> tuple[JournalRecord, ...]:
         """Read the journal in order."""
@@ -366,6 +421,11 @@ class AccessControlRecords:
         )
 
 
+def _live(at: datetime) -> Select[Any]:
+    chosen = select(acs_certificates).where(_unexpired(at), acs_certificates.c.withdrawn.is_(None))
+    return chosen.order_by(acs_certificates.c.issued, acs_certificates.c.certificate_id)
+
+
 def _unexpired(at: datetime):  # type: ignore[no-untyped-def]  # noqa: ANN202 - a clause of SQLAlchemy's own type
     return or_(acs_certificates.c.until.is_(None), acs_certificates.c.until >= at)
 
@@ -374,7 +434,7 @@ def _certificate(row: Row[tuple[object, ...]]) -> CertificateRecord:
     return CertificateRecord(**row._mapping)  # noqa: SLF001 - SQLAlchemy's public name
 
 
-def _batches(items: list[int] | list[bytes]) -> Iterator[list[int] | list[bytes]]:
+def _batches(items: list[_T]) -> Iterator[list[_T]]:
     """Cut a list into pieces that every database takes as parameters."""
     for start in range(0, len(items), _BATCH):
         yield items[start : start + _BATCH]
