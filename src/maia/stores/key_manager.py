@@ -9,6 +9,8 @@ Rules kept here:
 
 - 16.02: a broker is admitted on its own signed request and the very certificates of its API requests, verified then
   and again whenever statements change, a certificate is revoked, or an admission comes to its end;
+- the lists that brokers' certificates demand are followed in the log, see `maia.stores.key_manager_heeding`, so what an
+  access control service withdraws ends memberships here at the next round, whoever runs the two and wherever;
 - 16.04 to 16.06 and T46 decide when a key changes (`maia.encryption.step_group`);
 - F23: a change is one transaction: the new tree, the state of the rules, the places and the signed message of the
   epoch with its number. Only what is committed is put into the log, in order; what a crash left unpublished is
@@ -199,9 +201,13 @@ class KeyManager(JoiningManager):
             UnavailableError: Something could not be done, and the rest was: a group waits for a repair
                 (``KEY_MANAGER_BEHIND``), a type could not be looked up, or the log cannot be used.
         """
-        seen = self._statements_digest()
         refreshed: set[KeyGroupId] = set()
         problems: list[UnavailableError] = []
+        try:
+            self._heed_brokers(at)
+        except UnavailableError as error:
+            problems.append(error)
+        seen = self._statements_digest()
         with self._writing() as connection:
             groups = self._vault.groups(connection)
             due = key_groups.c.due <= milliseconds(at) + self._lead

@@ -55,9 +55,11 @@ def find_broker(connection: Connection, type_id: TypeId, member: KeyId) -> Broke
     return None if row is None else _record(row)
 
 
-def list_brokers(connection: Connection, type_id: TypeId) -> list[BrokerRecord]:
-    """List the brokers of a type, in an order of their own."""
-    wanted = select(key_brokers).where(key_brokers.c.type_id == type_id).order_by(key_brokers.c.member)
+def list_brokers(connection: Connection, type_id: TypeId | None = None) -> list[BrokerRecord]:
+    """List the brokers of a type, or of all, in an order of their own."""
+    wanted = select(key_brokers).order_by(key_brokers.c.member)
+    if type_id is not None:
+        wanted = wanted.where(key_brokers.c.type_id == type_id)
     return [_record(row) for row in connection.execute(wanted)]
 
 

@@ -43,6 +43,7 @@ from maia.stores.key_manager_brokers import (
     usable_evidence,
 )
 from maia.stores.key_manager_groups import GroupVault, StoredGroup, is_group
+from maia.stores.key_manager_heeding import Heed, Mark, brokers_mark, demanded_by, demanded_by_brokers
 from maia.stores.key_manager_log import RekeyLog
 from maia.stores.key_manager_settings import DEFAULT_SETTINGS, KeySettings
 
@@ -65,6 +66,7 @@ class ManagerCore:
         network: tuple[Principal, str] | None = None,
         settings: KeySettings = DEFAULT_SETTINGS,
         leadership: Leadership | None = None,
+        heed: Heed | None = None,
     ) -> None:
         """Stand on a migrated database; nothing is read or written yet.
 
@@ -78,6 +80,7 @@ class ManagerCore:
             network: The network whose ``connect`` brokers must hold, if any.
             settings: Periods and limits.
             leadership: Lets only the leader of several processes write.
+            heed: Brings the verifier's statements up to date; without it somebody else does.
         """
         self._engine = engine
         self._signer = signer
@@ -91,6 +94,8 @@ class ManagerCore:
         self._vault = GroupVault(secret, period=self._period)
         self._log = RekeyLog(notices, signer.public_key)
         self._statements = b""
+        self._heed = heed
+        self._heeded: tuple[Mark, frozenset[KeyId]] = ((0, 0), frozenset())
 
     @property
     def public_key(self) -> PublicKey:
@@ -146,6 +151,27 @@ class ManagerCore:
                 .values(published=True, body=b"")
             )
         return True
+
+    def _heed_evidence(self, type_id: TypeId, evidence: Iterable[bytes], at: datetime) -> None:
+        """Take up the lists that a broker's evidence demands, before it is judged."""
+        if self._heed is None:
+            return
+        owners: list[Principal] = [version.name.owner for version in self._versions(type_id, at)[:1]]
+        if self._network is not None:
+            owners.append(self._network[0])
+        signers = demanded_by(CertificatePool(evidence), owners)
+        if signers:
+            self._heed(signers, at)
+
+    def _heed_brokers(self, at: datetime) -> None:
+        """Take up the lists on which the brokers that are known stand."""
+        if self._heed is None:
+            return
+        with reading(self._engine) as connection:
+            mark = brokers_mark(connection)
+            if mark != self._heeded[0]:
+                self._heeded = (mark, demanded_by_brokers(connection))
+        self._heed(self._heeded[1], at)
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:

@@ -36,6 +36,7 @@ from maia.stores.key_manager import KeyManager
 from maia.stores.key_manager_brokers import used_evidence
 from maia.stores.key_manager_groups import manager_secret
 from maia.stores.key_manager_settings import DEFAULT_SETTINGS, KeySettings
+from maia.stores.statement_stream import follow_statements
 from maia.stores.types import verify_with_registry
 
 AskToJoin = Callable[[bytes, Sequence[bytes]], bytes]
@@ -74,16 +75,18 @@ def open_key_manager(
     engine = open_database(url if "://" in url else str(Path(home.path, url)))
     migrate(engine)
     leadership = Leadership(engine, "key-manager") if standby else None
+    notices = NoticeLog(home.log_path)
     manager = KeyManager(
         engine,
         signer,
         manager_secret(signer.export_seed()),
         verifier=home.verifier,
         versions=lambda type_id, at: [item.event_type for item in verified_versions(home, type_id, at=at)],
-        notices=NoticeLog(home.log_path),
+        notices=notices,
         network=home.network,
         settings=settings,
         leadership=leadership,
+        heed=lambda signers, at: follow_statements(home, notices, at, also=signers),
     )
     return manager, leadership
 

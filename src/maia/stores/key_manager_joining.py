@@ -87,8 +87,10 @@ class JoiningManager(ManagerCore):
         what = verified.request.what
         if not isinstance(what, JoinGroups):
             raise UsageError("not a request to join", code="GROUP_REQUEST_KIND")
+        shown = tuple(evidence)
+        self._heed_evidence(verified.request.type_id, shown, at)
         with self._writing() as connection:
-            places = self._join(connection, verified, what, tuple(evidence), at)
+            places = self._join(connection, verified, what, shown, at)
         self.publish()
         return sign_join_answer(places, what.key, member=verified.sender.key_id, signer=self._signer)
 

@@ -8,7 +8,7 @@ The topic is the signer's key id, and a message is one signed statement. Rules k
   broker gains the rest of the list and no more;
 - subscribing is asking: the first reply is the state in force now, whoever published last and however long ago;
 - nothing read here is believed: a statement counts after its signature was verified under the key that the topic and a
-  certificate of the home name. Statements of other signers are not kept;
+  certificate name: one of the home, or one that a key manager stands on. Statements of other signers are not kept;
 - a list that is over, or that starts in the far future, is not kept; an old one is refused by the book, which is saved
   before it is used, so a restart changes nothing;
 - silence denies. A topic that is damaged, flooded or cut off looks like silence, and what needs no statement goes on.
@@ -154,13 +154,19 @@ class StatementSubscription:
 _cursors: dict[tuple[str, str, KeyId], int] = {}  # where this process read to; forgetting it costs time only
 
 
-def follow_statements(home: Home, notices: NoticeLog, at: datetime) -> None:
+def follow_statements(home: Home, notices: NoticeLog, at: datetime, *, also: frozenset[KeyId] = frozenset()) -> None:
     """Take up what the signers that a home's certificates name have said since; a step of `follow`.
+
+    Args:
+        home: Keeps the statements.
+        notices: Where they stand.
+        at: Now.
+        also: Further signers, of certificates that the home does not hold.
 
     Raises:
         UnavailableError: The home's statement file cannot be written.
     """
-    signers = named_signers(home.pool())
+    signers = named_signers(home.pool()) | also
     fresh: list[Statement] = []
     reached: dict[tuple[str, str, KeyId], int] = {}
     for signer in sorted(signers):

@@ -178,7 +178,7 @@ class HomeKeyGroups:
     def __call__(self, notice: Withdrawn) -> None:
         """Admit nobody on these certificates any more, and refresh the keys of whoever goes."""
         if self._home.config.key_manager is not None:
-            return  # it follows the domain's lists by itself
+            return  # it follows the domain's lists in the log by itself
         if self._manager is None:
             try:
                 self._manager = open_key_manager(self._home)[0]
