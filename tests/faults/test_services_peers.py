@@ -154,7 +154,8 @@ def test_a_peer_that_misbehaves_is_a_typed_error_within_the_budget(
     peer = Peer(conduct)
     with peer.listening() as port, pytest.raises(kind) as refusal:
         ask(port)
-    assert refusal.value.code == code
+    # A peer that closes in the middle may reach us as an end or as a reset.
+    assert refusal.value.code in ({code, "PEER_UNAVAILABLE"} if code == "PEER_GARBLED" else {code})
     assert peer.connections == 1
 
 

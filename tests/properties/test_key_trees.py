@@ -68,7 +68,9 @@ def test_everybody_inside_derives_the_key_and_nobody_else(first, steps):
         last = {number for number in history.entitled[name] if number in seen}
         assert all(history.keys[number] == key for number, key in seen.items())
         assert set(seen) <= history.entitled[name]
-        if name.encode() in history.tree._individual.keys() - history.tree._waiting.keys():
+        # One that was let in again after the backup shares a key that the manager no longer knows: it joins anew.
+        known = history.tree._individual.get(name.encode()) == history.individual[name][-1]
+        if known and name.encode() not in history.tree._waiting:
             assert max(last) == history.tree.number
             assert member.keys_held <= 2 * history.tree.height + 1
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import sys
 import warnings
 from collections.abc import Iterator
@@ -21,10 +20,14 @@ from network import Network, build  # noqa: E402 - the folder must be on the pat
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Give the session: two workers, a task may fail three times, slow tasks are run twice."""
+    from pyspark.sql import SparkSession
+
     from maia.pipeline import session
 
-    # Workers find the functions that the tests send them by name.
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (FAULTS, os.environ.get("PYTHONPATH"))))
+    # Another file's session in this process would be taken up as it is.
+    left = SparkSession.getActiveSession()
+    if left is not None:
+        left.stop()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)  # pyspark leaves its launcher's pipes open
         made = session(
@@ -32,6 +35,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             spark_speculation="true",
             spark_local_dir=str(tmp_path_factory.mktemp("spark-local")),
             spark_driver_memory="1g",
+            spark_executorEnv_PYTHONPATH=FAULTS,  # workers find the functions that the tests send them by name
         )
         yield made
         made.stop()

@@ -16,8 +16,9 @@ from maia.cli.options import examples, new_app
 
 app = new_app()
 _PACKAGES = (
-    *("cryptography", "lark", "numpy", "pandas", "platformdirs", "protobuf", "pyarrow", "pynacl", "pyspark"),
-    *("rich", "typer"),
+    *("alembic", "cel-expr-python", "cryptography", "fastapi", "http-message-signatures", "http-sf", "httpcore2"),
+    *("httpx2", "lark", "numpy", "pandas", "platformdirs", "protobuf", "pyarrow", "pydantic", "pynacl", "pyspark"),
+    *("rich", "sqlalchemy", "starlette", "typer", "uvicorn"),
 )
 _OLDEST = (3, 11)
 _MAX_FILES = 10_000
