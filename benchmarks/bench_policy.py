@@ -14,14 +14,17 @@ import os
 import platform
 import random
 import statistics
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import clingo
 
 from maia.policy import PolicyEngine, parse_policy
+from maia.testing import stock_world
 
 RULES = """
 detective(self)   <-  sworn(self)* , ?open('station')*
@@ -37,6 +40,8 @@ treating(d, p)    <-  admitted(d, p)*
 treating(e, p)    <-  treating(d, p)* , referral(d, e, p)*
 """
 CHAIN = 1_000
+ACCOUNTS = 400
+NOW = datetime(2026, 6, 1, 9, tzinfo=UTC)
 ANEW_LIMIT = 10_000
 
 
@@ -138,6 +143,45 @@ def referral_chain() -> float:
     return spent
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Churn:
+    """Accounts opened and closed: seconds of the clock for one of them, early and late, and what the owner holds."""
+
+    accounts: int
+    batch: int
+    early: float
+    late: float
+    before: int
+    after: int
+
+
+def churn(accounts: int, batch: int) -> Churn:
+    """Open and close accounts at a brokerage firm: enrolment, role, certificate, withdrawal, all durable."""
+    with tempfile.TemporaryDirectory() as folder:
+        world = stock_world(Path(folder), now=NOW, contract_ends=NOW + timedelta(days=30))
+        firm = world.firms["firm-b"]
+        before = world.exchange_certificates()
+        spent = []
+        for first in range(0, accounts, batch):
+            names = [f"c{number}" for number in range(first, min(accounts, first + batch))]
+            at = NOW + timedelta(milliseconds=10 * first)
+            start = time.perf_counter()
+            handed = firm.open_accounts(dict.fromkeys(names, ("shares",)), at=at)
+            firm.close_accounts(names, at=at)
+            spent.append((time.perf_counter() - start) / len(names))
+            if not all(handed.values()):
+                raise SystemExit("an account without a certificate")
+        part = max(1, len(spent) // 4)
+        return Churn(
+            accounts=accounts,
+            batch=batch,
+            early=statistics.fmean(spent[:part]),
+            late=statistics.fmean(spent[-part:]),
+            before=before,
+            after=world.exchange_certificates(),
+        )
+
+
 def slope(rows: Sequence[Row], value: Callable[[Row], float]) -> float:
     """Fit time to roles^b and return b: 1 is linear, 0 constant."""
     xs = [math.log(row.roles) for row in rows]
@@ -145,7 +189,7 @@ def slope(rows: Sequence[Row], value: Callable[[Row], float]) -> float:
     return statistics.linear_regression(xs, ys).slope
 
 
-def text(rows: Sequence[Row], chain: float) -> str:
+def text(rows: Sequence[Row], chain: float, churns: Sequence[Churn]) -> str:
     """Write the page."""
     lines = [
         "# Benchmark: policy",
@@ -179,6 +223,22 @@ def text(rows: Sequence[Row], chain: float) -> str:
         f"A chain of {CHAIN:,} referrals falls in {chain * 1e3:.1f} ms when the first admission ends.",
         "",
         "![Time by active roles](policy.svg)",
+        "",
+        "## Accounts opened and closed",
+        "",
+        "At one brokerage firm, each account is opened (invitation, proof of the key, enrolment, role, certificate)",
+        "and closed (withdrawal of everything) on SQLite, durable in the register before anything is handed out. A",
+        "firm may do so for many customers in one transaction; customers keep their keys and certificates themselves.",
+        "",
+        "| accounts | in one transaction | a second, first quarter | a second, last quarter | owner's certificates |",
+        "|---:|---:|---:|---:|---:|",
+        *(
+            f"| {each.accounts:,} | {each.batch} | {1 / each.early:.0f} | {1 / each.late:.0f} | "
+            f"{each.before} → {each.after} |"
+            for each in churns
+        ),
+        "",
+        "Aim: 100 a second, with no growth in what the owner of the types, the exchange, has issued or holds.",
         "",
     ]
     return "\n".join(lines)
@@ -214,6 +274,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--largest", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--accounts", type=int, default=ACCOUNTS)
     parser.add_argument("--output", type=Path, default=Path("docs/reference/benchmarks"))
     chosen = parser.parse_args()
     dice = random.Random(6)
@@ -223,7 +284,7 @@ def main() -> None:
         rows.append(measure(size, chosen.rounds, dice))
         print(f"{size:,} roles done", flush=True)
         size *= 10
-    page = text(rows, referral_chain())
+    page = text(rows, referral_chain(), [churn(chosen.accounts, batch) for batch in (1, 10, 100)])
     chosen.output.mkdir(parents=True, exist_ok=True)
     (chosen.output / "policy.md").write_text(page, "utf-8")
     plot(rows, chosen.output / "policy.svg")

@@ -492,6 +492,26 @@ def test_a_role_is_used_anonymously_or_under_a_name(database_url):
     met.engine.dispose()
 
 
+@pytest.mark.requirement("12.12")
+@pytest.mark.parametrize("how", ["revoked", "retracted", "policy"])
+def test_what_was_used_anonymously_falls_anonymously(met, how):
+    """Also where only the one who activated it wanted no name in the journal."""
+    rule = "helper(self, w) <- assigned(self, w)*"
+    met.service.apply(rule, at=met.now)
+    met.join("ali", "Smith")
+    met.service.appoint("assigned(ali, ward)", at=met.now)
+    met.service.activate(met.prove("Smith"), "helper(ali, ward)", at=met.now, anonymous=True)
+    start = len(met.service.journal())
+    if how == "revoked":
+        met.service.revoke(role="helper(ali, ward)", at=met.now)
+    elif how == "retracted":
+        met.service.retract("assigned(ali, ward)", at=met.now)
+    else:
+        met.service.apply("other(self) <- assigned(self, w)*", at=met.now)
+    lines = [(line.who, line.what) for line in met.service.journal()[start:] if line.action == "fall"]
+    assert lines == [(None, "helper(*, ward)")]
+
+
 SETTINGS = {
     "not TOML": b"life =",
     "unknown": b"colour = 1",

@@ -50,6 +50,7 @@ class Applying(Withdrawing):
         changed = {name for name in everybody if before.get(name, set()) != after.get(name, set())}
         hidden = ((role, role in anonymous or self.settings.hides(role)) for role in fallen)
         self._note_roles(records, "fall", hidden, at=at)
+        self._roles.forget(fallen)
         ending = self._unsupported(records, changed | {role.holder for role in fallen}, at=at)
         ended = self._end(records, ending, fallen, (), at=at).certificates if ending else ()
         findings = (*check(policy), *check_privileges(policy, self._home.types(at=at), text=text))

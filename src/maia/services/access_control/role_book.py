@@ -238,9 +238,12 @@ class RoleBook:
         self._save(records, [role for role in touched if is_active(self.engine, role)])
 
     def _drop(self, records: database.AccessControlRecords, fallen: Iterable[Fact]) -> None:
-        gone = tuple(fallen)
-        self.anonymous.difference_update(gone)
-        records.drop_roles(map(fact_to_bytes, gone))
+        # Whether they were used anonymously is remembered until their fall is noted, see `forget`.
+        records.drop_roles(map(fact_to_bytes, fallen))
+
+    def forget(self, fallen: Iterable[Fact]) -> None:
+        """Forget how roles were used whose fall was noted."""
+        self.anonymous.difference_update(fallen)
 
     @staticmethod
     def _is_recorded(records: database.AccessControlRecords, fact: Fact) -> bool:

@@ -112,6 +112,7 @@ class Withdrawing(Handing):
         roles = tuple(fallen)
         hidden = ((role, role in self._roles.anonymous or self.settings.hides(role)) for role in roles)
         self._note_roles(records, "fall", hidden, at=at)
+        self._roles.forget(roles)
         concerned = {role.holder for role in roles} | self._roles.concerned(gone) | set(members)
         ending = self._unsupported(records, concerned, at=at)
         ending += [record for item in certificates if (record := records.certificate(item)) is not None]
