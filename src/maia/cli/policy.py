@@ -121,13 +121,7 @@ def preview(
     json: options.Json = False,
 ) -> None:
     """Say what the policy files would change for whom, and change nothing."""
-    from maia.cli.acs import open_domain, policy_sources
-    from maia.cli.instants import decision_instant
-    from maia.policy import combine_sources
-
-    text = combine_sources(policy_sources(home))
-    _, service = open_domain(home, passphrase_file)
-    _show(service.preview(text, at=decision_instant(at)), json=json, applied=False)
+    _submit(home, passphrase_file, at, json=json, applied=False)
 
 
 @app.command(epilog=examples("maia policy apply"))
@@ -139,13 +133,31 @@ def apply(
     json: options.Json = False,
 ) -> None:
     """Put the policy files in force; roles that they do not carry fall, with what stood on them."""
+    _submit(home, passphrase_file, at, json=json, applied=True)
+
+
+def _submit(home: Path, passphrase_file: Path | None, at: str | None, *, json: bool, applied: bool) -> None:
+    """Hand the policy files to the service; what it refuses is named by file, as whoever wrote it knows it."""
     from maia.cli.acs import open_domain, policy_sources
     from maia.cli.instants import decision_instant
-    from maia.policy import combine_sources
+    from maia.policy import PolicySyntaxError, check, combine_sources, parse_source
 
-    text = combine_sources(policy_sources(home))
+    sources = policy_sources(home)
+    text = combine_sources(sources)
     _, service = open_domain(home, passphrase_file)
-    _show(service.apply(text, at=decision_instant(at)), json=json, applied=True)
+    try:
+        submit = service.apply if applied else service.preview
+        change = submit(text, at=decision_instant(at))
+    except PolicySyntaxError as error:
+        for source in sources:
+            for item in check(parse_source(source)):
+                if item.code == error.code and error.message.endswith(item.message):
+                    raise PolicySyntaxError(
+                        f"`{source.name}`, line {item.line}, column {item.column}: {item.message}",
+                        code=item.code, line=item.line, column=item.column,
+                    ) from error  # fmt: skip
+        raise
+    _show(change, json=json, applied=applied)
 
 
 @app.command(epilog=examples("maia policy explain \"npTracker('AE05 XYZ')\" --as smith"))
