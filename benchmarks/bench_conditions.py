@@ -21,13 +21,13 @@ from pathlib import Path
 import pyarrow as pa
 
 from maia.authority import Action, CertificatePool, Verifier, type_right, verify_event_type
-from maia.broker import Clause, Sealing, Sessions, enforce_publication, seal_batch
 from maia.encryption import EpochId, KeyGroupId, Keyring
 from maia.events import EncryptionMode, EventType, TypeName, Version, attribute, sign_event_type
+from maia.home.providers import HomePlace
+from maia.home.rates import RateLedger
+from maia.kernel import Clause, Sealing, Sessions, enforce_publication, seal_batch
 from maia.policy import Environment, Occasion, compile_condition
 from maia.principals import KeySigner
-from maia.stores.providers import HomePlace
-from maia.stores.rates import RateLedger
 from maia.testing import People, at, grant
 
 PEOPLE = People("owner", "cam")

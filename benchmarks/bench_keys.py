@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from maia.broker import key_groups_needed
 from maia.encryption import (
     ChangeKind,
     GroupChange,
@@ -38,6 +37,7 @@ from maia.encryption import (
     verify_rekey,
 )
 from maia.events import TypeId
+from maia.kernel import key_groups_needed
 from maia.principals import KeySigner
 
 MANAGER = KeySigner(bytes([1]) * 32)

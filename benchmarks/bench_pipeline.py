@@ -3,7 +3,7 @@
     python benchmarks/bench_pipeline.py [--events 100000] [--attributes 1,10,25] [--subscriptions 1,100] [--runs 5]
                                         [--batches 30] [--output docs/reference/benchmarks]
 
-The measuring is `maia.cli.bench`, which `maia bench pipeline` uses too; this script runs all of it and writes
+The measuring is `maia.bench`, which `maia bench pipeline` uses too; this script runs all of it and writes
 the page and its figures. The numbers of the thesis stand beside ours where it has some.
 """
 
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 
-from maia.cli.bench import PER_VALUE, THESIS, THESIS_CACHED, PipelineResults, full, lines
+from maia.bench import PER_VALUE, THESIS, THESIS_CACHED, PipelineResults, full, lines
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -30,24 +30,15 @@ from pathlib import Path
 import pyarrow as pa
 
 from maia.authority import Action, type_right
-from maia.broker import BROKERS
+from maia.domain import HomeKeys, join_key_groups, open_home_groups, open_key_manager
 from maia.encryption import parse_parcel, verify_parcel
 from maia.events import EncryptionMode, EventType, Options, TypeName, attribute, parse_version, sign_event_type
-from maia.pipeline import LogDirectory, deliver_parcels, parcel_row, publish_batches
+from maia.home import Home, HomeConfig
+from maia.kernel import BROKERS, deliver_parcels, parcel_row, publish_batches
+from maia.key_manager import KeyManager, KeySettings
+from maia.log import LogDirectory
 from maia.principals import Authorisation, KeySigner, Kind, Naming, issue
-from maia.stores import (
-    Home,
-    HomeConfig,
-    HomeKeys,
-    KeyManager,
-    KeySettings,
-    deliver_plan,
-    follow,
-    join_key_groups,
-    open_home_groups,
-    open_key_manager,
-    publish_plan,
-)
+from maia.testing import deliver_plan, follow, publish_plan
 
 TYPE, OTHER = "bench.Event", "bench.Other"
 LEAD = timedelta(seconds=1)

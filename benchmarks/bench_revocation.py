@@ -27,14 +27,15 @@ from typing import ClassVar
 from revocation_trials import KINDS, Trial, Way, play
 
 from maia.authority import Action, Rhythm, type_right
-from maia.broker import milliseconds
+from maia.domain import Domain, Wanted, delivery_job
 from maia.encryption import Keyring
 from maia.events import EventType, TypeName, attribute, parse_version, sign_event_type
-from maia.pipeline import NoticeLog, Outbox, OutboxCommit, session
+from maia.home import Home, HomeConfig
+from maia.kernel import milliseconds
+from maia.log import NoticeLog, Outbox, OutboxCommit, StatementPublisher
 from maia.principals import Certificate, CertificateId, KeySigner, TestKind
-from maia.stores import Home, HomeConfig, StatementPublisher
+from maia.spark import session
 from maia.testing import ATTRIBUTES, TYPE_NAME, TYPE_VERSION, grant, numberplate_network, online, publish_here
-from pyspark_maia import Wanted, delivery_job
 
 PER_WAY = 8
 BEATS = Rhythm(period=timedelta(seconds=5), lead=timedelta(seconds=2))
@@ -129,7 +130,7 @@ def _run(ccs: Home, met: Home, issuer: StatementPublisher, rights: dict[str, Cer
     withdrawn: dict[CertificateId, datetime | None] = {}
     revoked: dict[str, datetime] = {}
     wanted = tuple(Wanted(name=name, as_=name, type=TYPE_NAME) for name in rights)
-    job = delivery_job(met.path, wanted)
+    job = delivery_job(Domain.open(met.path), wanted)
     outbox = job.outbox = TimedOutbox(job.outbox.path)
 
     def tick() -> None:

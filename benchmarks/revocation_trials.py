@@ -30,16 +30,16 @@ from maia.authority import (
     renew,
     type_right,
 )
-from maia.broker import Subscription, milliseconds
+from maia.domain import DeliveryJob, Domain, Wanted, delivery_job
 from maia.errors import DeniedError
 from maia.events import EventType, TypeName, attribute, parse_version, sign_event_type
-from maia.pipeline import Commit, DeliverPlan, DeliveryJob, LogDirectory, NoticeKind, NoticeLog, parcel_row
-from maia.pipeline import publish_batches as sealed_batches
+from maia.home import Home, HomeConfig
+from maia.kernel import DeliverPlan, Subscription, milliseconds, parcel_row
+from maia.kernel import publish_batches as sealed_batches
+from maia.log import Commit, LogDirectory, NoticeKind, NoticeLog, StatementPublisher, StatementSubscription
 from maia.policy import PolicyEngine, parse_policy
 from maia.principals import Certificate, CertificateId, KeySigner, TestKind
-from maia.stores import Home, HomeConfig, StatementPublisher, StatementSubscription, publish_plan
-from maia.testing import ATTRIBUTES, TYPE_NAME, TYPE_VERSION, grant, numberplate_network, online
-from pyspark_maia import HomePlans, Wanted, delivery_job
+from maia.testing import ATTRIBUTES, TYPE_NAME, TYPE_VERSION, grant, numberplate_network, online, publish_plan
 
 START = datetime(2026, 6, 1, 9, tzinfo=UTC)
 KINDS = {"numberplate": "string", "timestamp": "timestamp", "location": "string"}
@@ -153,7 +153,7 @@ class World:
             item for item, trial in zip(self.wanted, self.trials, strict=True) if trial.way is not Way.ONE_TIME
         )
         self.job: DeliveryJob = replace(
-            delivery_job(self.met.path, regular), clock=lambda: self.broker_clock(self.now), audit=None
+            delivery_job(Domain.open(self.met.path), regular), clock=lambda: self.broker_clock(self.now), audit=None
         )
         plans = HomePlans(str(self.met.path), regular)
         self.job.make_plans = lambda commits, at: self._plans(plans, commits, at)

@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from maia import database
+from maia.access_control import AccessControl, Handed, Settings, Withdrawn
 from maia.authority import Action, CertificatePool, Decision, StatementBook, Verifier, parse_statement, verify_statement
+from maia.domain import prove_key
 from maia.errors import UnavailableError
 from maia.events import EventType, TypeName, attribute, parse_version
 from maia.policy import Atom, TypeCatalogue, parse_fact
 from maia.principals import Authenticated, Certificate, KeyId, Signer
-from maia.services import access_control as acs
-from maia.stores import database
 from maia.testing import ATTRIBUTES, NETWORK_NAME, TYPE_NAME, TYPE_VERSION, NumberplateNetwork, numberplate_network
 
 TRACKING = """
@@ -73,7 +74,7 @@ class Telling:
     def certificate(self, domain: KeyId, raw: bytes) -> None:
         self._hear("certificate", raw)
 
-    def withdrawn(self, notice: acs.Withdrawn) -> None:
+    def withdrawn(self, notice: Withdrawn) -> None:
         self._hear("withdrawn", notice)
 
     @property
@@ -99,7 +100,7 @@ class Force:
     """The Metropolitan Police: its service, and the keys of those who deal with it."""
 
     url: str
-    settings: acs.Settings = field(default_factory=acs.Settings)
+    settings: Settings = field(default_factory=Settings)
     connected: bool = False
     network: NumberplateNetwork = field(default_factory=numberplate_network)
     telling: Telling = field(default_factory=Telling)
@@ -114,20 +115,20 @@ class Force:
         self.service = self.open()
         self.now = self.network.now
 
-    def open(self, **others: object) -> acs.AccessControl:
+    def open(self, **others: object) -> AccessControl:
         """Open the service anew, as after a restart."""
         made = {
             "signer": self.network.people["Met"], "engine": self.engine, "surroundings": self.home,
             "settings": self.settings, "telling": self.telling, "environment": self.outside,
         }  # fmt: skip
-        return acs.AccessControl(**(made | others))  # type: ignore[arg-type]
+        return AccessControl(**(made | others))  # type: ignore[arg-type]
 
     def prove(self, who: str | Signer, *, at: datetime | None = None) -> Authenticated:
         """Prove somebody's key to the service."""
         signer = self.network.people[who] if isinstance(who, str) else who
-        return acs.prove_key(self.service, signer, nonce=b"n" * 16, at=at or self.now)
+        return prove_key(self.service, signer, nonce=b"n" * 16, at=at or self.now)
 
-    def join(self, name: str, who: str | Signer, *, at: datetime | None = None, **invitation: object) -> acs.Handed:
+    def join(self, name: str, who: str | Signer, *, at: datetime | None = None, **invitation: object) -> Handed:
         """Invite somebody and let it enrol."""
         moment = at or self.now
         code = self.service.invite(name, at=moment, **invitation)  # type: ignore[arg-type]
@@ -151,7 +152,7 @@ class Force:
                 book.accept(verify_statement(parse_statement(raw)))
         return book
 
-    def subscribe(self, handed: acs.Handed, *, at: datetime | None = None, who: str = "Smith") -> Decision:
+    def subscribe(self, handed: Handed, *, at: datetime | None = None, who: str = "Smith") -> Decision:
         """Ask a broker whether somebody may subscribe to numberplates with what it was handed."""
         return Verifier(statements=self.book()).decide(
             self.network.on_type(Action.SUBSCRIBE),

@@ -14,11 +14,11 @@ from typing import Any
 import httpx2
 from fastapi import APIRouter
 
+from maia import database, wire
 from maia.clients import AddressPolicy, ServiceClient
 from maia.errors import DeniedError, NotFoundError, UnavailableError, UsageError
 from maia.principals import KeySigner
 from maia.services import http
-from maia.stores import database
 
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 
@@ -124,16 +124,16 @@ class Echo:
         options.setdefault("clock", self.clock)
         return ServiceClient(self.url, signer=signer or self.owner, **options)
 
-    def handshake(self, signer: KeySigner, channel: bytes = http.LOOPBACK) -> str:
+    def handshake(self, signer: KeySigner, channel: bytes = wire.LOOPBACK) -> str:
         """Open a session by hand and give its name."""
-        key, random, own = http.encode_key(signer.public_key), secrets.token_bytes(32), secrets.token_bytes(32)
-        start = {"key": key, "nonce": http.encode_octets(random)}
+        key, random, own = wire.encode_key(signer.public_key), secrets.token_bytes(32), secrets.token_bytes(32)
+        start = {"key": key, "nonce": wire.encode_octets(random)}
         offer = httpx2.post(f"{self.url}/v1/challenge", json=start).json()
-        proof = http.answer_challenge(
-            http.ServerProof(
-                challenge=http.decode_octets(offer["challenge"], length=http.CHALLENGE_LENGTH),
-                nonce=http.decode_octets(offer["nonce"], length=32),
-                signature=http.decode_octets(offer["proof"], length=64),
+        proof = wire.answer_challenge(
+            wire.ServerProof(
+                challenge=wire.decode_octets(offer["challenge"], length=wire.CHALLENGE_LENGTH),
+                nonce=wire.decode_octets(offer["nonce"], length=32),
+                signature=wire.decode_octets(offer["proof"], length=64),
             ),
             signer=signer,
             server=self.server.public_key,
@@ -141,20 +141,20 @@ class Echo:
             own_nonce=own,
             channel=channel,
         )
-        end = {"own_nonce": http.encode_octets(own), "proof": http.encode_octets(proof.signature)}
+        end = {"own_nonce": wire.encode_octets(own), "proof": wire.encode_octets(proof.signature)}
         answer = httpx2.post(f"{self.url}/v1/session", json={**start, "challenge": offer["challenge"], **end})
         assert answer.status_code == 200, answer.text
         return str(answer.json()["session"])
 
-    def sign(self, signer: KeySigner, session: str, method: str, path: str, body: bytes = b"") -> http.Request:
+    def sign(self, signer: KeySigner, session: str, method: str, path: str, body: bytes = b"") -> wire.Request:
         """Make a signed request by hand."""
-        request = http.Request(method=method, url=self.url + path, body=body)
+        request = wire.Request(method=method, url=self.url + path, body=body)
         if body:
             request.headers["content-type"] = "application/json"
-        http.sign_request(request, signer, session=session, nonce=secrets.token_bytes(16), at=self.clock())
+        wire.sign_request(request, signer, session=session, nonce=secrets.token_bytes(16), at=self.clock())
         return request
 
 
-def send(request: http.Request) -> httpx2.Response:
+def send(request: wire.Request) -> httpx2.Response:
     """Send a request as it is."""
     return httpx2.request(request.method, request.url, content=request.body, headers=dict(request.headers))

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parent.parent / "unit" / "stores"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "unit" / "key_manager"))
 
 from key_manager_world import GROUPS, PLATE, World, moment
 from killing import Steps

@@ -31,8 +31,8 @@ STEPS = ("fsync", "link", "replace", "rename", "unlink", "mkdir", "open")
 
 def work(root: Path, publications: list[tuple[str, list[str]]], acknowledge: Callable[[str], None]) -> None:
     """Publish everything that is given, half of it before and half after a first round of deliveries."""
+    from maia.domain import Domain, delivery_job
     from maia.testing import numberplate_network
-    from pyspark_maia import delivery_job
 
     network = Network(root, numberplate_network(), root / "ccs", root / "met")
     half = (len(publications) + 1) // 2
@@ -40,8 +40,8 @@ def work(root: Path, publications: list[tuple[str, list[str]]], acknowledge: Cal
         for name, plates in part:
             publish_here(network, name, [sightings(plates)])
             acknowledge(name)
-        delivery_job(network.ccs, CCS_SUBSCRIPTIONS).run_here(max_commits=2)
-        delivery_job(network.met, MET_SUBSCRIPTIONS).run_here(max_commits=2)
+        delivery_job(Domain.open(network.ccs), CCS_SUBSCRIPTIONS).run_here(max_commits=2)
+        delivery_job(Domain.open(network.met), MET_SUBSCRIPTIONS).run_here(max_commits=2)
 
 
 class Steps:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from maia.authority import Action, type_right
+from maia.domain import DeliveryJob, Wanted
 from maia.events import (
     ClosedAttributes,
     EncryptionMode,
@@ -22,10 +23,18 @@ from maia.events import (
     sign_event_type,
     to_arrow_schema,
 )
-from maia.pipeline import DeliveryJob, LogDirectory, PublishPlan, parcel_row, publish_batches
-from maia.stores import Home, HomeConfig, publish_plan
-from maia.testing import ATTRIBUTES, TYPE_NAME, TYPE_VERSION, NumberplateNetwork, grant, numberplate_network
-from pyspark_maia import Wanted
+from maia.home import Home, HomeConfig
+from maia.kernel import PublishPlan, parcel_row, publish_batches
+from maia.log import LogDirectory
+from maia.testing import (
+    ATTRIBUTES,
+    TYPE_NAME,
+    TYPE_VERSION,
+    NumberplateNetwork,
+    grant,
+    numberplate_network,
+    publish_plan,
+)
 
 CCS_SUBSCRIPTIONS = (
     Wanted(name="billing", as_="BO", type=TYPE_NAME),

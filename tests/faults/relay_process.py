@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from maia.encryption import parse_parcel, verify_parcel
-from maia.pipeline import LogDirectory
+from maia.log import LogDirectory
 
 
 def main(source: Path, target: Path, home: str | None) -> None:
@@ -26,9 +26,9 @@ def main(source: Path, target: Path, home: str | None) -> None:
     if home is not None:
         from network import CCS_SUBSCRIPTIONS
 
-        from pyspark_maia import delivery_job
+        from maia.domain import Domain, delivery_job
 
-        job = delivery_job(home, CCS_SUBSCRIPTIONS)
+        job = delivery_job(Domain.open(home), CCS_SUBSCRIPTIONS)
         job.run_here()
         kept += list(job.outbox.read("billing", job.make_secret()))
     sys.stdout.write(f"carried {len(kept)}\n")

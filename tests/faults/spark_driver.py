@@ -15,9 +15,9 @@ os.environ["MAIA_KILL_GROUP"] = str(os.getpgid(0))
 from network import CCS_SUBSCRIPTIONS, MET_SUBSCRIPTIONS
 from tasks import canaries
 
-from maia.pipeline import session
+from maia.domain import Domain, delivery_job
+from maia.spark import session, start_job
 from maia.testing import TYPE_NAME
-from pyspark_maia import delivery_job
 
 
 def main(root: Path, reversed_word: str, settings: dict[str, str]) -> None:
@@ -44,8 +44,8 @@ def main(root: Path, reversed_word: str, settings: dict[str, str]) -> None:
     writer = writer.option("checkpointLocation", str(root / "checkpoint-publish"))
     writer.trigger(availableNow=True).start().awaitTermination()
     for home, wanted in (("ccs", CCS_SUBSCRIPTIONS), ("met", MET_SUBSCRIPTIONS)):
-        job = delivery_job(root / "net" / home, wanted)
-        job.start(spark, root / f"checkpoint-{home}", once=True).awaitTermination()
+        job = delivery_job(Domain.open(root / "net" / home), wanted)
+        start_job(job, spark, root / f"checkpoint-{home}", once=True).awaitTermination()
     spark.stop()
 
 

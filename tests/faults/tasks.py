@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from maia.stores import Home
+from maia.home import Home
 
 CANARY_TIME = datetime(2031, 3, 7, tzinfo=UTC)
 

@@ -14,10 +14,11 @@ import pytest
 from network import CCS_SUBSCRIPTIONS, Network, build, delivered, publish_here, sightings
 from progress import TORTURE, say
 
+from maia.domain import Domain, delivery_job
 from maia.errors import MaiaError
-from maia.pipeline import LogDirectory, Outbox, check_start
-from maia.stores import Home
-from pyspark_maia import delivery_job
+from maia.home import Home
+from maia.log import LogDirectory, Outbox
+from maia.spark import check_start
 
 pytestmark = pytest.mark.slow
 FLIPS = 10_000 if TORTURE else 120
@@ -38,7 +39,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("flips") / "net"
     network = build(root)
     publish_here(network, "before", [sightings(BEFORE)])
-    job = delivery_job(network.ccs, CCS_SUBSCRIPTIONS)
+    job = delivery_job(Domain.open(network.ccs), CCS_SUBSCRIPTIONS)
     checkpoint = root / "checkpoint"
     check_start(checkpoint, job.outbox, network.log)
     for folder in ("offsets", "commits"):
@@ -59,7 +60,7 @@ def files(root: Path, kind: str) -> list[Path]:
 def go_on(root: Path) -> list[object]:
     """Start the job as a query would, deliver what waits, publish and deliver more; give what was delivered."""
     network = Network(root, None, root / "ccs", root / "met")  # type: ignore[arg-type]
-    job = delivery_job(network.ccs, CCS_SUBSCRIPTIONS)
+    job = delivery_job(Domain.open(network.ccs), CCS_SUBSCRIPTIONS)
     check_start(root / "checkpoint", Outbox(job.outbox.path), LogDirectory(network.log.path))
     job.step(1, [1], lambda work, groups: [work.deliver(group) for group in groups], query="query-1")
     publish_here(network, "last", [sightings(LAST)])

@@ -16,11 +16,11 @@ import pytest
 from key_killing import KeyWorker
 from key_manager_world import GROUPS, OWNER, PLATE, TYPE, Broker, World, moment
 
+from maia import database
 from maia.authority import CertificatePool
 from maia.encryption import LeaveGroups, parse_rekey, rekey_topic, verify_rekey
 from maia.errors import UnavailableError
-from maia.pipeline import NoticeKind
-from maia.stores import database
+from maia.log import NoticeKind
 
 pytestmark = pytest.mark.slow
 TORTURE = bool(os.environ.get("MAIA_TORTURE"))

@@ -22,15 +22,16 @@ from key_network import LEAD, Network, build
 
 from echo_service import free_port
 from maia.authority import Action, Rhythm, network_right, type_right
-from maia.broker import BROKERS
 from maia.clients import ClientLimits, KeyManagerClient, Rest, connect_key_manager
+from maia.domain import join_key_groups
+from maia.domain.memberships import GroupKeys
+from maia.domain.sealing_keys import SealingKeys
 from maia.errors import SealError, UnavailableError, VerificationError
-from maia.pipeline import NoticeLog, publish_batches
+from maia.home import Home
+from maia.kernel import BROKERS, publish_batches
+from maia.log import NoticeLog, StatementPublisher
 from maia.principals import KeySigner, TestKind
-from maia.stores import Home, StatementPublisher, follow, join_key_groups, publish_plan
-from maia.stores.group_keys import GroupKeys
-from maia.stores.group_keys_sealing import SealingKeys
-from maia.testing import NETWORK_NAME, TYPE_NAME, grant, naming, online
+from maia.testing import NETWORK_NAME, TYPE_NAME, follow, grant, naming, online, publish_plan
 from service_process import LOOPBACK, Process, serving
 
 HOUR = timedelta(hours=1)

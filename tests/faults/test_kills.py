@@ -18,8 +18,8 @@ from killing import Worker
 from network import CCS_SUBSCRIPTIONS, MET_SUBSCRIPTIONS, build, delivered
 from progress import TORTURE, say
 
+from maia.domain import Domain, delivery_job
 from maia.encryption import parse_parcel
-from pyspark_maia import delivery_job
 
 pytestmark = pytest.mark.slow
 PUBLICATIONS = [(f"publication-{number}", [f"PLATE {number}{letter}" for letter in "ABC"]) for number in range(3)]
@@ -52,7 +52,10 @@ def copy(template: Path, target: Path) -> Path:
 
 def check_exactly_once(root: Path) -> None:
     """Compare what subscriptions got with the ledger."""
-    ccs, met = delivery_job(root / "ccs", CCS_SUBSCRIPTIONS), delivery_job(root / "met", MET_SUBSCRIPTIONS)
+    ccs, met = (
+        delivery_job(Domain.open(root / "ccs"), CCS_SUBSCRIPTIONS),
+        delivery_job(Domain.open(root / "met"), MET_SUBSCRIPTIONS),
+    )
     assert Counter(row["numberplate"] for row in delivered(ccs, "billing")) == PLATES
     statistics = list(delivered(ccs, "statistics"))
     assert len(statistics) == len({row["_event"] for row in statistics}) == sum(PLATES.values())
@@ -128,7 +131,7 @@ def test_acknowledged_publication_survives_any_later_kill(worker: Worker, templa
     for step in range(1, steps + 1, 1 if TORTURE else 12):
         root = copy(template, tmp_path / "net")
         known = worker.run(root, PUBLICATIONS, kill=step)["acknowledged"]
-        job = delivery_job(root / "ccs", CCS_SUBSCRIPTIONS)
+        job = delivery_job(Domain.open(root / "ccs"), CCS_SUBSCRIPTIONS)
         job.run_here()
         got = Counter(row["numberplate"] for row in delivered(job, "billing"))
         acknowledged = Counter(plate for name, plates in PUBLICATIONS if name in known for plate in plates)

@@ -14,13 +14,14 @@ import pytest
 from network import CCS_SUBSCRIPTIONS, Network, delivered, publish_here, sightings
 
 from maia.authority import Action, type_right
+from maia.domain import DeliveryJob, Domain, Wanted, delivery_job
 from maia.encryption import Keyring
 from maia.errors import MaiaError, SealError, UsageError
-from maia.pipeline import DeliveryJob, Outbox, OutboxCommit, check_start
-from maia.pipeline.jobs import Group, Report, Work
-from maia.stores import Home, HomeConfig
+from maia.home import Home, HomeConfig
+from maia.log import Outbox, OutboxCommit
+from maia.spark import check_start
+from maia.spark.jobs import Group, Report, Work
 from maia.testing import ATTRIBUTES, TYPE_NAME, grant
-from pyspark_maia import Wanted, delivery_job
 
 
 def plates(job: DeliveryJob) -> list[object]:
@@ -30,7 +31,7 @@ def plates(job: DeliveryJob) -> list[object]:
 
 def make_job(network: Network) -> DeliveryJob:
     """Make the job of the publishing domain."""
-    return delivery_job(network.ccs, CCS_SUBSCRIPTIONS)
+    return delivery_job(Domain.open(network.ccs), CCS_SUBSCRIPTIONS)
 
 
 @pytest.mark.requirement("7.15")
@@ -75,7 +76,9 @@ def test_every_publisher_reaches_every_subscriber_and_waits_for_none(network: Ne
     publish_here(network, "second", [sightings(["P2"])], as_="CAM2")
     third = Wanted(name="billing too", as_="BO", type=TYPE_NAME, where="numberplate = 'P1'")
     nobody = Wanted(name="nobody's", as_="BO", type=TYPE_NAME, where="numberplate = 'P3'")
-    job = delivery_job(network.ccs, (*CCS_SUBSCRIPTIONS, replace(third, where=""), replace(third, name="one"), nobody))
+    job = delivery_job(
+        Domain.open(network.ccs), (*CCS_SUBSCRIPTIONS, replace(third, where=""), replace(third, name="one"), nobody)
+    )
     job.run_here()
     got = {
         name: len(list(delivered(job, name))) for name in ("billing", "statistics", "billing too", "one", "nobody's")
@@ -102,7 +105,7 @@ def test_relay_without_right_sees_ciphertext_and_split_brokers_see_their_part(ne
     for value in (b"AE05 XYZ", b"BX51 ABC", b"Victoria"):
         assert value not in everything
     with pytest.raises(MaiaError, match="NO_KEYS"):
-        delivery_job(kent.path, CCS_SUBSCRIPTIONS).run_here()
+        delivery_job(Domain.open(kent.path), CCS_SUBSCRIPTIONS).run_here()
     # Billing holds the keys of what it bills by, and no other: whoever asks there sees no location.
     whole, part = Home.open(network.ccs).keyring(), Keyring()
     assert len(Home.open(network.met).keyring().groups()) == 3
@@ -111,7 +114,7 @@ def test_relay_without_right_sees_ciphertext_and_split_brokers_see_their_part(ne
             for epoch in whole.epochs(group):
                 part.add(group, epoch, whole.key(group, epoch) or b"")
     Home.open(network.root / "billing").save_keyring(part)
-    job = delivery_job(network.root / "billing", CCS_SUBSCRIPTIONS)
+    job = delivery_job(Domain.open(network.root / "billing"), CCS_SUBSCRIPTIONS)
     job.run_here()
     assert plates(job) == ["AE05 XYZ", "BX51 ABC"]
     assert {row["location"] for row in delivered(job, "statistics")} == {None}

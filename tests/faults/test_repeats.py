@@ -13,14 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 from network import CCS_SUBSCRIPTIONS, Network, delivered, publish_here, sightings
 
+from maia.domain import Domain, delivery_job
 from maia.errors import MaiaError
-from maia.pipeline import Commit, Repeats, expire
-from maia.pipeline import repeats as repeats_module
-from maia.pipeline.follow import offset_of
+from maia.log import Commit, Repeats, expire
+from maia.log import repeats as repeats_module
+from maia.spark.log_stream import offset_of
+from maia.spark.options import SourceOptions
+from maia.spark.source import MaiaReader, MaiaStreamReader
 from maia.testing import TYPE_NAME
-from pyspark_maia import delivery_job
-from pyspark_maia.options import SourceOptions
-from pyspark_maia.source import MaiaReader, MaiaStreamReader
 
 
 class Follower:
@@ -100,7 +100,7 @@ def test_false_claims_keep_no_event_out(network: Network) -> None:
     claim(network, first, second, "claim again")
     replay(network, second, "replay")
     reader = Follower(network)
-    job = delivery_job(network.ccs, CCS_SUBSCRIPTIONS)
+    job = delivery_job(Domain.open(network.ccs), CCS_SUBSCRIPTIONS)
     job.run_here()
     assert reader.read_all() == reader.follow() == ["P a", "P b"]
     assert [row["numberplate"] for row in delivered(job, "billing")] == ["P a", "P b"]
@@ -119,7 +119,7 @@ def test_replay_of_what_has_expired_is_refused(network: Network) -> None:
     for name in ("a", "b", "c"):
         publish_here(network, name, [sightings([f"P {name}"])])
     reader = Follower(network)
-    job = delivery_job(network.ccs, CCS_SUBSCRIPTIONS)
+    job = delivery_job(Domain.open(network.ccs), CCS_SUBSCRIPTIONS)
     assert reader.follow() == ["P a", "P b", "P c"]
     job.run_here()
     first, second, third = network.log.commits()
@@ -169,7 +169,7 @@ def test_expired_parcel_is_known_while_older_ones_are_still_there(network: Netwo
 
 def expire_first(network: Network, first: Commit) -> object:
     """Let the first commit expire although the second holds an older parcel."""
-    from maia.pipeline.log import LogDirectory
+    from maia.log.directory import LogDirectory
 
     real = LogDirectory.instant
 
@@ -186,7 +186,7 @@ def test_random_histories_of_the_log_deliver_each_event_once(network: Network, s
     """Publications, replays and lies in any order, read by a job and a stream at any moment: every plate once."""
     chosen = random.Random(seed)
     reader = Follower(network)
-    job = delivery_job(network.ccs, CCS_SUBSCRIPTIONS)
+    job = delivery_job(Domain.open(network.ccs), CCS_SUBSCRIPTIONS)
     made: list[Commit] = []
     plates: list[str] = []
     for number in range(14):

@@ -16,10 +16,11 @@ from typing import Any
 import pytest
 
 from maia.authority import Rhythm
-from maia.broker import milliseconds, reserve_stamps
 from maia.errors import UnavailableError
-from maia.pipeline.jobs import Group, Report, Work
-from maia.stores import Home, StatementPublisher
+from maia.home import Home
+from maia.kernel import milliseconds, reserve_stamps
+from maia.log import StatementPublisher
+from maia.spark.jobs import Group, Report, Work
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 TORTURE = bool(os.environ.get("MAIA_TORTURE"))

@@ -26,8 +26,8 @@ from network import CCS_SUBSCRIPTIONS, MET_SUBSCRIPTIONS, Network, build, delive
 from progress import TORTURE, say
 from tasks import CANARY_TIME
 
+from maia.domain import Domain, delivery_job
 from maia.encryption import parse_parcel
-from pyspark_maia import delivery_job
 
 HERE = Path(__file__).parent
 pytestmark = [
@@ -107,8 +107,8 @@ def with_group_gone(group: int) -> None:
 
 def check_exactly_once(job: Job) -> None:
     """Compare with the ledger: every number once in each of the views."""
-    ccs = delivery_job(job.network.ccs, CCS_SUBSCRIPTIONS)
-    met = delivery_job(job.network.met, MET_SUBSCRIPTIONS)
+    ccs = delivery_job(Domain.open(job.network.ccs), CCS_SUBSCRIPTIONS)
+    met = delivery_job(Domain.open(job.network.met), MET_SUBSCRIPTIONS)
     word = job.word
     once = Counter(f"{word}-plate-{number}" for number in range(EVENTS))
     assert Counter(row["numberplate"] for row in delivered(ccs, "billing")) == once
@@ -234,7 +234,7 @@ def test_no_plaintext_without_sparks_own_encryption_and_with_little_memory(tmp_p
     assert file is not None
     job.network.log.commit("poison", commit.type_id, (file,), origin=commit.origin, evidence=commit.evidence)
     assert job.run(settings=settings) == 0
-    ccs = delivery_job(job.network.ccs, CCS_SUBSCRIPTIONS)
+    ccs = delivery_job(Domain.open(job.network.ccs), CCS_SUBSCRIPTIONS)
     assert len(list(delivered(ccs, "billing"))) == EVENTS
     assert len(list(ccs.outbox.dead_letters())) == 1
     check_hunt(job)

@@ -9,13 +9,13 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
+import maia.stores.home as clocked
 import pytest
 from network import CCS_SUBSCRIPTIONS, Network, delivered, publish_here, sightings
 
-import maia.stores.home as clocked
-from maia.pipeline import LogDirectory
-from maia.stores import Home
-from pyspark_maia import delivery_job
+from maia.domain import Domain, delivery_job
+from maia.home import Home
+from maia.log import LogDirectory
 
 TORTURE = bool(os.environ.get("MAIA_TORTURE"))
 
@@ -94,7 +94,7 @@ def test_stamp_ten_years_ahead_is_a_dead_letter_and_moves_nothing(
     stamps.write_bytes(before)  # another broker's clock was wrong, not this one's
     publish_here(network, "now", [sightings(["NOW"])])
     # Late: the job runs an hour after the events came.
-    job = delivery_job(network.ccs, CCS_SUBSCRIPTIONS)
+    job = delivery_job(Domain.open(network.ccs), CCS_SUBSCRIPTIONS)
     job.clock = lambda: datetime.now(UTC) + timedelta(hours=1)
     job.run_here()
     assert [row["numberplate"] for row in delivered(job, "billing")] == ["LATE", "NOW"]

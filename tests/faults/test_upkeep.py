@@ -14,11 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from network import CCS_SUBSCRIPTIONS, Network, build, delivered, publish_here, sightings
 
+from maia.domain import Domain, delivery_job
 from maia.errors import EncodingError, MaiaError, NotFoundError, UnavailableError, UsageError
-from maia.pipeline import Commit, LogDirectory, compact, expire
-from maia.pipeline import upkeep as upkeep_module
-from maia.pipeline.moves import UpkeepRecords
-from pyspark_maia import delivery_job
+from maia.log import Commit, LogDirectory, compact, expire
+from maia.log import upkeep as upkeep_module
+from maia.log.moves import UpkeepRecords
 
 NOW = datetime.now(UTC)
 LATER = NOW + timedelta(days=400)
@@ -107,11 +107,11 @@ def test_a_target_of_nothing_is_refused(network: Network) -> None:
 def test_a_job_that_resumes_after_compaction_delivers_each_event_once(network: Network) -> None:
     """The outbox knows the log again, and goes on where it was."""
     fill(network, 3)
-    job = delivery_job(network.ccs, CCS_SUBSCRIPTIONS)
+    job = delivery_job(Domain.open(network.ccs), CCS_SUBSCRIPTIONS)
     job.run_here()
     fill(network, 3, first=3)
     compact(network.log, target=SMALL)
-    delivery_job(network.ccs, CCS_SUBSCRIPTIONS).run_here()
+    delivery_job(Domain.open(network.ccs), CCS_SUBSCRIPTIONS).run_here()
     found = [row["numberplate"] for row in delivered(job, "billing")]
     assert sorted(found) == sorted(f"P{number}-{row}" for number in range(6) for row in range(3))
 
@@ -190,7 +190,7 @@ def test_a_reader_follows_a_file_that_moves_again_while_it_looks(
     fill(network, 2, first=2)
     before = everything(network.log)
     commits = list(network.log.commits())
-    from maia.pipeline import log as log_module
+    from maia.log import directory as log_module
 
     real = log_module.read_place
 
@@ -257,7 +257,7 @@ def test_upkeep_records_that_point_out_of_the_log_are_refused(network: Network) 
     """A path in a record stays below the log."""
     fill(network, 1)
     records = UpkeepRecords(network.log.path)
-    from maia.pipeline.moves import Place
+    from maia.log.moves import Place
 
     records.move(records.load(), {"x": Place("../secret.parquet", 0, "0")})
     with pytest.raises(EncodingError, match="COMMIT_DAMAGED"):
@@ -304,13 +304,13 @@ def test_a_job_that_lags_behind_is_refused_and_a_new_one_starts_behind_the_gap(
 ) -> None:
     """An outbox that still needs expired commits stops; a new outbox starts at the first that is left."""
     fill(network, 2)
-    job = delivery_job(network.ccs, CCS_SUBSCRIPTIONS)
+    job = delivery_job(Domain.open(network.ccs), CCS_SUBSCRIPTIONS)
     job.run_here()
     fill(network, 3, first=2)
     expire(network.log, before=age(network, 2), now=LATER)
     with pytest.raises(NotFoundError, match="LOG_EXPIRED"):
         job.run_here()
-    fresh = delivery_job(network.ccs, CCS_SUBSCRIPTIONS, outbox=tmp_path / "fresh")
+    fresh = delivery_job(Domain.open(network.ccs), CCS_SUBSCRIPTIONS, outbox=tmp_path / "fresh")
     assert fresh.run_here() == 2
     found = sorted(str(row["numberplate"]) for row in delivered(fresh, "billing"))
     assert found == [f"P{number}-{row}" for number in (3, 4) for row in range(3)]
@@ -319,7 +319,7 @@ def test_a_job_that_lags_behind_is_refused_and_a_new_one_starts_behind_the_gap(
 def test_a_job_that_read_all_that_expired_goes_on(network: Network) -> None:
     """Expiry up to where the outbox is disturbs nobody."""
     fill(network, 2)
-    job = delivery_job(network.ccs, CCS_SUBSCRIPTIONS)
+    job = delivery_job(Domain.open(network.ccs), CCS_SUBSCRIPTIONS)
     job.run_here()
     expire(network.log, before=age(network, 1), now=LATER)
     fill(network, 1, first=2)
@@ -329,7 +329,7 @@ def test_a_job_that_read_all_that_expired_goes_on(network: Network) -> None:
 
 def test_offsets_of_streams_are_checked_against_expiry(network: Network) -> None:
     """A stream starts at the first commit that is left, and one that stands before it is refused."""
-    from maia.pipeline.follow import CommitReader, check_offset, offset_of
+    from maia.spark.log_stream import CommitReader, check_offset, offset_of
 
     fill(network, 4)
     old = offset_of(network.log, 0)

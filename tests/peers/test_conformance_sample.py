@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from maia.cli.conformance import FAMILIES
+from maia.conformance import FAMILIES
 
 PROGRAM = Path(__file__).resolve().parents[2] / "src" / "maia" / "cli" / "conformance"
 
@@ -19,9 +19,7 @@ PROGRAM = Path(__file__).resolve().parents[2] / "src" / "maia" / "cli" / "confor
 def answered() -> list[str]:
     """List the verbs that Maia answers; the others belong to floors that are not built yet."""
     modules = {module for module in FAMILIES.values() if (PROGRAM / f"{module}.py").is_file()}
-    return sorted(
-        verb for module in modules for verb in importlib.import_module(f"maia.cli.conformance.{module}").VERBS
-    )
+    return sorted(verb for module in modules for verb in importlib.import_module(f"maia.conformance.{module}").VERBS)
 
 
 @pytest.fixture(scope="module")

@@ -15,9 +15,9 @@ import hypothesis.strategies as st
 import pyarrow as pa
 
 from maia.authority import Action, Constraint, cell_rights, is_nothing, type_right
-from maia.broker import Clause
 from maia.events import ARROW_TYPES, AttributeType, EventType, TypeName, Version, attribute
 from maia.filters import Operator, TypedConstraint, TypedFilter
+from maia.kernel import Clause
 from maia.principals import KeySigner
 
 OWNER = KeySigner(bytes([7]) * 32)

@@ -14,8 +14,8 @@ import pyarrow as pa
 from hypothesis import given
 
 from maia.authority import Action, CertificatePool, Verifier, type_right, verify_event_type
-from maia.broker import Sessions, enforce_publication
 from maia.events import EventType, TypeName, Version, attribute, sign_event_type
+from maia.kernel import Sessions, enforce_publication
 from maia.policy import ConditionSyntaxError, Occasion, compile_condition
 from maia.testing import People, at, grant
 

@@ -6,10 +6,10 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from maia.broker import reserve_stamps
 from maia.encryption import EpochId, KeyGroupId, Keyring, Tolerance, epoch_of, open_keyring, seal_keyring, select_epoch
 from maia.errors import SealError
 from maia.events import TypeId
+from maia.kernel import reserve_stamps
 
 GROUP = KeyGroupId(TypeId(bytes(32)), b"1")
 moments = st.integers(0, 400)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from strategies_events import filters, kinds, rows, rules, transit, typed_filter, versions
 
-from maia.broker import DeliveryPlan, Subscription, check_readable, omit_closed
 from maia.errors import DeniedError
 from maia.events import AttributeType
+from maia.kernel import DeliveryPlan, Subscription, check_readable, omit_closed
 
 ALL = {"999": AttributeType.STRING}
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from strategies_events import kinds, rows, rules, transit, versions
 
 from maia.authority import Action
-from maia.broker import CONSTRAINT_VIOLATED, enforce_publication
+from maia.kernel import CONSTRAINT_VIOLATED, enforce_publication
 
 
 def forced_by(rule):

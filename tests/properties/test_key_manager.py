@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "unit" / "stores"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "unit" / "key_manager"))
 
 from key_manager_world import PLATE, Broker, World, definition, moment, ms
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from strategies_trust import NOW, SIGNERS, randoms
 
 from maia.authority import ListStatement, Rhythm, Statement, StatementBook, exposure_window, issue_statement
-from maia.broker import Issued, Standing, plan_cascade
 from maia.errors import VerificationError
+from maia.kernel import Issued, Standing, plan_cascade
 from maia.principals import Authorisation, Certificate, CertificateId, OnlineTest, Period, TestKind, issue
 
 ISSUER = SIGNERS[0]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from maia.authority import Action, network_right, type_right
-from maia.broker import BROKERS, enforce_publication, milliseconds, reserve_stamps
+from maia.domain import HomeKeys, join_key_groups, open_home_groups, open_key_manager
 from maia.encryption import KeyGroupId, Parcel, parse_parcel
 from maia.events import (
     AttributeType,
@@ -23,21 +23,21 @@ from maia.events import (
     parse_version,
     sign_event_type,
 )
-from maia.pipeline import LogDirectory, Outcome, PublishPlan, deliver_parcels, parcel_row, publish_batches
-from maia.principals import Certificate, KeySigner
-from maia.stores import (
-    Home,
-    HomeConfig,
-    HomeKeys,
-    KeyManager,
-    KeySettings,
-    deliver_plan,
-    follow,
-    join_key_groups,
-    open_home_groups,
-    open_key_manager,
-    publish_plan,
+from maia.home import Home, HomeConfig
+from maia.kernel import (
+    BROKERS,
+    Outcome,
+    PublishPlan,
+    deliver_parcels,
+    enforce_publication,
+    milliseconds,
+    parcel_row,
+    publish_batches,
+    reserve_stamps,
 )
+from maia.key_manager import KeyManager, KeySettings
+from maia.log import LogDirectory
+from maia.principals import Certificate, KeySigner
 from maia.testing import (
     ATTRIBUTES,
     NETWORK_NAME,
@@ -45,9 +45,12 @@ from maia.testing import (
     TYPE_VERSION,
     NumberplateNetwork,
     People,
+    deliver_plan,
+    follow,
     grant,
     naming,
     numberplate_network,
+    publish_plan,
 )
 
 KINDS = {"numberplate": "string", "timestamp": "timestamp", "location": "string"}

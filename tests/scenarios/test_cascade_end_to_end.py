@@ -15,34 +15,40 @@ from pathlib import Path
 
 import pytest
 
+from maia.access_control import MemberKind, Settings, Withdrawn
 from maia.authority import ListStatement, parse_statement
-from maia.broker import BROKERS, KEY_MANAGER, milliseconds
+from maia.domain import (
+    DeliveryJob,
+    Domain,
+    HomeKeyGroups,
+    HomeKeys,
+    HomeTelling,
+    Wanted,
+    delivery_job,
+    join_key_groups,
+    open_access_control,
+    open_home_groups,
+    open_key_manager,
+    prove_key,
+)
 from maia.encryption import KeyGroupId, RefreshCause
 from maia.errors import UnavailableError, VerificationError
 from maia.events import EventType, TypeName, attribute, parse_version, sign_event_type
-from maia.pipeline import DeliveryJob, LogDirectory, NoticeKind, NoticeLog, deliver_parcels
+from maia.home import Home, HomeConfig
+from maia.kernel import BROKERS, KEY_MANAGER, deliver_parcels, milliseconds
+from maia.log import LogDirectory, NoticeKind, NoticeLog
 from maia.principals import Authenticated, Certificate, CertificateId, KeySigner
-from maia.services import access_control as acs
-from maia.stores import (
-    Home,
-    HomeConfig,
-    HomeKeys,
-    deliver_plan,
-    follow,
-    join_key_groups,
-    open_home_groups,
-    open_key_manager,
-)
 from maia.testing import (
     ATTRIBUTES,
     NETWORK_NAME,
     TYPE_NAME,
     TYPE_VERSION,
+    deliver_plan,
+    follow,
     naming,
     numberplate_network,
     publish_here,
 )
-from pyspark_maia import Wanted, delivery_job
 
 POLICY = """\
 tracker(plate)  <-  operation(name, plate)* , detective(self)*
@@ -100,7 +106,7 @@ class Force:
         self.service.apply(POLICY, at=self.now)
         self.held = {name: self._enrol(name) for name in self.signers}
         wanted = [Wanted(name=name, as_=name, type=TYPE_NAME) for name in PLATES]
-        self.job: DeliveryJob = replace(delivery_job(self.met.path, wanted), clock=lambda: self.now)
+        self.job: DeliveryJob = replace(delivery_job(Domain.open(self.met.path), wanted), clock=lambda: self.now)
         for name in self.homes:
             self.join(name)
         self.pass_seconds(LEAD)
@@ -125,19 +131,19 @@ class Force:
             for certificate in certificates:
                 home.certificates.add(certificate)
 
-    def open_service(self, listeners: list[Callable[[acs.Withdrawn], object]] | None = None) -> None:
+    def open_service(self, listeners: list[Callable[[Withdrawn], object]] | None = None) -> None:
         """Start the access control service, as a home does, or with other listeners."""
-        telling = None if listeners is None else acs.HomeTelling(self.met, listeners=listeners)
-        self.service = acs.open_access_control(self.met, settings=acs.Settings(blanket=False), telling=telling)
+        telling = None if listeners is None else HomeTelling(self.met, listeners=listeners)
+        self.service = open_access_control(self.met, settings=Settings(blanket=False), telling=telling)
 
     def prove(self, name: str) -> Authenticated:
         """Let somebody prove its key."""
-        return acs.prove_key(self.service, self.signers[name], nonce=secrets.token_bytes(32), at=self.now)
+        return prove_key(self.service, self.signers[name], nonce=secrets.token_bytes(32), at=self.now)
 
     def _enrol(self, name: str) -> frozenset[CertificateId]:
         """Make a member, let it activate its role, and share what it is handed; give what the role brought."""
         client = name in PLATES
-        kind, job = (acs.MemberKind.CLIENT, "detective") if client else (acs.MemberKind.BROKER, "driver")
+        kind, job = (MemberKind.CLIENT, "detective") if client else (MemberKind.BROKER, "driver")
         self.service.appoint(LANTERN, at=self.now)
         self.service.appoint(HARBOUR, at=self.now)
         code = self.service.invite(name, kind=kind, appointments=[f"{job}({name})"], at=self.now)
@@ -262,9 +268,9 @@ def check_fallen(force: Force, before: dict[KeyGroupId, list[tuple[int, tuple[st
 def test_a_retracted_premise_takes_role_capability_stream_and_keys_in_order(force: Force) -> None:
     """The operation ends: one call, and each stage is there in its place; another operation's people notice nothing."""
     heard: list[str] = []
-    groups = acs.HomeKeyGroups(force.met)
+    groups = HomeKeyGroups(force.met)
 
-    def listen(notice: acs.Withdrawn) -> None:
+    def listen(notice: Withdrawn) -> None:
         # What comes before in the order is done when the key manager hears of it.
         assert notice.certificates == force.withdrawn() == force.held["smith"] | force.held["van1"]
         assert force.roles() == ALL_ROLES - FALLEN
@@ -318,9 +324,9 @@ def test_a_premise_that_comes_back_brings_nothing_back_by_itself(force: Force) -
 @pytest.mark.parametrize("done", [False, True], ids=["before the key manager heard", "before the service noted it"])
 def test_a_service_that_dies_within_the_cascade_completes_it_after_a_restart(force: Force, done: bool) -> None:
     """The list is out when it dies; started again it tells the key manager, and no key changes twice."""
-    groups = acs.HomeKeyGroups(force.met)
+    groups = HomeKeyGroups(force.met)
 
-    def die(notice: acs.Withdrawn) -> None:
+    def die(notice: Withdrawn) -> None:
         if done:
             groups(notice)
         raise Killed
@@ -348,10 +354,10 @@ def test_a_service_that_dies_within_the_cascade_completes_it_after_a_restart(for
 @pytest.mark.requirement("13.16")
 def test_a_key_manager_that_does_not_answer_holds_up_no_later_list(force: Force) -> None:
     """While key groups cannot be told, the next withdrawal is in the log at once; later both are made good."""
-    groups = acs.HomeKeyGroups(force.met)
+    groups = HomeKeyGroups(force.met)
     down = True
 
-    def listen(notice: acs.Withdrawn) -> None:
+    def listen(notice: Withdrawn) -> None:
         if down:
             raise UnavailableError("the key manager does not answer", code="DATABASE_DOWN")
         groups(notice)

@@ -11,14 +11,14 @@ import pyarrow as pa
 import pytest
 
 from maia.authority import Action, CertificatePool, Constraint, StatementBook, Verifier, type_right, verify_event_type
-from maia.broker import CONDITION_FALSE, RATE_LIMITED, Sessions, enforce_publication
 from maia.errors import ChainError, DeniedError, RevokedError, VerificationError
 from maia.events import EventType, TypeName, Version, attribute, batch_to_transit, check_batch, sign_event_type
 from maia.filters import Bound, BoundKind, Side, allows, compile_filter
+from maia.home.providers import HomePlace, HomeSurroundings, SqlFacts
+from maia.home.rates import RateLedger
+from maia.kernel import CONDITION_FALSE, RATE_LIMITED, Sessions, enforce_publication
 from maia.policy import ConditionSyntaxError, Environment, Predicate, compile_condition
 from maia.principals import TestKind as Kind
-from maia.stores.providers import HomePlace, HomeSurroundings, SqlFacts
-from maia.stores.rates import RateLedger
 from maia.testing import People, at, grant, listing, online
 
 PEOPLE = People("exchange", "domain", "firm", "desk", "eve", "lister")

@@ -23,14 +23,14 @@ from network import CCS_SUBSCRIPTIONS, MET_SUBSCRIPTIONS, Network, build, delive
 
 import maia.encryption.parcel as parcel_module
 from maia.authority import Action, type_right
+from maia.domain import DeliveryJob, Domain, Wanted, delivery_job
 from maia.encryption import EpochId, Keyring, encode_column, parse_parcel, verify_parcel
 from maia.errors import MaiaError
 from maia.events import AttributeType, EventType, Options, TypeName, attribute, parse_version, sign_event_type
-from maia.pipeline import Commit, DeliveryJob, LogDirectory
-from maia.pipeline.jobs import Group, Report, Work, run_groups
-from maia.stores import Home, HomeConfig
+from maia.home import Home, HomeConfig
+from maia.log import Commit, LogDirectory
+from maia.spark.jobs import Group, Report, Work, run_groups
 from maia.testing import ATTRIBUTES, TYPE_NAME, grant
-from pyspark_maia import Wanted, delivery_job
 
 
 @pytest.fixture
@@ -90,11 +90,11 @@ def test_kent_relays_ciphertext_and_knows_neither_type_nor_key(network: Network)
     assert len({group.label for group in met.keyring().groups()} & {uid.encode() for uid in ATTRIBUTES.values()}) == 3
     config = replace(met.config, log="../kent/log")
     (met.path / "maia.toml").write_text(config.to_toml(), "utf-8")
-    job = delivery_job(network.met, MET_SUBSCRIPTIONS)
+    job = delivery_job(Domain.open(network.met), MET_SUBSCRIPTIONS)
     job.run_here()
     assert [(row["numberplate"], row["location"]) for row in delivered(job, "detective")] == [("AE05 XYZ", "Victoria")]
     # The offices at the congestion charge are kept apart by their broker, which holds all keys.
-    edge = delivery_job(network.ccs, CCS_SUBSCRIPTIONS)
+    edge = delivery_job(Domain.open(network.ccs), CCS_SUBSCRIPTIONS)
     edge.run_here()
     assert {row["location"] for row in delivered(edge, "billing")} == {None}
     assert {row["numberplate"] for row in delivered(edge, "statistics")} == {None}
@@ -126,7 +126,7 @@ def test_split_domains_are_kept_apart_by_keys_and_not_by_a_broker(network: Netwo
         # The broker of the sub-domain gives its client every right there is: what it lacks is the key.
         right = type_right(network.people.key("PITO"), TYPE_NAME, actions=[Action.SUBSCRIBE])
         home.certificates.add(grant(network.people.people["PITO"], network.people.people["BO"], right))
-        job = delivery_job(home.path, (Wanted(name="all", as_="BO", type=TYPE_NAME),))
+        job = delivery_job(Domain.open(home.path), (Wanted(name="all", as_="BO", type=TYPE_NAME),))
         job.run_here()
         views[name] = [(row["numberplate"], row["location"]) for row in delivered(job, "all")]
     assert views == {
@@ -149,13 +149,13 @@ def test_two_publishers_and_three_subscribers_make_six_deliveries(network: Netwo
     )
     home.certificates.add(grant(network.people.people["CCS"], home.new_key("CAM2"), right))
     publish_here(network, "first", [sightings(["P1"])])  # nobody subscribes: it returns all the same
-    nobody = delivery_job(network.ccs, (), outbox=network.root / "nobody")
+    nobody = delivery_job(Domain.open(network.ccs), (), outbox=network.root / "nobody")
     nobody.run_here()
     assert sum(commit.events for commit in nobody.outbox.commits()) == 0
     publish_here(network, "second", [sightings(["P2"])], as_="CAM2")
     three = tuple(Wanted(name=f"s{number}", as_="BO", type=TYPE_NAME) for number in range(3))
     unmatched = Wanted(name="other", as_="BO", type=TYPE_NAME, where="numberplate = 'P3'")
-    job = delivery_job(network.ccs, (*three, unmatched))
+    job = delivery_job(Domain.open(network.ccs), (*three, unmatched))
     job.run_here()
     assert sum(commit.events for commit in job.outbox.commits()) == 6
     assert [plates(job, item.name) for item in (*three, unmatched)] == [["P1", "P2"]] * 3 + [[]]
@@ -165,7 +165,7 @@ def test_two_publishers_and_three_subscribers_make_six_deliveries(network: Netwo
 def test_slow_subscriber_delays_no_publication(network: Network) -> None:
     """A delivery that hangs: publications return meanwhile, and reach the subscriber when it goes on."""
     publish_here(network, "before", [sightings(["P1"])])
-    job = delivery_job(network.ccs, CCS_SUBSCRIPTIONS)
+    job = delivery_job(Domain.open(network.ccs), CCS_SUBSCRIPTIONS)
     hanging, go_on = threading.Event(), threading.Event()
 
     def slow(work: Work, groups: Sequence[Group]) -> list[Report]:
@@ -203,7 +203,7 @@ def test_ten_local_subscribers_and_three_attributes_need_three_decryptions(
 
     monkeypatch.setattr(parcel_module, "AESGCM", Counting)
     ten = tuple(Wanted(name=f"s{number}", as_=("BO", "SO")[number % 2], type=TYPE_NAME) for number in range(10))
-    job = delivery_job(network.ccs, ten)
+    job = delivery_job(Domain.open(network.ccs), ten)
     job.run_here()
     monkeypatch.undo()
     assert len(opened) == 3
@@ -229,7 +229,7 @@ def test_values_that_a_client_encrypted_itself_travel_as_they_are(network: Netwo
     schema = pa.schema([("force", pa.string()), ("note", pa.binary())])
     batch = pa.RecordBatch.from_pydict({"force": ["P2"], "note": [sealed]}, schema=schema)
     publish_here(network, "tip", [batch], type_name=secret.name.name)
-    job = delivery_job(network.ccs, (Wanted(name="tips", as_="BO", type=secret.name.name),))
+    job = delivery_job(Domain.open(network.ccs), (Wanted(name="tips", as_="BO", type=secret.name.name),))
     job.run_here()
     [row] = delivered(job, "tips")
     got = row["note"]
@@ -242,7 +242,7 @@ def test_subscriber_that_was_away_gets_what_it_missed_once_after_a_fresh_check(n
     """Away for events 5 to 7, back: 5, 6, 7, once, by the right of now; when that has ended, 8 does not come."""
 
     def back() -> tuple[DeliveryJob, list[int]]:
-        job = delivery_job(network.ccs, CCS_SUBSCRIPTIONS)
+        job = delivery_job(Domain.open(network.ccs), CCS_SUBSCRIPTIONS)
         asked: list[int] = []
         real = job.make_plans
 

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from maia.authority import exposure_window
-from maia.broker import CascadeStage, Issued, Standing, milliseconds, plan_cascade
+from maia.domain import DeliveryJob, Domain, Wanted, delivery_job
 from maia.errors import DeniedError
-from maia.pipeline import DeliveryJob
+from maia.kernel import CascadeStage, Issued, Standing, milliseconds, plan_cascade
 from maia.testing import DETECTIVE_POLICY, TYPE_NAME, DetectiveWorld, Loss, detective_world
-from pyspark_maia import Wanted, delivery_job
 
 MAY = datetime(2008, 5, 1, 9, tzinfo=UTC)
 ORDER_ENDS = datetime(2008, 6, 30, 23, 59, 59, tzinfo=UTC)
@@ -31,7 +30,7 @@ class Stream:
     def __post_init__(self) -> None:
         """Subscribe for Smith."""
         wanted = (Wanted(name="smith", as_="Smith", type=TYPE_NAME),)
-        self.job: DeliveryJob = replace(delivery_job(self.world.met.path, wanted), clock=lambda: self.now)
+        self.job: DeliveryJob = replace(delivery_job(Domain.open(self.world.met.path), wanted), clock=lambda: self.now)
 
     def pass_seconds(self, seconds: int) -> None:
         """Let time pass: each second a list if it is due, two sightings, and a micro-batch."""

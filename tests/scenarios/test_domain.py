@@ -6,6 +6,8 @@ import pyarrow as pa
 import pytest
 
 from domain_world import ASSIGNED, DAY, HOUR, MINUTE, ORDER, PLATE, SECOND, TRACKING, Force, Surroundings, numberplate
+from maia import database
+from maia.access_control import AccessControl, MemberKind, Revocation, Settings
 from maia.authority import (
     Action,
     CertificatePool,
@@ -20,10 +22,12 @@ from maia.authority import (
     verify_event_type,
     verify_statement,
 )
-from maia.broker import Sessions
+from maia.domain import HomeTelling, prove_key
 from maia.errors import DeniedError, UsageError
 from maia.events import EventType, TypeName, attribute, parse_version, sign_event_type
-from maia.pipeline import NoticeKind, NoticeLog
+from maia.home import Home, HomeConfig
+from maia.kernel import Sessions
+from maia.log import NoticeKind, NoticeLog
 from maia.policy import (
     PolicySource,
     SignedAgreement,
@@ -34,9 +38,7 @@ from maia.policy import (
     visible_roles,
 )
 from maia.principals import Authorisation, KeySigner, Naming, Threshold, parse_certificate, verify_certificate
-from maia.services import access_control as acs
-from maia.stores import Home, HomeConfig, database, follow
-from maia.testing import NETWORK_NAME, People, at, grant
+from maia.testing import NETWORK_NAME, People, at, follow, grant
 
 
 @pytest.fixture
@@ -80,7 +82,7 @@ def test_the_court_order_becomes_the_capability_of_the_thesis(met):
 @pytest.mark.requirement("12.07")
 def test_the_certificate_ends_with_the_court_order(tmp_path):
     """The order ends on 2008-06-30, so does the certificate, although the domain would let it live for a year."""
-    met = Force(str(tmp_path / "store.db"), settings=acs.Settings(life=365 * DAY))
+    met = Force(str(tmp_path / "store.db"), settings=Settings(life=365 * DAY))
     met.now = at("2008-06-01T09:00:00")
     ends = at("2008-06-30T00:00:00")
     handed = met.service.capabilities(met.track(until=ends), at=met.now)
@@ -140,7 +142,7 @@ def test_only_monitored_premises_end_the_role(met):
     smith = met.prove("Smith")
     met.service.activate(smith, PLATE, at=met.now)
     handed = met.service.capabilities(smith, at=met.now)
-    assert met.service.retract("detective(smith)", at=met.now) == acs.Revocation()
+    assert met.service.retract("detective(smith)", at=met.now) == Revocation()
     assert met.subscribe(handed)
 
 
@@ -185,7 +187,7 @@ def deliveries(sessions, met, handed, moment):
 @pytest.mark.requirement("13.02")
 def test_a_short_lived_capability_is_revoked_by_declining(tmp_path):
     """Life 60 s, the policy changes at 10: without any list it is over at 60 at the latest, and renewal is refused."""
-    met = Force(str(tmp_path / "store.db"), settings=acs.Settings(life=MINUTE, tests=()))
+    met = Force(str(tmp_path / "store.db"), settings=Settings(life=MINUTE, tests=()))
     smith = met.track()
     handed = met.service.capabilities(smith, at=met.now)
     met.service.apply(TRACKING.replace("detective(self)*", "inspector(self)*"), at=met.now + 10 * SECOND)
@@ -199,11 +201,11 @@ def test_a_short_lived_capability_is_revoked_by_declining(tmp_path):
 @pytest.mark.requirement("13.09")
 def test_an_expired_link_is_renewed_where_it_says(tmp_path):
     """The certificate above Smith's, PITO's to the Met, has expired: with a fresh one his old one serves again."""
-    address = "https://acs.pito.example/renew"
-    pito = Force(str(tmp_path / "pito.db"), settings=acs.Settings(life=HOUR, renew=address))
+    address = "https://pito.example/renew"
+    pito = Force(str(tmp_path / "pito.db"), settings=Settings(life=HOUR, renew=address))
     pito.service = pito.open(signer=pito.network.people["PITO"])
     pito.service.apply("partner(self) <- contract(self)*\npartner(d) |- subscribe Numberplate", at=pito.now)
-    pito.join("met", "Met", kind=acs.MemberKind.DOMAIN, appointments=["contract(met)"])
+    pito.join("met", "Met", kind=MemberKind.DOMAIN, appointments=["contract(met)"])
     domain = pito.prove("Met")
     pito.service.activate(domain, "partner(met)", at=pito.now)
     above = right_of(pito.service.capabilities(domain, at=pito.now))
@@ -278,7 +280,7 @@ def test_a_domain_joins_and_leaves_at_runtime(tmp_path):
     connect = network_right(pito.network.key("PITO"), NETWORK_NAME, [Action.CONNECT])
     to_broker = grant(people["Kent"], people["KB"], connect)
     assert not connects([to_broker.raw])
-    handed = pito.join("kent", people["Kent"], kind=acs.MemberKind.DOMAIN)
+    handed = pito.join("kent", people["Kent"], kind=MemberKind.DOMAIN)
     evidence = [to_broker.raw, *handed.evidence]
     assert right_of(handed).body.delegate
     assert connects(evidence)
@@ -317,9 +319,9 @@ def test_a_new_right_of_the_domain_reaches_all_brokers_without_a_request(tmp_pat
         home.add_public_key("met", met.network.key("Met"))
         home.add_public_key("pito", met.network.key("PITO"))
         homes.append(home)
-    met.service = met.open(telling=acs.HomeTelling(homes[0]))
+    met.service = met.open(telling=HomeTelling(homes[0]))
     for name, home in zip(("MB1", "MB2"), homes, strict=True):
-        handed = met.join(name.lower(), people[name], kind=acs.MemberKind.BROKER)
+        handed = met.join(name.lower(), people[name], kind=MemberKind.BROKER)
         for raw in handed.evidence:
             home.certificates.add(acs_certificate(raw))
     new = grant(
@@ -373,8 +375,8 @@ def test_an_agreement_opens_exactly_the_attributes_of_its_table(tmp_path):
     def service(name, signer):
         engine = database.open_database(str(tmp_path / f"{name}.db"))
         database.migrate(engine)
-        return acs.AccessControl(
-            signer=signer, engine=engine, surroundings=Surroundings(catalogue), settings=acs.Settings(tests=()),
+        return AccessControl(
+            signer=signer, engine=engine, surroundings=Surroundings(catalogue), settings=Settings(tests=()),
             named_roles=lambda *, at: agreed.agreement.roles,
         )  # fmt: skip
 
@@ -385,7 +387,7 @@ def test_an_agreement_opens_exactly_the_attributes_of_its_table(tmp_path):
     receiving.apply("pharmacist(self) <- registered(self)*\nporter(self) <- hired(self)*", at=now)
     evidence = list(given.evidence)
     for name, role, fact in (("ann", "pharmacist(ann)", "registered(ann)"), ("bob", "porter(bob)", "hired(bob)")):
-        who = acs.prove_key(receiving, people[name.capitalize()], nonce=b"n" * 16, at=now)
+        who = prove_key(receiving, people[name.capitalize()], nonce=b"n" * 16, at=now)
         receiving.enrol(who, invitation=receiving.invite(name, at=now, appointments=[fact]), at=now)
         receiving.activate(who, role, at=now)
         evidence += receiving.capabilities(who, at=now).evidence
@@ -412,9 +414,9 @@ def test_children_extend_the_national_set_and_names_are_unique(met):
     assert len(visible_roles([national, local])) == 7
     assert len(visible_roles([national])) == 5
     met.service.apply(combine_sources([national, local]), at=met.now)
-    met.join("addenbrookes", KeySigner(b"a" * 32), kind=acs.MemberKind.DOMAIN)
+    met.join("addenbrookes", KeySigner(b"a" * 32), kind=MemberKind.DOMAIN)
     with pytest.raises(UsageError) as refusal:
-        met.join("addenbrookes", KeySigner(b"b" * 32), kind=acs.MemberKind.DOMAIN)
+        met.join("addenbrookes", KeySigner(b"b" * 32), kind=MemberKind.DOMAIN)
     assert refusal.value.code == "MEMBER_NAME_TAKEN"
 
 
@@ -422,7 +424,7 @@ def test_children_extend_the_national_set_and_names_are_unique(met):
 def test_a_withdrawal_during_a_session_reaches_subscription_and_keys_within_its_window(tmp_path):
     """With timed lists the printed window is kept: nothing is delivered after it, though the plain list is lost."""
     rhythm = Rhythm(period=10 * SECOND, lead=2 * SECOND)
-    met = Force(str(tmp_path / "store.db"), settings=acs.Settings(rhythm=rhythm))
+    met = Force(str(tmp_path / "store.db"), settings=Settings(rhythm=rhythm))
     smith = met.track()
     handed = met.service.capabilities(smith, at=met.now)
     sessions = broker_of(met)

@@ -11,17 +11,6 @@ import pyarrow as pa
 import pytest
 
 from maia.authority import Action, CertificatePool, Verifier, type_right, verify_event_type
-from maia.broker import (
-    Sealing,
-    Sessions,
-    emulate,
-    enforce_publication,
-    milliseconds,
-    open_batch,
-    reserve_stamps,
-    seal_batch,
-    sub_types,
-)
 from maia.encryption import EpochId, KeyGroupId, Keyring, Parcel, Tolerance, open_parcel, parse_parcel, verify_parcel
 from maia.errors import DeniedError
 from maia.events import (
@@ -34,6 +23,17 @@ from maia.events import (
     batch_to_transit,
     check_batch,
     sign_event_type,
+)
+from maia.kernel import (
+    Sealing,
+    Sessions,
+    emulate,
+    enforce_publication,
+    milliseconds,
+    open_batch,
+    reserve_stamps,
+    seal_batch,
+    sub_types,
 )
 from maia.testing import (
     ATTRIBUTES,

@@ -13,14 +13,16 @@ import pytest
 from key_network import Network, build
 
 from maia.authority import Action, type_right
-from maia.broker import BROKERS, Sealing, milliseconds, open_batch, seal_batch
+from maia.domain import own_key_manager as group_keys_home
+from maia.domain.memberships import GroupKeys
 from maia.encryption import KeyGroupId, Tolerance
 from maia.errors import SealError, UnavailableError, UsageError, VerificationError
 from maia.events import EncryptionMode, EventType, Options, TypeName, attribute, parse_version, sign_event_type
-from maia.pipeline import NoticeKind, NoticeLog, event_base, publish_batches
-from maia.stores import Home, HomeConfig, KeyManager, follow, group_keys_home, publish_plan
-from maia.stores.group_keys import GroupKeys
-from maia.testing import ATTRIBUTES, TYPE_NAME, grant, naming, numberplate_network
+from maia.home import Home, HomeConfig
+from maia.kernel import BROKERS, Sealing, event_base, milliseconds, open_batch, publish_batches, seal_batch
+from maia.key_manager import KeyManager
+from maia.log import NoticeKind, NoticeLog
+from maia.testing import ATTRIBUTES, TYPE_NAME, follow, grant, naming, numberplate_network, publish_plan
 
 NUMBERPLATE, TIMESTAMP, LOCATION = (uid.encode() for uid in ATTRIBUTES.values())
 

@@ -8,22 +8,15 @@ from pathlib import Path
 import pytest
 
 from maia.authority import Action, type_right
-from maia.broker import BROKERS, key_groups_needed
+from maia.domain import join_key_groups, open_home_groups, open_key_manager
 from maia.encryption import KeyGroupId
 from maia.errors import VerificationError
 from maia.events import EventType, Options, TypeName, attribute, parse_version, sign_event_type
+from maia.home import Home, HomeConfig
+from maia.kernel import BROKERS, key_groups_needed
+from maia.key_manager import KeyManager, KeySettings
 from maia.principals import KeySigner
-from maia.stores import (
-    Home,
-    HomeConfig,
-    KeyManager,
-    KeySettings,
-    follow,
-    join_key_groups,
-    open_home_groups,
-    open_key_manager,
-)
-from maia.testing import ATTRIBUTES, TYPE_NAME, TYPE_VERSION, grant, naming, numberplate_network
+from maia.testing import ATTRIBUTES, TYPE_NAME, TYPE_VERSION, follow, grant, naming, numberplate_network
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 NET = numberplate_network(now=NOW - timedelta(hours=1))

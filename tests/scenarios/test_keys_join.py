@@ -15,11 +15,11 @@ from key_network import Network, build
 from typer.testing import CliRunner
 
 from maia.authority import Action, network_right, type_right
-from maia.broker import BROKERS
 from maia.cli import app
 from maia.errors import UnavailableError
+from maia.home import Home
+from maia.kernel import BROKERS
 from maia.principals import KeySigner, TestKind
-from maia.stores import Home
 from maia.testing import ATTRIBUTES, NETWORK_NAME, TYPE_NAME, book, grant, listing, naming, online
 from service_process import Process, serving
 

@@ -16,7 +16,7 @@ from types import ModuleType
 
 import pytest
 
-from maia.cli.bench import (
+from maia.bench import (
     ARMS,
     PARQUET,
     PER_VALUE,
@@ -40,10 +40,10 @@ from maia.cli.bench import (
     types,
     weigh,
 )
-from maia.cli.bench.blocks import COMMITMENT, LENGTH, TAG, Bench
+from maia.bench.blocks import COMMITMENT, LENGTH, TAG, Bench
 from maia.encryption import open_parcel, verify_parcel
 from maia.events import EncryptionMode
-from maia.stores import publish_plan
+from maia.testing import publish_plan
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 EVENTS = 400
@@ -53,7 +53,7 @@ MODES = (EncryptionMode.PLAIN, EncryptionMode.EVENT, EncryptionMode.ATTRIBUTE)
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     """Give a session for the whole file."""
-    from maia.pipeline import session
+    from maia.spark import session
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)  # pyspark leaves its launcher's pipes open
@@ -93,7 +93,7 @@ def made_up() -> PipelineResults:
 @pytest.mark.parametrize("attributes", [1, 3])
 def test_every_arm_shows_the_same_events(spark: object, tmp_path: Path, attributes: int) -> None:
     """Plain Parquet, Maia's three modes and encryption by value give each subscription exactly the same rows."""
-    from maia.cli.bench import frame_of
+    from maia.bench import frame_of
 
     rows = frame_of(EVENTS, attributes)
     shown = {}
@@ -273,8 +273,8 @@ def test_one_subscription_gets_all_and_a_hundred_share(tmp_path: Path) -> None:
 )
 def test_neighbouring_small_files_of_the_log_share_a_task(sizes: list[int], cores: int, tasks: list[int]) -> None:
     """Files keep their order, each is read once, and no task is much larger than a large file."""
-    from maia.pipeline import LogFile
-    from pyspark_maia.source import LogPart, _packed
+    from maia.log import LogFile
+    from maia.spark.source import LogPart, _packed
 
     parts = [LogPart("", LogFile(str(at), size, "", 1, 1, 0, 0, ("",)), frozenset()) for at, size in enumerate(sizes)]
     groups = _packed(parts, cores=cores)

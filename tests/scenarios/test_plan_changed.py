@@ -13,11 +13,11 @@ import pytest
 from key_network import Network, build
 
 from maia.errors import UnavailableError
-from maia.stores import Home
+from maia.home import Home
+from maia.spark import source
+from maia.spark.options import SourceOptions
+from maia.spark.source import MaiaStreamWriter, Written
 from maia.testing import TYPE_NAME
-from pyspark_maia import source
-from pyspark_maia.options import SourceOptions
-from pyspark_maia.source import MaiaStreamWriter, Written
 
 PARTS = (["AE05 XYZ", "BX51 ABC"], ["CD02 DEF", "AE05 XYZ"])
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from maia.access_control import Settings
 from maia.authority import Action, Decision, ask_type
+from maia.domain import open_access_control, prove_key
 from maia.errors import DeniedError
 from maia.principals import Authenticated, Authorisation, Certificate, parse_certificate, verify_certificate
-from maia.services import access_control
 from maia.testing import DETECTIVE_POLICY, TYPE_NAME, TYPE_VERSION, DetectiveWorld, Loss, detective_world
 
 NOW = datetime(2026, 6, 1, 9, tzinfo=UTC)
@@ -25,8 +26,8 @@ class Desk:
     def __init__(self, root: Path) -> None:
         """Open the service anew with short lives."""
         self.world: DetectiveWorld = detective_world(root, now=NOW)
-        settings = access_control.Settings(life=timedelta(seconds=59), tests=(), renew=ADDRESS)
-        self.service = access_control.open_access_control(self.world.met, settings=settings)
+        settings = Settings(life=timedelta(seconds=59), tests=(), renew=ADDRESS)
+        self.service = open_access_control(self.world.met, settings=settings)
         self.service.apply(DETECTIVE_POLICY, at=NOW)
         for fact in Loss:
             (self.service.observe if fact is Loss.CASE else self.service.appoint)(fact.value, at=NOW)
@@ -46,9 +47,7 @@ class Desk:
         """Ask for a fresh certificate where the old one says, as Smith, who proves his key."""
         assert address == ADDRESS
         nonce = secrets.token_bytes(32)
-        who: Authenticated = access_control.prove_key(
-            self.service, self.world.network.people["Smith"], nonce=nonce, at=at
-        )
+        who: Authenticated = prove_key(self.service, self.world.network.people["Smith"], nonce=nonce, at=at)
         [fresh] = self.service.renew(who, certificate.raw, at=at).certificates
         return verify_certificate(parse_certificate(fresh.raw))
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from maia.cli.conformance.adapter import answer_line
+from maia.conformance.adapter import answer_line
 from maia.errors import DeniedError
 from maia.policy import EventRight, PolicyEngine, parse_policy
 

@@ -16,8 +16,8 @@ from maia.authority import Action, CertificatePool, StatementBook, Verifier, par
 from maia.clients import AccessControlClient, RemoteHanded
 from maia.errors import DeniedError, MalformedError, UnavailableError, UsageError
 from maia.events import sign_event_type
+from maia.home import Home, HomeConfig
 from maia.principals import KeySigner, parse_certificate
-from maia.stores import Home, HomeConfig
 from maia.testing import NumberplateNetwork, numberplate_network
 from service_process import LOOPBACK, Process, restless
 

@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 from key_network import Network, build
 
-from maia.broker import KEY_MANAGER
 from maia.clients import AccessControlClient, KeyManagerClient, RemoteStatus
+from maia.domain import join_key_groups, manager_signer, open_key_manager
 from maia.encryption import KeyGroupId, RefreshCause
 from maia.errors import DeniedError
+from maia.home import Home
+from maia.kernel import KEY_MANAGER
 from maia.principals import KeySigner, PublicKey, parse_certificate, verify_certificate
-from maia.stores import Home, follow, join_key_groups, manager_signer, open_key_manager
-from maia.testing import naming
+from maia.testing import follow, naming
 from service_process import LOOPBACK, Process, restless, serving
 
 pytestmark = pytest.mark.slow

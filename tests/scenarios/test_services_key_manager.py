@@ -15,8 +15,8 @@ import pytest
 from key_network import Network, build
 
 import service_process
-from maia.broker import milliseconds
 from maia.clients import KeyManagerClient
+from maia.domain import join_key_groups
 from maia.encryption import (
     GroupRequest,
     JoinGroups,
@@ -29,8 +29,9 @@ from maia.encryption import (
     verify_rekey,
 )
 from maia.errors import DeniedError, MalformedError, UnavailableError
+from maia.kernel import milliseconds
 from maia.principals import KeySigner, PublicKey
-from maia.stores import follow, join_key_groups
+from maia.testing import follow
 from service_process import LOOPBACK, Process, restless
 
 pytestmark = pytest.mark.slow

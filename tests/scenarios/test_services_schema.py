@@ -27,10 +27,13 @@ from schemathesis.checks import (
 
 from domain_world import TRACKING, numberplate
 from echo_service import Echo, free_port
+from maia import wire
+from maia.domain import open_access_control
 from maia.events import sign_event_type
+from maia.home import Home, HomeConfig
 from maia.principals import KeySigner
-from maia.services import access_control, http, key_manager
-from maia.stores import Home, HomeConfig
+from maia.services import http, key_manager
+from maia.services.access_control import make_access_control
 from maia.testing import numberplate_network
 
 CHECKS = [
@@ -56,13 +59,13 @@ class SignedAs(AuthBase):
         from datetime import UTC, datetime
 
         body = prepared.body or b""
-        sent = http.Request(
+        sent = wire.Request(
             method=str(prepared.method),
             url=str(prepared.url),
             body=body if isinstance(body, bytes) else body.encode(),
         )
-        nonce = secrets.token_bytes(http.NONCE_LENGTH)
-        http.sign_request(sent, self.signer, session=self.session, nonce=nonce, at=datetime.now(UTC))
+        nonce = secrets.token_bytes(wire.NONCE_LENGTH)
+        wire.sign_request(sent, self.signer, session=self.session, nonce=nonce, at=datetime.now(UTC))
         prepared.headers.update(dict(sent.headers))
         return prepared
 
@@ -80,9 +83,9 @@ def made_access_control(root: Path, listening: http.Listening) -> tuple[FastAPI,
     home = Home.create(root / "met", HomeConfig(name="met", domain="Met"))
     home.add_key("Met", network.people["Met"])
     home.types.put(sign_event_type(numberplate(network), network.people["PITO"]).raw, at=network.now)
-    service = access_control.open_access_control(home)
+    service = open_access_control(home)
     service.apply(TRACKING, at=network.now)
-    return access_control.make_access_control(home, listening), network.people["Met"]
+    return make_access_control(home, listening), network.people["Met"]
 
 
 SERVICES = {"key manager": made_key_manager, "access control": made_access_control}

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from maia.authority import Action
-from maia.pipeline import DeliveryJob
+from maia.domain import DeliveryJob, Domain, Wanted, delivery_job
 from maia.testing import FLOWS, StockWorld, stock_world
-from pyspark_maia import Wanted, delivery_job
 
 NOW = datetime(2026, 6, 1, 9, tzinfo=UTC)
 CONTRACT_ENDS = datetime(2026, 6, 20, 23, 59, 59, tzinfo=UTC)
@@ -32,7 +31,7 @@ class Market:
             for account in sorted(self.accounts[firm])
             for flow in FLOWS
         )
-        job = delivery_job(self.world.firms[firm].home.path, wanted)
+        job = delivery_job(Domain.open(self.world.firms[firm].home.path), wanted)
         return replace(job, clock=lambda: self.now)
 
     def __post_init__(self) -> None:

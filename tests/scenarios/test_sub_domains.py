@@ -25,18 +25,7 @@ from maia.authority import (
     type_blanket,
     type_right,
 )
-from maia.broker import (
-    BROKERS,
-    CLIENTS,
-    DOMAINS,
-    Sealing,
-    check_local,
-    check_served,
-    milliseconds,
-    open_batch,
-    read_domain,
-    seal_batch,
-)
+from maia.domain import HomeKeys, join_key_groups, open_home_groups, open_key_manager
 from maia.encryption import Tolerance
 from maia.errors import ChainError, DeniedError, VerificationError
 from maia.events import (
@@ -50,20 +39,37 @@ from maia.events import (
     sign_event_type,
     to_arrow_schema,
 )
-from maia.pipeline import LogDirectory, deliver_parcels
+from maia.home import Home, HomeConfig
+from maia.kernel import (
+    BROKERS,
+    CLIENTS,
+    DOMAINS,
+    Sealing,
+    check_local,
+    check_served,
+    deliver_parcels,
+    milliseconds,
+    open_batch,
+    read_domain,
+    seal_batch,
+)
+from maia.key_manager import KeySettings
+from maia.log import LogDirectory
 from maia.principals import Certificate, Name, Signer, TestKind
-from maia.stores import (
-    Home,
-    HomeConfig,
-    HomeKeys,
-    KeySettings,
+from maia.testing import (
+    ATTRIBUTES,
+    NETWORK_NAME,
+    TYPE_NAME,
+    People,
+    at,
+    book,
     deliver_plan,
     follow,
-    join_key_groups,
-    open_home_groups,
-    open_key_manager,
+    grant,
+    listing,
+    naming,
+    online,
 )
-from maia.testing import ATTRIBUTES, NETWORK_NAME, TYPE_NAME, People, at, book, grant, listing, naming, online
 
 NOW = at("2026-06-01T09:00:00")
 PEOPLE = People("PITO", "Met", "CCS", "A", "B", "C", "MB1", "MB2", "CB", "Bob", "Smith")

@@ -11,7 +11,7 @@ import pytest
 
 from maia.authority import Action, Verifier, network_right, type_right
 from maia.authority.types import VerifiedEventType, verify_event_type
-from maia.cli.conformance import answer_line
+from maia.conformance import answer_line
 from maia.encoding import encode, parse_canonical
 from maia.errors import (
     ChainError,

@@ -14,10 +14,10 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "faults"))
 
 from network import CCS_SUBSCRIPTIONS, build, delivered, publish_here, sightings
 
-from maia.broker import VolumeWatch
+from maia.domain import Domain, delivery_job
 from maia.errors import UsageError
-from maia.stores import Home
-from pyspark_maia import delivery_job
+from maia.home import Home
+from maia.kernel import VolumeWatch
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -29,7 +29,7 @@ def test_a_subscription_that_takes_too_much_is_an_alarm_in_the_audit(tmp_path: P
     network = build(tmp_path / "net")
     home = Home.open(network.ccs)
     (home.path / "maia.toml").write_text(replace(home.config, alarm=3).to_toml(), "utf-8")
-    job = delivery_job(network.ccs, CCS_SUBSCRIPTIONS)
+    job = delivery_job(Domain.open(network.ccs), CCS_SUBSCRIPTIONS)
     for number in range(5):
         publish_here(network, f"p{number}", [sightings([f"P{number}"])])
         job.run_here()

@@ -22,7 +22,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Give the session: two workers, a task may fail three times, slow tasks are run twice."""
     from pyspark.sql import SparkSession
 
-    from maia.pipeline import session
+    from maia.spark import session
 
     # Another file's session in this process would be taken up as it is.
     left = SparkSession.getActiveSession()

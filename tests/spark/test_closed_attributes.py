@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from network import CCS_SUBSCRIPTIONS, MET_SUBSCRIPTIONS, Network, build, delivered, publish_here, sightings
 
+from maia.domain import Domain, HomeKeys, delivery_job
 from maia.events import ClosedAttributes
-from maia.pipeline import EVENT, SUBSCRIPTION, deliver
-from maia.stores import HomeKeys
+from maia.log import EVENT, SUBSCRIPTION
+from maia.spark import deliver
 from maia.testing import TYPE_NAME
-from pyspark_maia import HomePlans, delivery_job
 
 pytestmark = [
     pytest.mark.spark,
@@ -78,8 +78,11 @@ def test_outboxes_hold_no_column_for_a_closed_attribute(silent: Network) -> None
     """What rests for a subscription names only what is open to it."""
     publish_here(silent, "a", [sightings(["AE05 XYZ"])])
     for home, wanted in ((silent.ccs, CCS_SUBSCRIPTIONS), (silent.met, MET_SUBSCRIPTIONS)):
-        delivery_job(home, wanted).run_here()
-    ccs, met = delivery_job(silent.ccs, CCS_SUBSCRIPTIONS), delivery_job(silent.met, MET_SUBSCRIPTIONS)
+        delivery_job(Domain.open(home), wanted).run_here()
+    ccs, met = (
+        delivery_job(Domain.open(silent.ccs), CCS_SUBSCRIPTIONS),
+        delivery_job(Domain.open(silent.met), MET_SUBSCRIPTIONS),
+    )
     names = {
         name: [key for key in next(delivered(job, name)) if not key.startswith("_")]
         for job, name in ((ccs, "billing"), (ccs, "statistics"), (met, "detective"))

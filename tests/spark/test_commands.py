@@ -21,8 +21,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "unit" / "cli"))
 from clinic import TYPE, build, publish_here
 
 from maia.cli import app
-from maia.pipeline import LogDirectory, compact
-from maia.stores import Home
+from maia.home import Home
+from maia.log import LogDirectory, compact
 
 pytestmark = [
     pytest.mark.spark,

@@ -12,7 +12,7 @@ from network import Network, sightings
 from tasks import fail_once
 
 from maia.authority import Action, type_right
-from maia.stores import Home
+from maia.home import Home
 from maia.testing import ATTRIBUTES, TYPE_NAME, grant
 
 pytestmark = [

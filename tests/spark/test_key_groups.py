@@ -19,8 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "scenarios"))
 
 from key_network import LEAD, Network, build
 
-from maia.broker import Sealing, seal_batch
-from maia.pipeline import event_base
+from maia.kernel import Sealing, event_base, seal_batch
 from maia.testing import TYPE_NAME
 
 pytestmark = [

@@ -27,12 +27,12 @@ from network import (
 )
 from tasks import fail_once, stamps
 
+from maia.domain import Domain, HomeKeys, HomeSigner, Wanted, delivery_job
 from maia.encryption import parse_parcel
 from maia.events import EncryptionMode
-from maia.pipeline import COUNT, EVENT, REFUSED, SUBSCRIPTION, LogDirectory, deliver, history, publish
-from maia.stores import HomeKeys, HomeSigner
+from maia.log import COUNT, EVENT, REFUSED, SUBSCRIPTION, LogDirectory
+from maia.spark import deliver, history, publish, start_job
 from maia.testing import TYPE_NAME
-from pyspark_maia import HomePlans, Wanted, delivery_job
 
 COMMITMENT = 32
 pytestmark = [
@@ -62,7 +62,10 @@ def view(rows: Iterator[dict[str, Any]]) -> list[View]:
 
 def views(network: Network) -> dict[str, list[View]]:
     """Open the outboxes of both domains."""
-    ccs, met = delivery_job(network.ccs, CCS_SUBSCRIPTIONS), delivery_job(network.met, MET_SUBSCRIPTIONS)
+    ccs, met = (
+        delivery_job(Domain.open(network.ccs), CCS_SUBSCRIPTIONS),
+        delivery_job(Domain.open(network.met), MET_SUBSCRIPTIONS),
+    )
     found = {
         name: list(delivered(job, name)) for job, name in ((ccs, "billing"), (ccs, "statistics"), (met, "detective"))
     }
@@ -94,7 +97,7 @@ def write_input(folder: Path, rows: pa.RecordBatch, *, files: int = 2) -> Path:
 def deliver_all(spark: Any, network: Network, checkpoints: Path) -> None:
     """Run the delivery jobs of both domains on Spark until the log is read."""
     for home, wanted in ((network.ccs, CCS_SUBSCRIPTIONS), (network.met, MET_SUBSCRIPTIONS)):
-        query = delivery_job(home, wanted).start(spark, checkpoints / home.name, once=True)
+        query = start_job(delivery_job(Domain.open(home), wanted), spark, checkpoints / home.name, once=True)
         query.awaitTermination()
 
 
@@ -131,7 +134,7 @@ def test_kernel_alone_delivers_the_views(network: Network) -> None:
     """Without Spark: the views that every engine must give."""
     publish_here(network, "kernel", [sightings(PLATES)])
     for home, wanted in ((network.ccs, CCS_SUBSCRIPTIONS), (network.met, MET_SUBSCRIPTIONS)):
-        delivery_job(home, wanted).run_here()
+        delivery_job(Domain.open(home), wanted).run_here()
     assert views(network) == expected()
 
 
@@ -228,7 +231,9 @@ def test_delivery_query_repeats_nothing_and_refuses_a_lost_checkpoint(
     checkpoint = tmp_path / "checkpoint"
 
     def run() -> None:
-        delivery_job(network.ccs, CCS_SUBSCRIPTIONS).start(spark, checkpoint, once=True).awaitTermination()
+        start_job(
+            delivery_job(Domain.open(network.ccs), CCS_SUBSCRIPTIONS), spark, checkpoint, once=True
+        ).awaitTermination()
 
     publish_here(network, "a", [sightings(PLATES[:6])])
     run()
@@ -237,7 +242,7 @@ def test_delivery_query_repeats_nothing_and_refuses_a_lost_checkpoint(
     (checkpoint / "commits" / "1").unlink()
     (checkpoint / "commits" / ".1.crc").unlink()
     run()
-    job = delivery_job(network.ccs, CCS_SUBSCRIPTIONS)
+    job = delivery_job(Domain.open(network.ccs), CCS_SUBSCRIPTIONS)
     assert [row["numberplate"] for row in delivered(job, "billing")] == PLATES
     assert job.outbox.latest() == 1
     publish_here(network, "c", [sightings(["later"])])
@@ -284,7 +289,7 @@ def test_poison_rows_are_refused_with_a_reason_and_stop_nothing(spark: Any, netw
     ]  # fmt: skip
     assert {row["publication"] for row in letters} == {commit.publication}
     deliver_all(spark, network, tmp_path / "checkpoints")
-    job = delivery_job(network.ccs, CCS_SUBSCRIPTIONS)
+    job = delivery_job(Domain.open(network.ccs), CCS_SUBSCRIPTIONS)
     assert sorted(row["numberplate"] for row in delivered(job, "billing")) == sorted(PLATES)
 
 
@@ -434,8 +439,8 @@ def test_three_types_in_three_modes_share_one_network(spark: Any, network: Netwo
         data = (network.log.path / commit.files[0].path).read_bytes()
         assert (b"AE05 XYZ" in data) is (mode is EncryptionMode.PLAIN)
     wanted = tuple(Wanted(name=mode.value, as_="BO", type=name) for mode, name in names.items())
-    job = delivery_job(network.ccs, wanted)
-    job.start(spark, tmp_path / "checkpoint", once=True).awaitTermination()
+    job = delivery_job(Domain.open(network.ccs), wanted)
+    start_job(job, spark, tmp_path / "checkpoint", once=True).awaitTermination()
     for mode in names:
         assert sorted(row["numberplate"] for row in delivered(job, mode.value)) == sorted(PLATES)
     assert not list(job.outbox.dead_letters())

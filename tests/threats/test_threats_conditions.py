@@ -8,8 +8,8 @@ import tracemalloc
 import pytest
 
 from maia.errors import DeniedError, MaiaError
+from maia.home.providers import FetchLimits, fetch
 from maia.policy import ConditionSyntaxError, Occasion, Predicate, compile_condition
-from maia.stores.providers import FetchLimits, fetch
 from maia.testing import at
 
 NOON = Occasion(action="publish", at=at("2026-07-01T12:00"), principal="ab", event_type="t")

@@ -13,7 +13,7 @@ import pytest
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "maia"
 DEFINING = [
     *("errors", "encoding", "principals", "events", "filters", "labels", "authority"),
-    *("encryption", "policy", "routing", "broker", "reasoning"),
+    *("encryption", "policy", "routing", "kernel", "reasoning"),
 ]
 PURE = [floor for floor in DEFINING if floor != "errors"]
 FORBIDDEN_MODULES = {

@@ -3,18 +3,69 @@
 from __future__ import annotations
 
 import resource as _resource
+import typing as _typing
 from types import MappingProxyType as _MappingProxy
 from typing import Annotated as _Annotated
 
 import typer as _typer
 
+from maia.cli import options
 from maia.cli.lazy import LazyGroup as _LazyGroup
 from maia.cli.lazy import Verb as _Verb
 from maia.cli.output import State as _State
 from maia.cli.output import set_level as _set_level
+from maia.lazy import on_first_use as _on_first_use
 from maia.version import __version__ as _version
 
-__all__ = ["app", "main"]
+if _typing.TYPE_CHECKING:
+    from maia.cli.instants import now
+    from maia.cli.json_events import read_event
+    from maia.cli.options import examples, new_app
+    from maia.cli.output import console, note, write_json, write_line
+    from maia.cli.principal_text import show_node
+    from maia.cli.right_view import describe_tag, views
+    from maia.cli.streaming import spark_errors, start_spark, watching
+
+__all__ = [
+    "app",
+    "console",
+    "describe_tag",
+    "examples",
+    "main",
+    "new_app",
+    "note",
+    "now",
+    "options",
+    "read_event",
+    "show_node",
+    "spark_errors",
+    "start_spark",
+    "views",
+    "watching",
+    "write_json",
+    "write_line",
+]
+
+# What the programs beside the command line (demo, bench, conformance) write and read with.
+__getattr__ = _on_first_use(
+    __name__,
+    {
+        "console": "output",
+        "describe_tag": "right_view",
+        "examples": "options",
+        "new_app": "options",
+        "note": "output",
+        "now": "instants",
+        "read_event": "json_events",
+        "show_node": "principal_text",
+        "spark_errors": "streaming",
+        "start_spark": "streaming",
+        "views": "right_view",
+        "watching": "streaming",
+        "write_json": "output",
+        "write_line": "output",
+    },
+)
 
 _VERBS = _MappingProxy(
     {
@@ -37,11 +88,11 @@ _VERBS = _MappingProxy(
         "keys": _Verb("maia.cli.keys", "Show and refresh the key groups that a home manages."),
         "log": _Verb("maia.cli.log", "Show, compact and expire the log."),
         "audit": _Verb("maia.cli.audit", "Show who published, saw or was refused what."),
-        "demo": _Verb("maia.cli.demo", "Play a scenario with real keys and real Spark."),
+        "demo": _Verb("maia.demo.command", "Play a scenario with real keys and real Spark."),
         "serve": _Verb("maia.cli.serve", "Run a service of a home."),
-        "bench": _Verb("maia.cli.bench_command", "Measure what protection costs on this machine."),
+        "bench": _Verb("maia.bench.command", "Measure what protection costs on this machine."),
         "doctor": _Verb("maia.cli.doctor", "Look at the installation and at a home."),
-        "conformance": _Verb("maia.cli.conformance_command", "Answer conformance questions, one JSON object a line."),
+        "conformance": _Verb("maia.conformance.command", "Answer conformance questions, one JSON object a line."),
     }
 )
 

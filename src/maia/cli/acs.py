@@ -8,15 +8,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from maia.cli.home import Home as Folder
 from maia.cli.issuing import open_signer
 from maia.errors import NotFoundError
+from maia.home import Folder
 
 if TYPE_CHECKING:
+    from maia.access_control import AccessControl, Ended, Revocation
+    from maia.home import Home
     from maia.policy import PolicySource
     from maia.principals import Authenticated
-    from maia.services import access_control
-    from maia.stores import Home
 
 POLICY = "policy"
 INHERITED = "inherited"
@@ -24,14 +24,14 @@ _SUFFIX = ".rules"
 _MAX_FILE = 4 << 20
 
 
-def open_domain(home: Path, passphrase_file: Path | None) -> tuple[Home, access_control.AccessControl]:
+def open_domain(home: Path, passphrase_file: Path | None) -> tuple[Home, AccessControl]:
     """Open a home and the service of its domain in this process.
 
     Raises:
         NotFoundError: There is no home, or its domain has no key here.
     """
-    from maia.services import access_control
-    from maia.stores import Home
+    from maia.domain import open_access_control
+    from maia.home import Home
 
     opened, folder = Home.open(home), Folder(home)
     try:
@@ -42,18 +42,18 @@ def open_domain(home: Path, passphrase_file: Path | None) -> tuple[Home, access_
             f"the key `{name}`, which speaks for the domain, is not in this home; `maia key new {name}` makes it",
             code="NO_DOMAIN_KEY",
         ) from error
-    return opened, access_control.open_access_control(opened, signer=signer)
+    return opened, open_access_control(opened, signer=signer)
 
 
 def prove_member(
-    service: access_control.AccessControl, home: Path, name: str, passphrase_file: Path | None, *, at: datetime
+    service: AccessControl, home: Path, name: str, passphrase_file: Path | None, *, at: datetime
 ) -> Authenticated:
     """Prove the key of a name in this home to the service."""
-    from maia.services import access_control
+    from maia.domain import prove_key
 
     folder = Folder(home)
     signer = open_signer(folder.key(name), folder, passphrase_file)
-    return access_control.prove_key(service, signer, nonce=secrets.token_bytes(32), at=at)
+    return prove_key(service, signer, nonce=secrets.token_bytes(32), at=at)
 
 
 def policy_sources(home: Path) -> tuple[PolicySource, ...]:
@@ -108,7 +108,7 @@ def keep_handed(home: Home, evidence: Iterable[bytes], statements: Iterable[byte
     home.statements.save(book)
 
 
-def ended_to_json(ended: access_control.Ended) -> dict[str, object]:
+def ended_to_json(ended: Ended) -> dict[str, object]:
     """Describe a certificate that ends, for machines."""
     return {
         "certificate": ended.certificate_id.hex(), "holder": ended.holder, "privilege": ended.privilege,
@@ -116,7 +116,7 @@ def ended_to_json(ended: access_control.Ended) -> dict[str, object]:
     }  # fmt: skip
 
 
-def revocation_to_json(revocation: access_control.Revocation) -> dict[str, object]:
+def revocation_to_json(revocation: Revocation) -> dict[str, object]:
     """Describe a withdrawal, for machines."""
     return {
         "roles": list(revocation.roles), "certificates": [ended_to_json(item) for item in revocation.certificates],
@@ -124,7 +124,7 @@ def revocation_to_json(revocation: access_control.Revocation) -> dict[str, objec
     }  # fmt: skip
 
 
-def revocation_lines(revocation: access_control.Revocation) -> list[str]:
+def revocation_lines(revocation: Revocation) -> list[str]:
     """Describe a withdrawal, for people, in the order in which it happens."""
     lines = [f"role         {role}" for role in revocation.roles]
     for item in revocation.certificates:

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from maia.cli.acs import POLICY, open_domain
-from maia.cli.home import Home as Folder
 from maia.cli.output import note, printable, write_line
 from maia.errors import NotFoundError, UsageError, VerificationError
+from maia.home import Folder
 
 if TYPE_CHECKING:
+    from maia.access_control import AccessControl
+    from maia.home import Home
     from maia.policy import SignedAgreement
-    from maia.services import access_control
-    from maia.stores import Home
 
 
 def draft(
@@ -28,14 +28,14 @@ def draft(
         PolicySyntaxError: A row is none.
     """
     from maia.cli.issuing import open_signer
+    from maia.domain import HomeSurroundings
     from maia.policy import SignedAgreement, draft_agreement, sign_agreement
-    from maia.services import access_control
 
     if file.exists():
         raise UsageError(f"`{file}` is there already; agreements are never overwritten", code="AGREEMENT_EXISTS")
     opened, service = open_domain(home, passphrase_file)
     folder = Folder(home)
-    catalogue = access_control.HomeSurroundings(opened).types(at=at)
+    catalogue = HomeSurroundings(opened).types(at=at)
     plan = draft_agreement(file.stem, service.key, folder.key(other), "\n".join(rows), catalogue)
     signed = sign_agreement(SignedAgreement(agreement=plan), open_signer(service.key, folder, passphrase_file))
     _keep(file, opened, signed)
@@ -52,16 +52,16 @@ def continue_agreement(
         UsageError: This domain is no party, or nobody confirmed.
     """
     from maia.cli.issuing import open_signer
+    from maia.domain import HomeSurroundings, read_agreement
     from maia.policy import check_meaning, sign_agreement, verify_agreement
-    from maia.services import access_control
 
     opened, service = open_domain(home, passphrase_file)
-    signed = access_control.read_agreement(file)
+    signed = read_agreement(file)
     if service.key not in (signed.agreement.giver, signed.agreement.receiver):
         raise UsageError("this domain is no party to the agreement", code="AGREEMENT_PARTIES")
     did = "known"
     if not _has_signed(signed, service):
-        catalogue = access_control.HomeSurroundings(opened).types(at=at)
+        catalogue = HomeSurroundings(opened).types(at=at)
         known = catalogue.types()
         if known:
             check_meaning(signed.agreement, catalogue)
@@ -98,9 +98,7 @@ def show_agreement(state: dict[str, object]) -> None:
     note(f"{state['title']}: {state['did']}; signed by {state['signatures']} of 2")
 
 
-def _state(
-    signed: SignedAgreement, service: access_control.AccessControl, *, at: datetime, did: str
-) -> dict[str, object]:
+def _state(signed: SignedAgreement, service: AccessControl, *, at: datetime, did: str) -> dict[str, object]:
     from maia.principals import parse_certificate
 
     issuers = {parse_certificate(raw).body.issuer_id for raw in signed.signatures}
@@ -112,7 +110,7 @@ def _state(
     }  # fmt: skip
 
 
-def _has_signed(signed: SignedAgreement, service: access_control.AccessControl) -> bool:
+def _has_signed(signed: SignedAgreement, service: AccessControl) -> bool:
     from maia.principals import parse_certificate
 
     return any(parse_certificate(raw).body.issuer_id == service.key.key_id for raw in signed.signatures)
@@ -134,13 +132,13 @@ def _write(path: Path, data: bytes) -> None:
 
 def _keep(file: Path, home: Home, signed: SignedAgreement) -> None:
     """Write the file, and the home's own copy in its policy folder."""
+    from maia.domain import AGREEMENT_SUFFIX
     from maia.policy import format_agreement
-    from maia.services import access_control
 
     data = format_agreement(signed).encode()
     folder = home.path / POLICY
     folder.mkdir(exist_ok=True)
-    for path in dict.fromkeys((file, folder / f"{file.stem}{access_control.AGREEMENT_SUFFIX}")):
+    for path in dict.fromkeys((file, folder / f"{file.stem}{AGREEMENT_SUFFIX}")):
         _write(path, data)
 
 

@@ -18,11 +18,11 @@ from maia.authority import (
     parse_statement,
     verify_statement,
 )
-from maia.cli.home import Home, key_of
 from maia.cli.output import note
 from maia.cli.principal_text import parse_principal_text
 from maia.cli.reading import read_source
 from maia.errors import UsageError, VerificationError
+from maia.home import Folder, key_of
 from maia.principals import KeyHash, PublicKey
 
 _NONCE = 16
@@ -32,7 +32,7 @@ _NONCE = 16
 class Question:
     """Everything that a decision depends on."""
 
-    home: Home
+    home: Folder
     request: Request
     principal: PublicKey | KeyHash
     pool: CertificatePool
@@ -49,17 +49,17 @@ class Question:
         )
 
 
-def parse_roots(texts: Sequence[str] | None, home: Home) -> tuple[Root, ...]:
+def parse_roots(texts: Sequence[str] | None, home: Folder) -> tuple[Root, ...]:
     """Read the trusted principals of the command line."""
     return tuple(Root(subject=parse_principal_text(text, home)) for text in texts or ())
 
 
-def parse_holder(text: str, home: Home) -> PublicKey | KeyHash:
+def parse_holder(text: str, home: Folder) -> PublicKey | KeyHash:
     """Read who asks: one key."""
     return key_of(parse_principal_text(text, home))
 
 
-def book_with(home: Home, statements: Sequence[Path] | None) -> StatementBook:
+def book_with(home: Folder, statements: Sequence[Path] | None) -> StatementBook:
     """Read the accepted statements, and take further ones in for this decision only."""
     book = home.book()
     for path in statements or ():

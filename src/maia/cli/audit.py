@@ -14,8 +14,8 @@ from maia.cli.options import examples, new_app, principal_option
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from maia.cli.home import Home as Folder
-    from maia.pipeline import AuditRow
+    from maia.home import Folder
+    from maia.log import AuditRow
 
 app = new_app()
 
@@ -41,9 +41,8 @@ def audit(
     from heapq import nlargest
 
     from maia.cli.audit_rows import read_audit
-    from maia.cli.home import Home as Folder
     from maia.cli.output import note, write_json
-    from maia.stores import Home
+    from maia.home import Folder, Home
 
     opened = Home.open(home)
     place = Folder(home)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from maia.cli.output import note
-from maia.pipeline import AUDIT_SCHEMA, AuditRow
+from maia.log import AUDIT_SCHEMA, AuditRow
 
 
 def read_audit(folder: Path, *, since: datetime | None = None, source: str | None = None) -> Iterator[AuditRow]:

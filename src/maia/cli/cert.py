@@ -28,11 +28,11 @@ def show(
 ) -> None:
     """Show what certificates say, whether their signatures verify, and how long they outlive a revocation."""
     from maia.cli.certificate_view import certificate_to_json, certificate_tree, is_genuine, state_text
-    from maia.cli.home import Home
     from maia.cli.instants import decision_instant
     from maia.encoding import format_advanced, parse_canonical
+    from maia.home import Folder
 
-    place, instant = Home(home), decision_instant(at)
+    place, instant = Folder(home), decision_instant(at)
     found = [place.certificate(text) for text in certificates or ()] or list(place.certificates.pool())
     if json:
         write_json({

@@ -6,13 +6,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from maia.authority import StatementBook, exposure_window
-from maia.cli.home import Home
 from maia.cli.instants import show_instant
 from maia.cli.output import printable
 from maia.cli.principal_text import show_subject, subject_to_json
 from maia.cli.right_view import describe_tag, views
 from maia.encoding import format_advanced
 from maia.errors import SignatureError
+from maia.home import Folder
 from maia.principals import (
     Authorisation,
     Certificate,
@@ -56,7 +56,7 @@ def state_text(period: Period, at: datetime) -> str:
     return "expired" if period.not_after is not None and at > period.not_after else "not valid yet"
 
 
-def certificate_tree(certificate: UnverifiedCertificate, home: Home, *, at: datetime, book: StatementBook) -> Tree:
+def certificate_tree(certificate: UnverifiedCertificate, home: Folder, *, at: datetime, book: StatementBook) -> Tree:
     """Draw a certificate."""
     from rich.text import Text
     from rich.tree import Tree
@@ -94,13 +94,13 @@ def certificate_tree(certificate: UnverifiedCertificate, home: Home, *, at: date
     return tree
 
 
-def test_text(test: OnlineTest, home: Home) -> str:
+def test_text(test: OnlineTest, home: Folder) -> str:
     """Say which statement a certificate demands."""
     where = f" at {', '.join(test.uris)}" if test.uris else ""
     return f"{test.kind.value} by {home.show(test.signer.key_id)}{where}"
 
 
-def certificate_to_json(certificate: UnverifiedCertificate | Certificate, home: Home) -> dict[str, object]:
+def certificate_to_json(certificate: UnverifiedCertificate | Certificate, home: Folder) -> dict[str, object]:
     """Give a certificate for machines; what is signed is in ``sexp``."""
     body = certificate.body
     data: dict[str, object] = {

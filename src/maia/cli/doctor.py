@@ -88,7 +88,7 @@ def _packages() -> list[Finding]:
 def _java() -> Finding:
     """Look for Java where Spark jobs will; nothing else needs it."""
     from maia.errors import UnavailableError
-    from maia.pipeline import find_java
+    from maia.spark import find_java
 
     configured = os.environ.get("JAVA_HOME")
     if configured and not (Path(configured) / "bin" / "java").is_file():
@@ -146,10 +146,10 @@ def _key_file(path: Path) -> list[Finding]:
 
 
 def _evidence(home: Path) -> list[Finding]:
-    from maia.cli.home import Home
     from maia.errors import MaiaError
+    from maia.home import Folder
 
-    place = Home(home)
+    place = Folder(home)
     found = []
     refused = place.pool().refused
     if refused:

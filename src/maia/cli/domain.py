@@ -36,10 +36,9 @@ def init(
     The broker's key has no passphrase, since a broker works unattended; only its file's mode guards it. With --key the
     home can run the domain itself: the key `domain` issues what `policy/*.rules` gives to its members.
     """
-    from maia.cli.home import check_name
     from maia.cli.output import note, printable, write_json, write_line
     from maia.errors import UsageError
-    from maia.stores import Home, HomeConfig
+    from maia.home import Home, HomeConfig, check_key_name
 
     called = folder.resolve().name if name is None else name
     owner, mark, rest = ("", "", "") if network is None else network.partition("/")
@@ -48,7 +47,7 @@ def init(
     for text in (called, rest):
         if not text.isprintable() or len(text) > _MAX_NAME:
             raise UsageError("a name is one line of at most 200 printable characters", code="DOMAIN_NAME")
-    config = HomeConfig(name=called, network=(check_name(owner), rest) if network is not None else None)
+    config = HomeConfig(name=called, network=(check_key_name(owner), rest) if network is not None else None)
     home = Home.create(folder, config)
     broker = home.key(config.broker)
     domain = home.new_key(config.domain).public_key if key else None
@@ -89,13 +88,13 @@ def invite(
     json: options.Json = False,
 ) -> None:
     """Invite a principal to the domain; the code is shown once, works once, and is not kept."""
+    from maia.access_control import MemberKind
     from maia.cli.acs import open_domain
     from maia.cli.instants import decision_instant, parse_instant_text, show_instant
     from maia.cli.output import note, write_json, write_line
     from maia.errors import UsageError
-    from maia.services import access_control
 
-    kinds = {item.value: item for item in access_control.MemberKind}
+    kinds = {item.value: item for item in MemberKind}
     if kind not in kinds:
         raise UsageError(f"`{kind}` is no kind of member; write client, broker or domain", code="MEMBER_KIND")
     moment = decision_instant(at)
@@ -132,14 +131,13 @@ def join(
 ) -> None:
     """Become a member of a domain: prove a key, show an invitation, keep the first certificates in this home."""
     from maia.cli.acs import keep_handed
-    from maia.cli.home import Home as Folder
     from maia.cli.instants import decision_instant
     from maia.cli.issuing import open_signer
     from maia.cli.joining import join_here, join_over_http
     from maia.cli.output import note, printable, write_json, write_line
     from maia.cli.reading import read_source
     from maia.errors import UsageError
-    from maia.stores import Home
+    from maia.home import Folder, Home
 
     code = read_source(str(invitation_file)).decode("ascii", "replace").strip()
     folder = Folder(home)

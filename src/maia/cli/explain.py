@@ -48,14 +48,14 @@ def explain(
     from maia.cli.asking import Question, book_with, parse_holder, parse_roots
     from maia.cli.exits import ExitCode
     from maia.cli.explaining import effective_text, explain_chains
-    from maia.cli.home import Home
     from maia.cli.instants import decision_instant
     from maia.cli.output import draw, write_json, write_line
     from maia.cli.proof_view import grant_to_json, proof_tree
     from maia.cli.proving import not_proven
     from maia.cli.rights_text import parse_right
+    from maia.home import Folder
 
-    place, instant = Home(home), decision_instant(at)
+    place, instant = Folder(home), decision_instant(at)
     right = parse_right(place, type_=type_, network=network, tag=tag, actions=action, attributes=attribute)
     question = Question(
         home=place, request=right.request(), principal=parse_holder(principal, place), pool=place.pool(certificates),

@@ -153,7 +153,7 @@ def _compile(text: str, types: dict[str, str]) -> TypedFilter:
 
 def _tested(filter_: TypedFilter, event: str, types: dict[str, str]) -> dict[str, bool]:
     """Each constraint with whether it holds for the event."""
-    from maia.cli.conformance.filters import read_event
+    from maia.cli.json_events import read_event
     from maia.filters import TypedFilter as Typed
     from maia.filters import check_event, format_filter, holds
 

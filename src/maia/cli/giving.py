@@ -92,8 +92,8 @@ def check_conditions(sources: Iterable[str], home: Path) -> tuple[str, ...]:
     """
     found = tuple(sources)
     if found:
+        from maia.home import providers
         from maia.policy import compile_condition
-        from maia.stores import providers
 
         facts = providers.read_providers(home / "policy").environment.predicates
         for source in found:

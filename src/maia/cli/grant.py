@@ -13,8 +13,8 @@ from maia.cli.options import examples, new_app, principal_option
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from maia.cli.home import Home
     from maia.cli.rights_text import Right
+    from maia.home import Folder
     from maia.principals import PublicKey
 
 app = new_app()
@@ -75,15 +75,15 @@ def grant(
     """
     from maia.authority import lint_right, parse_tag
     from maia.cli.giving import check_conditions
-    from maia.cli.home import Home
     from maia.cli.instants import decision_instant
     from maia.cli.issuing import issue_and_keep, issuer_key, open_signer, parse_period, parse_tests
     from maia.cli.output import note
     from maia.cli.principal_text import parse_principal_text
     from maia.cli.rights_text import parse_right
+    from maia.home import Folder
     from maia.principals import Authorisation
 
-    place, instant = Home(home), decision_instant(at)
+    place, instant = Folder(home), decision_instant(at)
     key = issuer_key(issuer, place)
     right = parse_right(
         place, type_=type_, network=network, tag=tag, actions=action, attributes=attribute, on_violation=on_violation
@@ -110,7 +110,7 @@ def grant(
 
 
 def _check_giving(
-    place: Home, issuer: PublicKey, right: Right, roots: list[str] | None, at: datetime
+    place: Folder, issuer: PublicKey, right: Right, roots: list[str] | None, at: datetime
 ) -> datetime | None:
     """Refuse a right that the issuer cannot pass on now; else say when its own right ends."""
     from maia.authority import Root, is_nothing

@@ -7,13 +7,13 @@ from datetime import datetime
 from pathlib import Path
 
 from maia.cli.certificate_view import certificate_to_json
-from maia.cli.home import Home, key_of
 from maia.cli.instants import optional_instant
 from maia.cli.output import note, write_json, write_line
 from maia.cli.passphrases import passphrase_source
 from maia.cli.principal_text import parse_principal_text
 from maia.cli.reading import write_target
 from maia.errors import UsageError
+from maia.home import Folder, key_of
 from maia.principals import Body, KeySigner, OnlineTest, Period, PublicKey, TestKind, issue
 
 
@@ -22,7 +22,7 @@ def parse_period(not_before: str | None, until: str | None, *, at: datetime) -> 
     return Period(optional_instant(not_before, at=at), optional_instant(until, at=at))
 
 
-def parse_tests(texts: Sequence[str] | None, home: Home) -> tuple[OnlineTest, ...]:
+def parse_tests(texts: Sequence[str] | None, home: Folder) -> tuple[OnlineTest, ...]:
     """Read ``KIND:SIGNER[@URI]``, once per test.
 
     Raises:
@@ -31,7 +31,7 @@ def parse_tests(texts: Sequence[str] | None, home: Home) -> tuple[OnlineTest, ..
     return tuple(_parse_test(text, home) for text in texts or ())
 
 
-def _parse_test(text: str, home: Home) -> OnlineTest:
+def _parse_test(text: str, home: Folder) -> OnlineTest:
     kind, mark, rest = text.partition(":")
     signer, _, address = rest.partition("@")
     kinds = {known.value: known for known in TestKind}
@@ -41,12 +41,12 @@ def _parse_test(text: str, home: Home) -> OnlineTest:
     return OnlineTest(kinds[kind], key, (address,) if address else ())
 
 
-def issuer_key(text: str, home: Home) -> PublicKey:
+def issuer_key(text: str, home: Folder) -> PublicKey:
     """Find the key that is to sign."""
     return home.key(text)
 
 
-def open_signer(key: PublicKey, home: Home, passphrase_file: Path | None) -> KeySigner:
+def open_signer(key: PublicKey, home: Folder, passphrase_file: Path | None) -> KeySigner:
     """Open the private key of an issuer."""
 
     def source(what: str) -> Callable[[], str]:
@@ -56,7 +56,7 @@ def open_signer(key: PublicKey, home: Home, passphrase_file: Path | None) -> Key
 
 
 def issue_and_keep(
-    body: Body, signer: KeySigner, home: Home, *, out: Path | None, json: bool, more: dict[str, object] | None = None
+    body: Body, signer: KeySigner, home: Folder, *, out: Path | None, json: bool, more: dict[str, object] | None = None
 ) -> None:
     """Sign a certificate, keep it in the home, and write it out when asked."""
     certificate = issue(body, signer)

@@ -24,10 +24,10 @@ class Joined:
 
 def join_here(folder: Path, signer: Signer, code: str, *, at: datetime) -> Joined:
     """Join the domain of a home on this machine."""
-    from maia.services import access_control
+    from maia.domain import prove_key
 
     _, service = open_domain(folder, None)
-    who = access_control.prove_key(service, signer, nonce=secrets.token_bytes(32), at=at)
+    who = prove_key(service, signer, nonce=secrets.token_bytes(32), at=at)
     made = service.enrol(who, invitation=code, at=at)
     return Joined(
         name=made.member.name,

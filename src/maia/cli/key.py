@@ -51,9 +51,9 @@ def show(
     """Show public keys: name, fingerprint and hexadecimal digits."""
     from rich.table import Table
 
-    from maia.cli.home import Home
+    from maia.home import Folder
 
-    place = Home(home)
+    place = Folder(home)
     keys = [place.key(name)] if name is not None else list(place.keys.values())
     rows = []
     for key in keys:
@@ -98,13 +98,12 @@ def import_(
     Small-order and non-canonical points are refused. The passphrase seals a private key here; one that protects the
     file itself is asked for separately.
     """
-    from maia.cli.home import Home
     from maia.cli.reading import read_source
     from maia.errors import UsageError
+    from maia.home import Folder, write_public_key
     from maia.principals import import_public_key
-    from maia.stores import write_public_key
 
-    place = Home(home)
+    place = Folder(home)
     data = read_source(source, literal=True)
     if private:
         _keep(
@@ -140,12 +139,11 @@ def _open_private(data: bytes, source: str) -> KeySigner:
 def _keep(
     home: Path, name: str, signer: KeySigner, *, no_passphrase: bool, passphrase_file: Path | None, json: bool
 ) -> None:
-    from maia.cli.home import Home
     from maia.cli.passphrases import passphrase_source
     from maia.errors import UsageError
-    from maia.stores import write_key, write_public_key
+    from maia.home import Folder, write_key, write_public_key
 
-    place = Home(home)
+    place = Folder(home)
     path = place.key_path(name)
     if path.exists() or place.public_path(name).exists():
         raise UsageError(f"there is a key `{name}` already", code="KEY_EXISTS")

@@ -13,17 +13,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from maia.domain import Domain, OwnKeyManager, check_admission, join_key_groups, leave_key_groups, manager_signer
 from maia.encryption import WHOLE_EVENT, KeyGroupId
 from maia.errors import DeniedError, MaiaError, NotFoundError, UnavailableError, UsageError
-from maia.stores import (
-    Home,
-    check_admission,
-    follow,
-    join_key_groups,
-    join_own_groups,
-    leave_key_groups,
-    manager_signer,
-)
+from maia.home import Home
 
 if TYPE_CHECKING:
     from maia.clients import KeyManagerClient
@@ -84,7 +77,7 @@ def join_type(path: Path, type_name: str) -> Membership:
     name = _find_type(home, type_name)
     if home.config.key_manager is None:
         try:
-            groups = join_own_groups(home, home.read_type(name), at=at)
+            groups = OwnKeyManager(home).join(home.read_type(name), at=at)
         except NotFoundError as error:
             if error.code != "NO_KEY_MANAGER":
                 raise
@@ -96,7 +89,7 @@ def join_type(path: Path, type_name: str) -> Membership:
     else:
         with _asking(home, name, at) as (client, manager):
             groups = join_key_groups(home, name, client.join, manager=manager, at=at)
-    follow(home, at=at)
+    Domain(home).follow(at=at)
     return _membership(home, name, manager, groups)
 
 

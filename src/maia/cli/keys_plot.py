@@ -9,7 +9,7 @@ from typing import Any
 from maia.cli.keys_view import Keys
 from maia.encryption import KeyGroupId
 from maia.errors import UnavailableError, UsageError
-from maia.stores import TreePicture
+from maia.key_manager import TreePicture
 
 _FORMATS = {".svg": "svg", ".png": "png"}
 _MAX_NAMED = 32

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from maia.cli.home import Home as Folder
+from maia.domain import open_key_manager
 from maia.encryption import WHOLE_EVENT, KeyGroupId
 from maia.errors import NotFoundError, UsageError
 from maia.events import TypeId
+from maia.home import Folder, Home
+from maia.key_manager import EpochRecord, GroupStatus, KeyManager, MembershipRecord
 from maia.principals import KeyId, fingerprint
-from maia.stores import EpochRecord, GroupStatus, Home, KeyManager, MembershipRecord, open_key_manager
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

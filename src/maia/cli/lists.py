@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from maia.authority import ListStatement, StatementBook, parse_statement
-from maia.cli.home import Home
 from maia.errors import UsageError
+from maia.home import Folder
 from maia.principals import CertificateId, KeyId, PublicKey, TestKind
 
 
@@ -84,7 +84,7 @@ def _length(last: ListStatement | None) -> timedelta | None:
     return last.ends - last.starts
 
 
-def certificate_ids(texts: list[str] | None, home: Home) -> frozenset[CertificateId]:
+def certificate_ids(texts: list[str] | None, home: Folder) -> frozenset[CertificateId]:
     """Find certificates by file, beginning of the id, or whole id, known here or not."""
     found: set[CertificateId] = set()
     for text in texts or ():

@@ -13,8 +13,8 @@ from maia.cli.options import examples, new_app
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from maia.pipeline import Commit, Expired
-    from maia.stores import Home
+    from maia.home import Home
+    from maia.log import Commit, Expired
 
 app = new_app("Show, compact and expire the log of a home.")
 
@@ -33,8 +33,8 @@ def show(
 
     from maia.cli.instants import now
     from maia.cli.output import note, write_json
-    from maia.pipeline import LogDirectory
-    from maia.stores import Home
+    from maia.home import Home
+    from maia.log import LogDirectory
 
     opened = Home.open(home)
     log = LogDirectory(opened.log_path)
@@ -67,9 +67,9 @@ def compact(
     """
     from maia.cli.ages import parse_size, show_size
     from maia.cli.output import write_json, write_line
-    from maia.pipeline import LogDirectory
-    from maia.pipeline import compact as rewrite
-    from maia.stores import Home
+    from maia.home import Home
+    from maia.log import LogDirectory
+    from maia.log import compact as rewrite
 
     log = LogDirectory(Home.open(home).log_path)
     done = rewrite(log, target=parse_size(target), dry_run=dry_run)
@@ -99,9 +99,9 @@ def expire(
     from maia.cli.ages import instant_ago
     from maia.cli.instants import now
     from maia.cli.output import note, write_json, write_line
-    from maia.pipeline import LogDirectory
-    from maia.pipeline import expire as let_expire
-    from maia.stores import Home
+    from maia.home import Home
+    from maia.log import LogDirectory
+    from maia.log import expire as let_expire
 
     opened, at = Home.open(home), now()
     log = LogDirectory(opened.log_path)
@@ -141,8 +141,8 @@ def sweep(
     from maia.cli.ages import instant_ago
     from maia.cli.instants import now
     from maia.cli.output import write_json, write_line
-    from maia.pipeline import LogDirectory
-    from maia.stores import Home
+    from maia.home import Home
+    from maia.log import LogDirectory
 
     log = LogDirectory(Home.open(home).log_path)
     before = instant_ago(older_than, at=now())
@@ -175,8 +175,8 @@ def _draw(home: Home, commits: list[tuple[Commit, datetime]]) -> None:
     from rich.table import Table
 
     from maia.cli.ages import show_size
-    from maia.cli.home import Home as Folder
     from maia.cli.output import draw, printable
+    from maia.home import Folder
     from maia.principals import KeyId
 
     types = {name.type_id.hex(): name.name for name in home.types.names()}
@@ -199,7 +199,7 @@ def _draw(home: Home, commits: list[tuple[Commit, datetime]]) -> None:
 def _warn(home: Home, found: Expired) -> None:
     """Say when this home's own deliveries have not come so far."""
     from maia.cli.output import note
-    from maia.pipeline import Outbox
+    from maia.log import Outbox
 
     head = Outbox(home.path / "outbox").head()
     if head is not None and head.upto < found.upto:
@@ -208,7 +208,7 @@ def _warn(home: Home, found: Expired) -> None:
 
 def _remember(home: Home, found: Expired, at: datetime) -> None:
     """Put what was removed into the audit."""
-    from maia.pipeline import AuditRow, write_audit
+    from maia.log import AuditRow, write_audit
 
     row = AuditRow(
         at=at, kind="expire", principal=home.broker.public_key.fingerprint, type_id="", source=f"up to {found.upto}",

@@ -43,14 +43,14 @@ def add(
 
     Several certificates for one name make a group. A capability for the name then empowers all its members.
     """
-    from maia.cli.home import Home
     from maia.cli.instants import decision_instant
     from maia.cli.issuing import issue_and_keep, issuer_key, open_signer, parse_period, parse_tests
     from maia.cli.principal_text import parse_principal_text
     from maia.errors import UsageError
+    from maia.home import Folder
     from maia.principals import Naming
 
-    place, instant = Home(home), decision_instant(at)
+    place, instant = Folder(home), decision_instant(at)
     if (subject is None) == (x509 is None):
         raise UsageError("give exactly one of --to and --x509", code="NAME_OPTIONS")
     key = issuer_key(issuer, place)

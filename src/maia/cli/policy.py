@@ -11,7 +11,7 @@ from maia.cli import options
 from maia.cli.options import examples, new_app, principal_option
 
 if TYPE_CHECKING:
-    from maia.services import access_control
+    from maia.access_control import PolicyChange
 
 app = new_app("Check, format, preview and apply a domain's policy.", "maia policy check", "maia policy preview")
 _Files = Annotated[
@@ -46,10 +46,10 @@ def check(
     combine_sources(sources)
     catalogue = None
     if (home / "maia.toml").is_file():
-        from maia.services import access_control
-        from maia.stores import Home
+        from maia.domain import HomeSurroundings
+        from maia.home import Home
 
-        catalogue = access_control.HomeSurroundings(Home.open(home)).types(at=decision_instant(at))
+        catalogue = HomeSurroundings(Home.open(home)).types(at=decision_instant(at))
     found = []
     for source in sources:
         policy = parse_source(source)
@@ -188,7 +188,7 @@ def explain(
         write_line(printable(line))
 
 
-def _show(change: access_control.PolicyChange, *, json: bool, applied: bool) -> None:
+def _show(change: PolicyChange, *, json: bool, applied: bool) -> None:
     from maia.cli.acs import ended_to_json
     from maia.cli.output import note, printable, write_json, write_line
 

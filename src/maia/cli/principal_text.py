@@ -15,9 +15,9 @@ import re
 
 from maia.authority import NameNode, ObjectNode, ThresholdNode
 from maia.authority import describe_node as _describe
-from maia.cli.home import Home
 from maia.encoding import parse_advanced
 from maia.errors import UsageError
+from maia.home import Folder
 from maia.principals import KeyHash, KeyId, Name, Principal, PublicKey, Subject, Threshold, parse_principal
 
 _THRESHOLD = re.compile(r"\s*(\d{1,4})\s+of\s*\(", re.IGNORECASE)
@@ -26,7 +26,7 @@ _MAX_TEXT = 16_384
 _MAX_DEPTH = 8
 
 
-def parse_principal_text(text: str, home: Home, *, depth: int = 0) -> Principal:
+def parse_principal_text(text: str, home: Folder, *, depth: int = 0) -> Principal:
     """Read a principal.
 
     Raises:
@@ -72,7 +72,7 @@ def _split(text: str) -> list[str]:
     return [*parts, text[start:]]
 
 
-def show_subject(subject: Subject, home: Home) -> str:
+def show_subject(subject: Subject, home: Folder) -> str:
     """Write a subject for people, with the names this home knows."""
     if isinstance(subject, (PublicKey, KeyHash)):
         return home.show(subject.key_id)
@@ -83,7 +83,7 @@ def show_subject(subject: Subject, home: Home) -> str:
     return f"object {subject.digest.hex()[:16]}"
 
 
-def show_node(node: KeyId | NameNode | ThresholdNode | ObjectNode, home: Home) -> str:
+def show_node(node: KeyId | NameNode | ThresholdNode | ObjectNode, home: Folder) -> str:
     """Write a node of a proof for people."""
     if isinstance(node, bytes):
         return home.show(node)
@@ -107,5 +107,5 @@ def subject_to_json(subject: Subject) -> object:
     return {"object": subject.digest.hex()}
 
 
-def _short(key: KeyId, home: Home) -> str:
+def _short(key: KeyId, home: Folder) -> str:
     return home.names.get(key) or home.show(key)

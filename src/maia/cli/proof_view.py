@@ -23,11 +23,11 @@ from maia.authority import (
     parse_tag,
 )
 from maia.cli.certificate_view import period_text, period_to_json
-from maia.cli.home import Home
 from maia.cli.principal_text import show_node
 from maia.cli.right_view import RightView, describe_tag, views
 from maia.encoding import format_advanced
 from maia.errors import UsageError
+from maia.home import Folder
 from maia.principals import Period
 
 if TYPE_CHECKING:
@@ -65,12 +65,12 @@ class Step:
         return data | {"then": [step.to_json() for step in self.then]}
 
 
-def explain_grant(grant: Grant, home: Home) -> Step:
+def explain_grant(grant: Grant, home: Folder) -> Step:
     """Walk the proof of a grant."""
     return explain_proof(grant.proof, grant.request, home)
 
 
-def explain_proof(proof: Proof, request: Request, home: Home) -> Step:
+def explain_proof(proof: Proof, request: Request, home: Folder) -> Step:
     """Walk a proof from its root, noting what each link keeps and removes."""
     start = intersect(_widest(request), proof.root.tag)
     text = describe_tag(start.to_sexp(), home)
@@ -95,7 +95,7 @@ def _widest(request: Request) -> Tag:
 class _Walk:
     """One walk down a proof; ``known`` is the object that the head of the tree names, so that links need not."""
 
-    home: Home
+    home: Folder
     known: RightView | None
 
     def follow(self, tree: ProofTree, before: Tag) -> list[Step]:
@@ -130,7 +130,7 @@ class _Walk:
         return "; ".join(view.brief(known=self.known) for view in found)
 
 
-def removed(before: Tag, after: Tag, home: Home) -> list[str]:
+def removed(before: Tag, after: Tag, home: Folder) -> list[str]:
     """Say what a link takes away.
 
     Raises:
@@ -220,7 +220,7 @@ def _line(label: Text, word: str, text: str, style: str) -> None:
     label.append(f"\n{word:<8}", style="dim").append(text, style=style)
 
 
-def grant_to_json(grant: Grant, home: Home) -> dict[str, object]:
+def grant_to_json(grant: Grant, home: Folder) -> dict[str, object]:
     """Give a grant for machines."""
     return {
         "allowed": True,

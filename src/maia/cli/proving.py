@@ -7,12 +7,11 @@ from pathlib import Path
 from maia.authority import Decision, Grant, Stage, Verifier, covers, one_of, parse_statement
 from maia.cli.asking import Question
 from maia.cli.exits import ExitCode, hint_for
-from maia.cli.home import Home
 from maia.cli.output import note, report_error, write_json
 from maia.cli.proof_file import write_proof
 from maia.cli.reading import write_target
 from maia.errors import UncheckedError, VerificationError
-from maia.stores import CertificateFolder
+from maia.home import CertificateFolder, Folder
 
 
 def is_whole(question: Question) -> bool:
@@ -49,7 +48,7 @@ def denial_of(decision: Decision) -> VerificationError:
     return decision.error if decision.error is not None else VerificationError("not proven")
 
 
-def not_proven(decision: Decision, home: Home, *, json: bool, code: ExitCode) -> ExitCode:
+def not_proven(decision: Decision, home: Folder, *, json: bool, code: ExitCode) -> ExitCode:
     """Report a denial: the first stage that failed, and the nearest missing link."""
     error = denial_of(decision)
     if json:
@@ -59,7 +58,7 @@ def not_proven(decision: Decision, home: Home, *, json: bool, code: ExitCode) ->
     return code
 
 
-def denial_to_json(decision: Decision, home: Home) -> dict[str, object]:
+def denial_to_json(decision: Decision, home: Folder) -> dict[str, object]:
     """Give a denial for machines."""
     error = denial_of(decision)
     data: dict[str, object] = {

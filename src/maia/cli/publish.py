@@ -42,6 +42,7 @@ def publish(
         str | None,
         typer.Option("--publication", metavar="ID", help="Names the publication: published twice it counts once."),
     ] = None,
+    passphrase_file: options.PassphraseFile = None,
     home: options.Home = Path(),
     json: options.Json = False,
 ) -> int:
@@ -52,10 +53,14 @@ def publish(
     or none of its rows.
     """
     from maia.cli.output import write_json
+    from maia.cli.passphrases import passphrase_source
     from maia.cli.publishing import Outcome, prepare
     from maia.cli.streaming import start_spark, watching
 
-    prepared = prepare(home, source, type_, client=client, version=version, kind=kind, publication=publication)
+    prepared = prepare(
+        home, source, type_, client=client, version=version, kind=kind, publication=publication,
+        passphrase=passphrase_source(passphrase_file, what=f"`{client}`"),
+    )  # fmt: skip
     total = Outcome(publication=prepared.name)
     with watching("starting Spark") as watch:
         for made in _parts(prepared):

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from maia.cli.audit_rows import read_audit
+import maia
 from maia.cli.exits import ExitCode
 from maia.cli.instants import now
 from maia.cli.output import note
 from maia.cli.rows_in import ROW_MALFORMED, guess_format, read_file, read_header, read_lines
 from maia.cli.streaming import check_client, denial, find_type, spark_errors
+from maia.domain import Client, Domain, Published, published_before
 from maia.errors import UsageError
 from maia.events import EventType
-from maia.pipeline import AuditRow, Commit, LogDirectory, write_audit
-from maia.stores import Home, publish_plan
+from maia.log import AuditRow, Commit, write_audit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,7 +67,8 @@ class Outcome:
 class Publication:
     """What is published, as whom, under which name."""
 
-    home: Home
+    domain: Domain
+    writer: Client
     source: str
     kind: str
     event_type: EventType
@@ -90,7 +92,7 @@ class Publication:
         if not self.named:
             return None
         commit = self._commit()
-        return None if commit is None else _outcome(commit, self.name, Counter(), Counter(), repeated=True)
+        return None if commit is None else _outcome(published_before(commit))
 
     def run(self, spark: SparkSession) -> Outcome:
         """Publish, and look up what became of every row.
@@ -99,42 +101,31 @@ class Publication:
             MaiaError: The input is malformed as a whole, or the client lost its right.
         """
         begun = now()
-        version = self.event_type.name.version.text
-        type_name = self.event_type.name.name
-        with spark_errors(), denial(self.home, principal=self.client, action="publish", type_text=self.shown):
+        with spark_errors(), denial(self.domain.home, principal=self.client, action="publish", type_text=self.shown):
             if self.source == "-":
                 rows = read_lines(spark, self.lines, self.event_type)
             else:
                 rows = read_file(spark, Path(self.source), self.kind, self.event_type)
-            self.home.publish(rows.frame, type_name, as_=self.client, version=version, publication=self.name)
+            done = self.writer.publish(rows.frame, self.shown, publication=self.name)
             malformed = int(rows.counts.get["malformed"])
+        if not isinstance(done, Published):
+            raise UsageError("a file is no stream", code="NO_ROWS")
         if malformed:
             self._tell(malformed, begun)
-        commit = self._commit()
-        if commit is None:
-            raise UsageError("the log does not show the publication", code="PUBLICATION_MISSING")
-        refused, notices = self._codes(begun)
-        return _outcome(commit, self.name, refused, notices)
+        made = _outcome(done)
+        return replace(made, refused=made.refused + Counter({ROW_MALFORMED: malformed} if malformed else {}))
 
     def _commit(self) -> Commit | None:
-        log = LogDirectory(self.home.log_path)
-        return log.find(self.name, origin=self.home.broker.public_key.key_id.hex())
-
-    def _codes(self, begun: datetime) -> tuple[Counter[str], Counter[str]]:
-        found: dict[str, Counter[str]] = {"refuse": Counter(), "notice": Counter()}
-        for row in read_audit(self.home.path / "audit", since=begun, source=self.name):
-            if row.kind in found:
-                found[row.kind][row.code] += row.events
-        return found["refuse"], found["notice"]
+        return self.domain.log.find(self.name, origin=self.domain.home.broker.public_key.key_id.hex())
 
     def _tell(self, malformed: int, at: datetime) -> None:
         """Put the rows that never became events into the audit, beside those that were refused later."""
         row = AuditRow(
-            at=at, kind="refuse", principal=self.home.key(self.client).fingerprint,
+            at=at, kind="refuse", principal=self.writer.key.fingerprint,
             type_id=self.event_type.type_id.hex(), source=self.name, subject=self.client, code=ROW_MALFORMED,
             events=malformed,
         )  # fmt: skip
-        write_audit(self.home.path / "audit", [row])
+        write_audit(self.domain.home.audit_path, [row])
 
 
 def prepare(
@@ -146,6 +137,7 @@ def prepare(
     version: str | None,
     kind: str | None,
     publication: str | None,
+    passphrase: Callable[[], str] | None = None,
 ) -> Publication:
     """Look at everything that can be refused before Spark starts: the input, the type, and the client's right.
 
@@ -153,34 +145,36 @@ def prepare(
         DeniedError: The client may not publish the type.
         MaiaError: Something is unknown or malformed.
     """
-    home = Home.open(folder)
+    domain = maia.open(folder)
+    home = domain.home
     found = guess_format(source, kind)
     if publication is not None and (not publication.isprintable() or not 0 < len(publication) <= _MAX_NAME):
         raise UsageError(
             "a publication's name is one line of at most 200 printable characters", code="PUBLICATION_NAME"
         )
     check_client(home, client)
+    writer = domain.client(client, passphrase=passphrase)
     name, exact, shown = find_type(home, type_text, version)
     chosen = publication or secrets.token_hex(16)
     with denial(home, principal=client, action="publish", type_text=shown):
-        plan = publish_plan(home, name, as_=client, version=exact, publication=chosen, at=now())
+        plan = domain.publish_plan(name, client=client, version=exact, publication=chosen)
     event_type = plan.event_type()
     if found == "csv":
         missing = {item.name for item in event_type.attributes} - set(read_header(Path(source), event_type))
         if missing:
             note(f"no column for {', '.join(f'`{item}`' for item in sorted(missing))}: null in every event")
     return Publication(
-        home=home, source=source, kind=found, event_type=event_type, shown=shown, client=client, name=chosen,
+        domain=domain, writer=writer, source=source, kind=found, event_type=event_type, shown=shown, client=client, name=chosen,
         named=publication is not None,
     )  # fmt: skip
 
 
-def _outcome(
-    commit: Commit, name: str, refused: Counter[str], notices: Counter[str], *, repeated: bool = False
-) -> Outcome:
-    """Take the counts of the commit; where the audit knows no codes, one stands for them."""
-    if commit.refused and not refused:
-        refused = Counter({"REFUSED": commit.refused})
+def _outcome(done: Published) -> Outcome:
+    refused: Counter[str] = Counter()
+    for (code, column), count in done.refused.items():
+        refused[f"{code} in `{column}`" if column else code] += count
+    notices = Counter({"VALUE_FORCED": done.forced, "VALUE_NULLED": done.nulled})
     return Outcome(
-        publication=name, events=commit.events, refused=refused, notices=notices, commits=1, repeated=repeated
-    )
+        publication=done.publication, events=done.events, refused=refused, notices=+notices, commits=1,
+        repeated=done.repeated,
+    )  # fmt: skip

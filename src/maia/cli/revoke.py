@@ -11,7 +11,7 @@ from maia.cli import options
 from maia.cli.options import certificate_argument, examples, new_app
 
 if TYPE_CHECKING:
-    from maia.cli.home import Home
+    from maia.home import Folder
     from maia.principals import PublicKey, UnverifiedCertificate
 
 app = new_app()
@@ -59,7 +59,6 @@ def revoke(
     """
     from maia.authority import check_revocable, exposure_window, issue_statement
     from maia.cli.exits import ExitCode
-    from maia.cli.home import Home
     from maia.cli.instants import decision_instant, optional_instant, show_instant
     from maia.cli.issuing import open_signer
     from maia.cli.lists import next_list, track_of
@@ -68,9 +67,10 @@ def revoke(
     from maia.cli.revoking import in_register, revoke_in_domain
     from maia.cli.statement_view import describe_statement, statement_to_json
     from maia.errors import UsageError
+    from maia.home import Folder
     from maia.principals import TestKind
 
-    place, instant = Home(home), decision_instant(at)
+    place, instant = Folder(home), decision_instant(at)
     if role is not None or principal is not None or (certificate is not None and in_register(place, certificate)):
         revoke_in_domain(
             place, certificate, role, principal, at=instant, preview=preview or dry_run, yes=yes,
@@ -113,7 +113,7 @@ def revoke(
         write_line(("would sign: " if dry_run else "") + describe_statement(body, place))
 
 
-def _crl_signer(place: Home, certificate: UnverifiedCertificate) -> PublicKey:
+def _crl_signer(place: Folder, certificate: UnverifiedCertificate) -> PublicKey:
     """Find the key whose CRL the certificate obeys, and refuse where there is none."""
     from maia.errors import UsageError
     from maia.principals import PublicKey, TestKind

@@ -7,28 +7,27 @@ from datetime import datetime
 from pathlib import Path
 
 from maia.cli.acs import open_domain, revocation_lines, revocation_to_json
-from maia.cli.home import Home
 from maia.cli.output import note, printable, write_json, write_line
 from maia.errors import MaiaError, UsageError
+from maia.home import Folder
 
 
-def in_register(place: Home, text: str) -> bool:
+def in_register(place: Folder, text: str) -> bool:
     """Tell whether a certificate was issued by the service of this home's domain."""
-    from maia.stores import Home as DomainHome
-    from maia.stores import database
+    from maia import database
+    from maia.home import Home
 
     if not (place.path / "maia.toml").is_file():
         return False
-    config = DomainHome.open(place.path).config
-    if "://" not in config.database and not (place.path / config.database).is_file():
+    home = Home.open(place.path)
+    if "://" not in home.database_url and not Path(home.database_url).is_file():
         return False
     try:
-        key = place.key(config.domain)
+        key = place.key(home.config.domain)
         identity = place.certificate(text).certificate_id
     except MaiaError:
         return False
-    url = config.database
-    engine = database.open_database(url if "://" in url else str(place.path / url))
+    engine = database.open_database(home.database_url)
     try:
         database.migrate(engine)
         with database.reading(engine) as connection:
@@ -38,7 +37,7 @@ def in_register(place: Home, text: str) -> bool:
 
 
 def revoke_in_domain(
-    place: Home,
+    place: Folder,
     certificate: str | None,
     role: str | None,
     principal: str | None,

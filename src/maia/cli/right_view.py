@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from maia.cli.home import Home
 from maia.cli.output import printable
 from maia.encoding import Sexp, format_advanced
+from maia.home import Folder
 from maia.principals import KeyId
 
 ANY: Sexp = (b"*",)
@@ -93,7 +93,7 @@ class RightView:
         return name if self.owner is None else f"{name} of {self.owner}"
 
 
-def views(tag: Sexp, home: Home) -> list[RightView] | None:
+def views(tag: Sexp, home: Folder) -> list[RightView] | None:
     """Take a tag apart into alternatives; ``None`` when one of them is not a right of Maia's."""
     found: list[RightView] = []
     for item in alternatives(tag):
@@ -104,7 +104,7 @@ def views(tag: Sexp, home: Home) -> list[RightView] | None:
     return found
 
 
-def describe_tag(tag: Sexp, home: Home) -> str:
+def describe_tag(tag: Sexp, home: Folder) -> str:
     """Say what a tag permits, in one line."""
     if tag == ANY:
         return "everything"
@@ -154,12 +154,12 @@ def describe_value(form: Sexp) -> str:
             return format_advanced(form)
 
 
-def _describe_one(item: Sexp, home: Home) -> str:
+def _describe_one(item: Sexp, home: Folder) -> str:
     view = _view(item, home)
     return format_advanced(item) if view is None else view.text()
 
 
-def _view(item: Sexp, home: Home) -> RightView | None:
+def _view(item: Sexp, home: Folder) -> RightView | None:
     match item:
         case (b"maia-network", *rest) if len(rest) <= 3:
             owner, name, action = _padded(rest, 3)
@@ -179,7 +179,7 @@ def _padded(items: Sequence[Sexp], length: int) -> list[Sexp]:
 
 
 def _fields(
-    home: Home, kind: str, owner: Sexp, name: Sexp, version: Sexp, action: Sexp, uids: Sexp, rows: Sexp
+    home: Folder, kind: str, owner: Sexp, name: Sexp, version: Sexp, action: Sexp, uids: Sexp, rows: Sexp
 ) -> RightView | None:
     actions = None if action == ANY else [_action(item) for item in alternatives(action)]
     attributes = None if uids == ANY else [_raw(uid).decode("ascii", "replace") for uid in alternatives(uids)]
@@ -196,7 +196,7 @@ def _fields(
     )
 
 
-def _owner(owner: Sexp, home: Home) -> str:
+def _owner(owner: Sexp, home: Folder) -> str:
     if isinstance(owner, bytes) and len(owner) == 32:
         key = KeyId(owner)
         return home.names.get(key) or home.show(key)

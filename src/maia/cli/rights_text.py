@@ -26,11 +26,11 @@ from maia.authority import (
     type_blanket,
     type_right,
 )
-from maia.cli.home import Home
 from maia.cli.principal_text import parse_principal_text
 from maia.cli.right_view import describe_tag
 from maia.encoding import Sexp, parse_advanced
 from maia.errors import TagError, UsageError
+from maia.home import Folder
 from maia.principals import KeyHash, KeyId, Principal
 
 _ATTRIBUTE = re.compile(
@@ -55,7 +55,7 @@ class Right:
 
 
 def parse_right(
-    home: Home,
+    home: Folder,
     *,
     type_: str | None,
     network: str | None,
@@ -111,7 +111,7 @@ def _parse_violation(text: str | None) -> OnViolation | None:
 
 
 def _type_right(
-    home: Home,
+    home: Folder,
     text: str,
     actions: list[Action] | None,
     attributes: Sequence[str] | None,
@@ -129,7 +129,7 @@ def _type_right(
     return _shown(make(owner, name, version), owner, home)
 
 
-def _network_right(home: Home, text: str, actions: list[Action] | None) -> Right:
+def _network_right(home: Folder, text: str, actions: list[Action] | None) -> Right:
     if text.strip() == "*":
         if actions:
             raise UsageError("--network '*' stands for every action; leave --action out", code="RIGHT_OPTIONS")
@@ -139,7 +139,7 @@ def _network_right(home: Home, text: str, actions: list[Action] | None) -> Right
     return _shown(network_right(owner, name, actions), owner, home)
 
 
-def _raw_right(home: Home, text: str) -> Right:
+def _raw_right(home: Folder, text: str) -> Right:
     expression = parse_advanced(text)
     match expression:
         case (b"maia-type" | b"maia-network", bytes() as owner, *_) if len(owner) == 32:
@@ -148,7 +148,7 @@ def _raw_right(home: Home, text: str) -> Right:
             return _shown(parse_tag(expression), None, home)
 
 
-def _shown(tag: Tag, owner: Principal | None, home: Home) -> Right:
+def _shown(tag: Tag, owner: Principal | None, home: Folder) -> Right:
     return Right(tag=tag, owner=owner, text=describe_tag(tag.to_sexp(), home))
 
 

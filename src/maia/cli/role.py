@@ -179,11 +179,11 @@ def _record(
 
 
 def _tell(revocation: object, *, json: bool) -> None:
+    from maia.access_control import Revocation
     from maia.cli.acs import revocation_lines, revocation_to_json
     from maia.cli.output import note, printable, write_json, write_line
-    from maia.services import access_control
 
-    assert isinstance(revocation, access_control.Revocation)  # noqa: S101 - what the service gives
+    assert isinstance(revocation, Revocation)  # noqa: S101 - what the service gives
     if json:
         write_json(revocation_to_json(revocation))
         return

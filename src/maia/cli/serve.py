@@ -13,8 +13,8 @@ from maia.cli.options import examples, new_app
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from maia.home import Home
     from maia.services import http
-    from maia.stores import Home
 
 app = new_app("Run a service of a home.")
 
@@ -84,10 +84,10 @@ def serve_acs(
 
     Several processes may run over one database: one leads, and the others take over when it is gone.
     """
-    from maia.services import access_control
+    from maia.services.access_control import make_access_control
 
     opened, listening = _open(home, host, port, tls_cert, tls_key, name, database)
-    _serve("access control service", access_control.make_access_control(opened, listening), listening)
+    _serve("access control service", make_access_control(opened, listening), listening)
 
 
 def _open(
@@ -101,12 +101,12 @@ def _open(
 ) -> tuple[Home, http.Listening]:
     from dataclasses import replace
 
+    from maia.home import Home
     from maia.services import http
-    from maia.stores import Home
 
     opened = Home.open(home)
     if database is not None:
-        opened.config = replace(opened.config, database=database)
+        opened = replace(opened, config=replace(opened.config, database=database))
     listening = http.Listening(
         host=host, port=port, certificate=certificate, private_key=private_key, names=tuple(names or ())
     )

@@ -108,13 +108,13 @@ def one_time(
     """Answer one challenge of one verifier: these certificates are good, for that decision and no other."""
     from maia.authority import OneTimeAnswer, issue_statement
     from maia.cli.asking import parse_nonce
-    from maia.cli.home import Home
     from maia.cli.issuing import issuer_key, open_signer
     from maia.cli.lists import certificate_ids
     from maia.cli.reading import write_target
     from maia.cli.statement_view import tell_statement
+    from maia.home import Folder
 
-    place = Home(home)
+    place = Folder(home)
     key = issuer_key(signer, place)
     body = OneTimeAnswer(
         signer=key, nonce=parse_nonce(nonce), verifier=verifier, certificates=certificate_ids(certificates, place)
@@ -135,13 +135,13 @@ def show(
 ) -> None:
     """Show statements: who says what about which certificates, and whether it counts now."""
     from maia.authority import parse_statement, verify_statement
-    from maia.cli.home import Home
     from maia.cli.instants import decision_instant
     from maia.cli.output import draw, note, write_json
     from maia.cli.reading import read_source
     from maia.cli.statement_view import statement_to_json, statement_tree
+    from maia.home import Folder
 
-    place, instant = Home(home), decision_instant(at)
+    place, instant = Folder(home), decision_instant(at)
     raws = place.book().raw_statements() if file is None else (read_source(str(file)),)
     bodies = [verify_statement(parse_statement(raw)).body for raw in raws]
     if json:
@@ -161,12 +161,12 @@ def add(
 ) -> None:
     """Take somebody's statement into this home, after checking its signature and its place among the others."""
     from maia.authority import ListStatement, parse_statement, verify_statement
-    from maia.cli.home import Home
     from maia.cli.reading import read_source
     from maia.cli.statement_view import tell_statement
     from maia.errors import UsageError
+    from maia.home import Folder
 
-    place = Home(home)
+    place = Folder(home)
     statement = verify_statement(parse_statement(read_source(str(file))))
     if not isinstance(statement.body, ListStatement):
         raise UsageError("a one-time answer serves one decision; give it to --statement", code="ONE_TIME_KEPT")
@@ -192,14 +192,14 @@ def _make_list(
     fresh: bool,
 ) -> None:
     from maia.authority import issue_statement
-    from maia.cli.home import Home
     from maia.cli.instants import decision_instant, optional_instant
     from maia.cli.issuing import issuer_key, open_signer
     from maia.cli.lists import certificate_ids, next_list, track_of
     from maia.cli.reading import write_target
     from maia.cli.statement_view import tell_statement
+    from maia.home import Folder
 
-    place, instant = Home(home), decision_instant(at)
+    place, instant = Folder(home), decision_instant(at)
     key = issuer_key(signer, place)
     book = place.book()
     track = track_of(book, key.key_id, kind)

@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from maia.authority import ListStatement, OneTimeAnswer
-from maia.cli.home import Home
 from maia.cli.instants import show_instant
 from maia.cli.output import printable, write_json, write_line
 from maia.cli.principal_text import subject_to_json
+from maia.home import Folder
 
 if TYPE_CHECKING:
     from rich.tree import Tree
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _SHOWN = 50
 
 
-def describe_statement(body: ListStatement | OneTimeAnswer, home: Home) -> str:
+def describe_statement(body: ListStatement | OneTimeAnswer, home: Folder) -> str:
     """Say a statement in one line."""
     who, count = home.show(body.signer.key_id), len(body.certificates)
     if isinstance(body, OneTimeAnswer):
@@ -39,7 +39,7 @@ def statement_to_json(body: ListStatement | OneTimeAnswer, *, at: datetime | Non
     return {"kind": body.kind.value, **data} | ({} if at is None else {"in_force": body.in_force(at)})
 
 
-def statement_tree(body: ListStatement | OneTimeAnswer, home: Home, *, at: datetime) -> Tree:
+def statement_tree(body: ListStatement | OneTimeAnswer, home: Folder, *, at: datetime) -> Tree:
     """Draw a statement with the certificates it lists."""
     from rich.text import Text
     from rich.tree import Tree
@@ -56,7 +56,7 @@ def statement_tree(body: ListStatement | OneTimeAnswer, home: Home, *, at: datet
     return tree
 
 
-def tell_statement(body: ListStatement | OneTimeAnswer, home: Home, *, json: bool, quiet: bool = False) -> None:
+def tell_statement(body: ListStatement | OneTimeAnswer, home: Folder, *, json: bool, quiet: bool = False) -> None:
     """Say what was signed or taken in."""
     if quiet:
         return

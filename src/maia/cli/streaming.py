@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from rich.progress import Progress
 
-    from maia.stores import Home
+    from maia.home import Home
 
 _log = logging.getLogger(__name__)
 _RAISED = re.compile(r"^\s*(?:maia\.errors\.)(\w+): \[([A-Z][A-Z0-9_]*)\] (.*)$", re.MULTILINE)
@@ -45,7 +45,7 @@ def start_spark(*, octets: int | None = None) -> SparkSession:
     Raises:
         UnavailableError: There is no Java, or Spark does not start.
     """
-    from maia.pipeline import session
+    from maia.spark import session
 
     conf = {"spark_driver_extraJavaOptions": _QUICK} if octets is not None and octets < _LITTLE else {}
     if _log.isEnabledFor(logging.DEBUG):
@@ -103,8 +103,8 @@ def unwrap(text: str) -> MaiaError:
 @contextmanager
 def denial(home: Home, *, principal: str, action: str, type_text: str) -> Iterator[None]:
     """Turn a right that is not proven into a denial (exit code 3), with known keys named and a way to learn more."""
-    from maia.cli.home import Home as Folder
     from maia.cli.output import note
+    from maia.home import Folder
 
     try:
         yield
@@ -119,7 +119,7 @@ def check_client(home: Home, name: str) -> None:
     Raises:
         NotFoundError: This home knows no key of this name.
     """
-    from maia.cli.home import Home as Folder
+    from maia.home import Folder
 
     if name not in Folder(home.path).keys:
         raise NotFoundError(f"no key `{name}` in this home", code="NO_SUCH_KEY")
@@ -132,22 +132,11 @@ def find_type(home: Home, text: str, version: str | None) -> tuple[str, str, str
         NotFoundError: This home knows no such type.
         UsageError: Several fit.
     """
-    from maia.cli.home import Home as Folder
-    from maia.principals import PublicKey
+    from maia.domain import find_type as find
+    from maia.domain import show_type
 
-    name, wanted, owner = text, version, ""
-    known = home.types.names()
-    if not any(item.name == text for item in known):
-        head, mark, tail = text.rpartition("@")
-        name, wanted = (head, version or tail) if mark else (text, version)
-        if not any(item.name == name for item in known):
-            owner, _, name = name.partition("/")
-    found = home.find_type(name or text, wanted)
-    if owner and found.owner != home.key(owner):
-        raise NotFoundError(f"there is no type `{name}` of `{owner}`", code="TYPE_NOT_FOUND")
-    key = found.owner
-    shown = Folder(home.path).names.get(key.key_id, key.fingerprint) if isinstance(key, PublicKey) else str(key)
-    return found.name, found.version.text, f"{shown}/{found.name}@{found.version.text}"
+    found = find(home, text, version)
+    return found.name, found.version.text, show_type(home, found)
 
 
 @contextmanager

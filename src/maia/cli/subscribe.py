@@ -44,6 +44,7 @@ def subscribe(
     starting: Annotated[
         str, typer.Option("--starting", metavar="WHERE", help="With --follow: earliest or latest.")
     ] = "earliest",
+    passphrase_file: options.PassphraseFile = None,
     home: options.Home = Path(),
     json: options.Json = False,
 ) -> int:
@@ -53,12 +54,13 @@ def subscribe(
     filters by an attribute that it may not read. What is written to `--out` is no longer protected by Maia.
     """
     from maia.cli.exits import ExitCode
+    from maia.cli.passphrases import passphrase_source
     from maia.cli.streaming import start_spark, watching
     from maia.cli.subscribing import follow_events, prepare, read_events
 
     asked = prepare(
         home, type_, client=client, where=where, version=version, kind="json" if json else kind, out=out, limit=limit,
-        starting=starting, follow=follow,
+        starting=starting, follow=follow, passphrase=passphrase_source(passphrase_file, what=f"`{client}`"),
     )  # fmt: skip
     with watching("starting Spark") as watch:
         spark = start_spark(octets=None if follow else asked.octets())

@@ -21,12 +21,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from maia.cli.instants import now
+import maia
 from maia.cli.output import draw, note, printable
 from maia.cli.streaming import Watch, check_client, denial, find_type, interruptible, spark_errors
+from maia.domain import Client, Domain
 from maia.errors import UsageError
-from maia.pipeline import LogDirectory
-from maia.stores import Home, deliver_plan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
@@ -41,7 +40,8 @@ _LOOK = 0.5
 class Reading:
     """What is read, as whom, and where it goes."""
 
-    home: Home
+    domain: Domain
+    reader: Client
     type_name: str
     version: str
     shown: str
@@ -54,7 +54,7 @@ class Reading:
 
     def octets(self) -> int:
         """Tell how large the log is."""
-        return sum(file.size for commit in LogDirectory(self.home.log_path).commits() for file in commit.files)
+        return sum(file.size for commit in self.domain.log.commits() for file in commit.files)
 
 
 def prepare(
@@ -69,6 +69,7 @@ def prepare(
     limit: int | None,
     starting: str,
     follow: bool,
+    passphrase: Callable[[], str] | None = None,
 ) -> Reading:
     """Look at everything that can be refused before Spark starts: the options, the type, the right and the filter.
 
@@ -76,7 +77,8 @@ def prepare(
         DeniedError: The client may not subscribe to the type, or not by this filter.
         MaiaError: Something is unknown or malformed.
     """
-    home = Home.open(folder)
+    domain = maia.open(folder)
+    home = domain.home
     if kind not in _FORMATS:
         raise UsageError(f"events are written as {', '.join(_FORMATS)}, not `{kind}`", code="OUTPUT_FORMAT")
     if starting not in ("earliest", "latest"):
@@ -88,11 +90,12 @@ def prepare(
     if out is not None and str(out) != "-" and out.exists() and not follow:
         raise UsageError(f"`{out}` exists already", code="OUTPUT_EXISTS")
     check_client(home, client)
+    reader = domain.client(client, passphrase=passphrase)
     name, exact, shown = find_type(home, type_text, version)
     with denial(home, principal=client, action="subscribe", type_text=shown):
-        deliver_plan(home, name, as_=client, where=where, version=exact, commits=(), at=now())
+        domain.deliver_plan(name, client=client, where=where, version=exact, commits=())
     return Reading(
-        home=home, type_name=name, version=exact, shown=shown, client=client, where=where, kind=kind, out=out,
+        domain=domain, reader=reader, type_name=name, version=exact, shown=shown, client=client, where=where, kind=kind, out=out,
         limit=limit, starting=starting,
     )  # fmt: skip
 
@@ -104,8 +107,8 @@ def read_events(asked: Reading) -> Callable[[], None]:
         DeniedError: The right ended meanwhile.
         MaiaError: The log is damaged, or Spark failed.
     """
-    with spark_errors(), denial(asked.home, principal=asked.client, action="subscribe", type_text=asked.shown):
-        frame = asked.home.read(asked.type_name, as_=asked.client, where=asked.where, version=asked.version)
+    with spark_errors(), denial(asked.domain.home, principal=asked.client, action="subscribe", type_text=asked.shown):
+        frame = asked.reader.read(asked.type_name, where=asked.where, version=asked.version)
         if asked.kind == "table":
             most = asked.limit or _TABLE_ROWS
             rows = as_text(frame.limit(most + 1)).collect()
@@ -127,13 +130,13 @@ def follow_events(asked: Reading, watch: Watch) -> Callable[[], None]:
         MaiaError: The log is damaged or expired, or Spark failed.
     """
     with spark_errors(), _target(asked) as stream, tempfile.TemporaryDirectory(prefix="maia-subscribe-") as folder:
-        frame = asked.home.subscribe(
-            asked.type_name, as_=asked.client, where=asked.where, version=asked.version, starting=asked.starting
-        )
+        frame = asked.reader.subscribe(
+            asked.type_name, where=asked.where, version=asked.version, starting=asked.starting
+        )  # fmt: skip
         state = _Following(asked, stream, watch)
         if asked.kind == "parquet":
             writer = frame.writeStream.format("parquet").option("path", str(asked.out))
-            place = asked.home.path / "checkpoints" / f"subscribe-{_name(asked)}"
+            place = asked.domain.path / "checkpoints" / f"subscribe-{_name(asked)}"
         else:
             writer = frame.writeStream.foreachBatch(state.each)
             place = Path(folder)

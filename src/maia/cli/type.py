@@ -67,11 +67,11 @@ def define(
 
     Attribute types: integer, float, decimal, string, boolean, date, timestamp, binary.
     """
-    from maia.cli.home import Home
     from maia.cli.type_store import find_type, parse_add, type_name, uid_policy
     from maia.events import Attribute, EventType, Options
+    from maia.home import Folder
 
-    place = Home(home)
+    place = Folder(home)
     policy, taken, attributes = uid_policy(uids), set[str](), []
     wanted = [parse_add(text) for text in attribute or ()]
     taken |= {item.uid for item in wanted if item.uid is not None}
@@ -98,12 +98,12 @@ def show(
     json: options.Json = False,
 ) -> None:
     """Show a definition as it stands, unverified, with notes on names that could mislead."""
-    from maia.cli.home import Home
     from maia.cli.output import note, write_json, write_line
     from maia.cli.type_store import find_type, registry_of
     from maia.cli.type_view import draw_names, draw_type, name_to_json, notes_about, type_to_json
+    from maia.home import Folder
 
-    place = Home(home)
+    place = Folder(home)
     known = registry_of(place).names()
     if type_ is None:
         if json:
@@ -144,14 +144,13 @@ def verify(
 ) -> None:
     """Check that a definition speaks for its owner now: signature, credentials, previous version, parents."""
     from maia.authority import Verifier
-    from maia.cli.home import Home
     from maia.cli.instants import decision_instant
     from maia.cli.output import note, write_json, write_line
     from maia.cli.type_store import find_type, registry_of, split_network
     from maia.cli.type_view import notes_about, show_name, verified_to_json
-    from maia.stores import verify_with_registry
+    from maia.home import Folder, verify_with_registry
 
-    place = Home(home)
+    place = Folder(home)
     found = find_type(type_, place)
     registry = registry_of(place)
     verified = verify_with_registry(
@@ -207,13 +206,13 @@ def evolve(
     Attributes are removed, renamed, retyped and added, in this order. A manager who holds parts of `manage` may make
     the changes of those parts.
     """
-    from maia.cli.home import Home
     from maia.cli.type_store import find_type, parse_add, parse_pair, parse_retype, registry_of, uid_policy
     from maia.errors import UsageError
     from maia.events import Remove, Rename, counted, drawn, hashed, parse_version
     from maia.events import evolve as make_version
+    from maia.home import Folder
 
-    place = Home(home)
+    place = Folder(home)
     old = find_type(type_, place)
     steps: list[Operation] = [
         *(Remove(text) for text in remove or ()),
@@ -244,13 +243,13 @@ def diff(
     json: options.Json = False,
 ) -> None:
     """Show what turns one version into another, by uid, and which part of `manage` each change needs."""
-    from maia.cli.home import Home
     from maia.cli.output import note, printable, write_json, write_line
     from maia.cli.type_store import find_type
     from maia.cli.type_view import change_to_json
     from maia.events import diff as compare
+    from maia.home import Folder
 
-    place = Home(home)
+    place = Folder(home)
     found = compare(find_type(old, place).definition, find_type(new, place).definition)
     if json:
         changes = [change_to_json(change) for change in found.changes]
@@ -284,13 +283,13 @@ def lint(
 ) -> int:
     """Warn about what a new version takes away from live clients; exit code 1 when there is a warning."""
     from maia.cli.exits import ExitCode
-    from maia.cli.home import Home
     from maia.cli.output import note, printable, write_json, write_line
     from maia.cli.type_store import find_type
     from maia.cli.type_view import finding_to_json
     from maia.events import lint as find_harm
+    from maia.home import Folder
 
-    place = Home(home)
+    place = Folder(home)
     before, after = find_type(old, place).definition, find_type(new, place).definition
     findings = find_harm(before, after, _read_clients(clients, before))
     code = ExitCode.FAILED if findings else ExitCode.DONE
@@ -335,14 +334,14 @@ def from_schema(
     json: options.Json = False,
 ) -> None:
     """Derive a type from the schema of a file, without loss, and define it when a name is given."""
-    from maia.cli.home import Home
     from maia.cli.output import printable, write_json, write_line
     from maia.cli.type_schema import read_schema
     from maia.cli.type_store import type_name, uid_policy
     from maia.events import FIRST, Options, TypeName
+    from maia.home import Folder
     from maia.principals import KeyHash, KeyId
 
-    place = Home(home)
+    place = Folder(home)
     # Without a name there is nothing to sign; the attributes are shown under an owner that nobody is.
     shown = TypeName(KeyHash(KeyId(bytes(32))), "x", FIRST)
     definition = read_schema(
@@ -376,14 +375,14 @@ def _keep(
     old: UnverifiedEventType | None = None,
 ) -> None:
     """Sign and keep a definition, and say what it is."""
-    from maia.cli.home import Home
     from maia.cli.instants import decision_instant
     from maia.cli.output import note, write_json, write_line
     from maia.cli.type_store import registry_of, sign_and_keep, signer_key
     from maia.cli.type_view import change_to_json, notes_about, show_name, type_to_json
     from maia.events import diff as compare
+    from maia.home import Folder
 
-    place = Home(home)
+    place = Folder(home)
     signed, _ = sign_and_keep(
         definition,
         signer_key(signer, definition.name.owner, place),

@@ -9,7 +9,6 @@ from datetime import datetime
 from pathlib import Path
 
 from maia.authority import MANAGE_PARTS, Action, Request, VerifiedEventType, Verifier, ask_network, ask_type
-from maia.cli.home import Home
 from maia.cli.issuing import open_signer
 from maia.cli.principal_text import parse_principal_text
 from maia.cli.reading import read_source, write_target
@@ -31,19 +30,19 @@ from maia.events import (
     parse_version,
     sign_event_type,
 )
+from maia.home import DirectoryRegistry, Folder, verify_with_registry
 from maia.principals import Principal, PublicKey, UnverifiedCertificate, parse_certificate
-from maia.stores import DirectoryRegistry, verify_with_registry
 
 _ATTRIBUTE = re.compile(r"(?P<name>.+?):(?P<type>[a-z]+)(?::(?P<uid>[0-9a-fx-]+))?")
 _UID_POLICIES: dict[str, UidPolicy] = {"sequence": SequenceUids(), "folded": FoldedUids(), "uuid": WholeUuids()}
 
 
-def registry_of(home: Home) -> DirectoryRegistry:
+def registry_of(home: Folder) -> DirectoryRegistry:
     """Open the registry of a home: its folder `types`."""
     return DirectoryRegistry(home.path / "types", verifier=Verifier(statements=home.book()))
 
 
-def find_type(text: str, home: Home) -> UnverifiedEventType:
+def find_type(text: str, home: Folder) -> UnverifiedEventType:
     """Find a definition: a file, or OWNER/NAME[@VERSION] in the home's registry.
 
     Raises:
@@ -64,7 +63,7 @@ def find_type(text: str, home: Home) -> UnverifiedEventType:
     return found[0]
 
 
-def split_type(text: str, home: Home) -> tuple[Principal, str, str | None]:
+def split_type(text: str, home: Folder) -> tuple[Principal, str, str | None]:
     """Read OWNER/NAME[@VERSION]; a name without an owner says nothing.
 
     Raises:
@@ -77,7 +76,7 @@ def split_type(text: str, home: Home) -> tuple[Principal, str, str | None]:
     )
 
 
-def split_network(text: str, home: Home) -> tuple[Principal, str]:
+def split_network(text: str, home: Folder) -> tuple[Principal, str]:
     """Read the OWNER/NAME of a network."""
     owner, name = _split_owner(text)
     return parse_principal_text(owner, home), name
@@ -133,7 +132,7 @@ def uid_policy(word: str) -> UidPolicy:
 def sign_and_keep(
     definition: EventType,
     signer: PublicKey,
-    home: Home,
+    home: Folder,
     *,
     at: datetime,
     network: str | None,
@@ -156,7 +155,7 @@ def sign_and_keep(
     return signed, verified
 
 
-def signer_key(text: str | None, owner: Principal, home: Home) -> PublicKey:
+def signer_key(text: str | None, owner: Principal, home: Folder) -> PublicKey:
     """Find who signs: the one named, else the owner.
 
     Raises:
@@ -169,14 +168,14 @@ def signer_key(text: str | None, owner: Principal, home: Home) -> PublicKey:
     raise UsageError("the owner is no single key; name who signs with --as", code="SIGNER_MISSING")
 
 
-def type_name(text: str, home: Home, *, default_version: str) -> TypeName:
+def type_name(text: str, home: Folder, *, default_version: str) -> TypeName:
     """Read the full name of a version to be made."""
     owner, name, version = split_type(text, home)
     return TypeName(check_owner(owner), name, parse_version(version or default_version))
 
 
 def _credentials(
-    definition: EventType, signer: PublicKey, home: Home, at: datetime, network: tuple[Principal, str] | None
+    definition: EventType, signer: PublicKey, home: Folder, at: datetime, network: tuple[Principal, str] | None
 ) -> tuple[UnverifiedCertificate, ...]:
     """Pick from the home the certificates that prove what the definition needs; what is missing is found out later."""
     name = definition.name
@@ -195,7 +194,7 @@ def _credentials(
 
 
 def _prove(
-    requests: Iterable[Request], signer: PublicKey, home: Home, at: datetime
+    requests: Iterable[Request], signer: PublicKey, home: Folder, at: datetime
 ) -> dict[bytes, UnverifiedCertificate] | None:
     verifier, pool = Verifier(statements=home.book()), home.pool()
     found: dict[bytes, UnverifiedCertificate] = {}

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from rich.table import Table
 
 from maia.authority import VerifiedEventType
-from maia.cli.home import Home
 from maia.cli.instants import show_instant
 from maia.cli.output import draw, printable, write_line
 from maia.cli.principal_text import show_subject, subject_to_json
 from maia.events import Change, EventType, Finding, TypeName, UnverifiedEventType, lookalikes
+from maia.home import Folder
 
 
 def name_to_json(name: TypeName) -> dict[str, object]:
@@ -54,12 +54,12 @@ def verified_to_json(verified: VerifiedEventType) -> dict[str, object]:
     }
 
 
-def show_name(name: TypeName, home: Home) -> str:
+def show_name(name: TypeName, home: Folder) -> str:
     """Write a full name for people: readable part, version, and whose it is."""
     return f"{printable(name.name)} version {name.version} of {show_subject(name.owner, home)}"
 
 
-def draw_type(unverified: UnverifiedEventType, home: Home) -> None:
+def draw_type(unverified: UnverifiedEventType, home: Folder) -> None:
     """Draw a definition: its name, attributes, options and evidence."""
     definition = unverified.definition
     write_line(show_name(definition.name, home))
@@ -81,7 +81,7 @@ def draw_type(unverified: UnverifiedEventType, home: Home) -> None:
     write_line(f"signed by {home.show(unverified.signer.key_id)}, {len(definition.credentials)} credentials")
 
 
-def draw_names(names: Iterable[TypeName], home: Home) -> None:
+def draw_names(names: Iterable[TypeName], home: Folder) -> None:
     """Draw a list of types."""
     table = Table("name", "version", "owner", box=None, pad_edge=False)
     for name in names:

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
     from maia.authority import Request
     from maia.cli.asking import Question
-    from maia.cli.home import Home
-    from maia.stores import CertificateFolder
+    from maia.home import CertificateFolder, Folder
 
 app = new_app()
 
@@ -52,13 +51,13 @@ def verify(
     A proof is replayed from its certificates and statements alone. A folder is checked certificate by certificate,
     or, with --as and a right, decided upon. Exits with 4 when anything does not verify.
     """
-    from maia.cli.home import Home
     from maia.cli.instants import decision_instant
     from maia.cli.proof_file import looks_like_proof
     from maia.cli.reading import read_source
     from maia.errors import UsageError
+    from maia.home import Folder
 
-    place, instant = Home(home), decision_instant(at)
+    place, instant = Folder(home), decision_instant(at)
     if principal is not None:
         if path is not None and not path.is_dir():
             raise UsageError("--as decides from a folder; a proof names its principal itself", code="VERIFY_OPTIONS")
@@ -78,13 +77,13 @@ def verify(
 
 
 def _folder(path: Path) -> CertificateFolder:
-    from maia.stores import CertificateFolder
+    from maia.home import CertificateFolder
 
     return CertificateFolder(path)
 
 
 def _decide(
-    place: Home,
+    place: Folder,
     request: Request,
     principal: str,
     path: Path | None,
@@ -102,7 +101,7 @@ def _decide(
     return _answer(question, json=json)
 
 
-def _replay(place: Home, data: bytes, root: list[str] | None, *, at: datetime, json: bool) -> int:
+def _replay(place: Folder, data: bytes, root: list[str] | None, *, at: datetime, json: bool) -> int:
     from maia.authority import CertificatePool
     from maia.cli.asking import Question, accept_known, parse_roots
     from maia.cli.proof_file import read_proof
@@ -135,7 +134,7 @@ def _answer(question: Question, *, json: bool) -> int:
     return ExitCode.DONE
 
 
-def _check(place: Home, files: list[tuple[str, bytes]], at: datetime, json: bool) -> int:
+def _check(place: Folder, files: list[tuple[str, bytes]], at: datetime, json: bool) -> int:
     """Check every certificate by itself: form, signature, period, statements."""
     from maia.cli.checking import check_certificate
     from maia.cli.exits import ExitCode

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from maia import wire
 from maia.clients.reading import read_blobs, read_instant, read_list, read_number, read_table, read_text, read_texts
 from maia.clients.service import ServiceClient
 from maia.principals import CertificateId, PublicKey
-from maia.services import http
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class AccessControlClient(ServiceClient):
         self, *, invitation: str | None = None, appointment: bytes | None = None
     ) -> tuple[RemoteMember, RemoteHanded]:
         """Become a member by an invitation or an appointment certificate."""
-        shown = None if appointment is None else http.encode_octets(appointment)
+        shown = None if appointment is None else wire.encode_octets(appointment)
         body = {key: value for key, value in (("invitation", invitation), ("appointment", shown)) if value is not None}
         answer = read_table(self.call("POST", "/v1/members/enrol", body=body))
         return _member(read_table(answer.get("member"))), _handed(answer.get("handed"))
@@ -78,12 +78,12 @@ class AccessControlClient(ServiceClient):
 
     def renew(self, certificate: bytes) -> RemoteHanded:
         """Get a certificate anew."""
-        body = {"certificate": http.encode_octets(certificate)}
+        body = {"certificate": wire.encode_octets(certificate)}
         return _handed(self.call("POST", "/v1/capabilities/renew", body=body))
 
     def report(self, certificate: bytes) -> None:
         """Report a delegation that one made."""
-        self.call("POST", "/v1/capabilities/report", body={"certificate": http.encode_octets(certificate)})
+        self.call("POST", "/v1/capabilities/report", body={"certificate": wire.encode_octets(certificate)})
 
     def statements(self) -> tuple[bytes, ...]:
         """Ask for the validity lists that count now."""
@@ -135,7 +135,7 @@ class AccessControlClient(ServiceClient):
     def register(self, *, after: int = 0) -> tuple[bytes, ...]:
         """List live certificates, a hundred at a time, after so many."""
         entries = read_list(read_table(self.call("GET", "/v1/register", query={"after": after})), "entries")
-        return tuple(http.decode_blob(read_text(item, "certificate"), limit=1 << 16) for item in entries)
+        return tuple(wire.decode_blob(read_text(item, "certificate"), limit=1 << 16) for item in entries)
 
     def revoke(
         self,
@@ -146,7 +146,7 @@ class AccessControlClient(ServiceClient):
         preview: bool = False,
     ) -> RemoteRevocation:
         """Withdraw certificates by their ids, a role or a member; or ask what that would end."""
-        body: dict[str, object] = {"certificates": [http.encode_octets(item) for item in certificates]}
+        body: dict[str, object] = {"certificates": [wire.encode_octets(item) for item in certificates]}
         body |= {key: value for key, value in (("role", role), ("principal", principal)) if value is not None}
         return _revocation(self.call("POST", "/v1/revocations", body={**body, "preview": preview}))
 
@@ -162,7 +162,7 @@ class AccessControlClient(ServiceClient):
 def _member(table: dict[str, object]) -> RemoteMember:
     return RemoteMember(
         name=read_text(table, "name"),
-        key=http.decode_key(read_text(table, "key")),
+        key=wire.decode_key(read_text(table, "key")),
         kind=read_text(table, "kind"),
         joined=read_instant(table, "joined"),
         gone=read_instant(table, "gone"),
@@ -183,7 +183,7 @@ def _revocation(value: object) -> RemoteRevocation:
     table = read_table(value)
     ended = [
         (
-            CertificateId(http.decode_octets(read_text(item, "certificate"), length=32)),
+            CertificateId(wire.decode_octets(read_text(item, "certificate"), length=32)),
             None if item.get("holder") is None else read_text(item, "holder"),
         )
         for item in read_list(table, "certificates")

@@ -16,7 +16,7 @@ from maia.clients.key_manager import KeyManagerClient
 from maia.errors import NotFoundError
 
 if TYPE_CHECKING:
-    from maia.stores import Home
+    from maia.home import Home
 
 KEY_MANAGER = "key-manager"
 

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from maia import wire
 from maia.clients.reading import read_blob, read_instant, read_list, read_number, read_table, read_text
 from maia.clients.service import ServiceClient
 from maia.encryption import KeyGroupId
 from maia.events import TypeId
-from maia.services import http
 
 _MAX_LABEL = 64
 
@@ -48,16 +48,16 @@ class KeyManagerClient(ServiceClient):
         Raises:
             MaiaError: As `ServiceClient.call` does.
         """
-        body = {"request": http.encode_octets(request), "evidence": [http.encode_octets(raw) for raw in evidence]}
+        body = {"request": wire.encode_octets(request), "evidence": [wire.encode_octets(raw) for raw in evidence]}
         return read_blob(read_table(self.call("POST", "/v1/key-groups/join", body=body)), "answer")
 
     def leave(self, request: bytes) -> tuple[KeyGroupId, ...]:
         """Carry a broker's signed request to leave; give the groups that it was in."""
-        return _groups(self.call("POST", "/v1/key-groups/leave", body={"request": http.encode_octets(request)}))
+        return _groups(self.call("POST", "/v1/key-groups/leave", body={"request": wire.encode_octets(request)}))
 
     def count_use(self, request: bytes) -> tuple[KeyGroupId, ...]:
         """Carry a broker's signed count of use; give the groups that were refreshed for it."""
-        return _groups(self.call("POST", "/v1/key-groups/uses", body={"request": http.encode_octets(request)}))
+        return _groups(self.call("POST", "/v1/key-groups/uses", body={"request": wire.encode_octets(request)}))
 
     def status(self) -> tuple[RemoteStatus, ...]:
         """Ask where all groups stand, as an operator."""
@@ -86,12 +86,12 @@ class KeyManagerClient(ServiceClient):
 
 
 def _path(group: KeyGroupId) -> str:
-    return f"/v1/key-groups/{http.encode_octets(group.type_id)}/{http.encode_octets(group.label)}"
+    return f"/v1/key-groups/{wire.encode_octets(group.type_id)}/{wire.encode_octets(group.label)}"
 
 
 def _group(table: dict[str, object]) -> KeyGroupId:
-    type_id = http.decode_octets(read_text(table, "type_id"), length=32)
-    return KeyGroupId(TypeId(type_id), http.decode_blob(read_text(table, "label"), limit=_MAX_LABEL))
+    type_id = wire.decode_octets(read_text(table, "type_id"), length=32)
+    return KeyGroupId(TypeId(type_id), wire.decode_blob(read_text(table, "label"), limit=_MAX_LABEL))
 
 
 def _groups(answer: object) -> tuple[KeyGroupId, ...]:

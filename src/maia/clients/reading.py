@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from maia import wire
 from maia.errors import MalformedError
-from maia.services import http
 
 MAX_BLOB = 1 << 20
 
@@ -38,7 +38,7 @@ def read_text(table: dict[str, object], name: str) -> str:
 
 def read_blob(table: dict[str, object], name: str) -> bytes:
     """Read a field that is octets."""
-    return http.decode_blob(read_text(table, name), limit=MAX_BLOB)
+    return wire.decode_blob(read_text(table, name), limit=MAX_BLOB)
 
 
 def read_number(table: dict[str, object], name: str) -> int:
@@ -72,4 +72,4 @@ def read_texts(table: dict[str, object], name: str) -> tuple[str, ...]:
 
 def read_blobs(table: dict[str, object], name: str) -> tuple[bytes, ...]:
     """Read a field that is a list of octets."""
-    return tuple(http.decode_blob(text, limit=MAX_BLOB) for text in read_texts(table, name))
+    return tuple(wire.decode_blob(text, limit=MAX_BLOB) for text in read_texts(table, name))

@@ -25,6 +25,7 @@ from urllib.parse import urlencode
 import httpcore2
 import httpx2
 
+from maia import wire
 from maia.clients.addresses import AddressPolicy, Resolver
 from maia.clients.resting import Rest
 from maia.clients.transport import Channel, ChannelChangedError, Deadline, PinnedTransport
@@ -39,7 +40,6 @@ from maia.errors import (
     VerificationError,
 )
 from maia.principals import PublicKey, Signer
-from maia.services import http
 
 _MIN_ANSWER, _MAX_ANSWER = 64 << 10, 1 << 20
 _CODE_LENGTH = 64
@@ -171,7 +171,7 @@ class ServiceClient:
                 self._rest.answered()
         return _read(answer)
 
-    def _ask(self, method: str, target: str, content: bytes) -> http.Answer:
+    def _ask(self, method: str, target: str, content: bytes) -> wire.Answer:
         """Ask inside a session; where it is gone, or the server's certificate has changed, shake hands once more."""
         if self._session is not None:
             try:
@@ -186,30 +186,30 @@ class ServiceClient:
         except ChannelChangedError as error:
             raise UnavailableError("the service changes its certificate all the time", code="PEER_GARBLED") from error
 
-    def _ask_in_session(self, method: str, target: str, content: bytes) -> http.Answer:
-        request = http.Request(method=method, url=self._origin.url + target, body=content)
+    def _ask_in_session(self, method: str, target: str, content: bytes) -> wire.Answer:
+        request = wire.Request(method=method, url=self._origin.url + target, body=content)
         if self._session is None:
             raise UncheckedError("there is no session", code="NO_SESSION")
-        nonce = secrets.token_bytes(http.NONCE_LENGTH)
-        http.sign_request(request, self._signer, session=self._session, nonce=nonce, at=self._clock())
+        nonce = secrets.token_bytes(wire.NONCE_LENGTH)
+        wire.sign_request(request, self._signer, session=self._session, nonce=nonce, at=self._clock())
         answer = self._exchange(request)
-        http.verify_answer(answer, self._server)
+        wire.verify_answer(answer, self._server)
         return answer
 
     def _shake_hands(self) -> None:
         self._session = self._channel.expected = None
-        random, key = secrets.token_bytes(http.RANDOM_LENGTH), http.encode_key(self._signer.public_key)
-        offer = self._ask_openly("/v1/challenge", {"key": key, "nonce": http.encode_octets(random)})
-        proof = http.answer_challenge(
-            http.ServerProof(
-                challenge=_octets(offer, "challenge", http.CHALLENGE_LENGTH),
-                nonce=_octets(offer, "nonce", http.RANDOM_LENGTH),
+        random, key = secrets.token_bytes(wire.RANDOM_LENGTH), wire.encode_key(self._signer.public_key)
+        offer = self._ask_openly("/v1/challenge", {"key": key, "nonce": wire.encode_octets(random)})
+        proof = wire.answer_challenge(
+            wire.ServerProof(
+                challenge=_octets(offer, "challenge", wire.CHALLENGE_LENGTH),
+                nonce=_octets(offer, "nonce", wire.RANDOM_LENGTH),
                 signature=_octets(offer, "proof", 64),
             ),
             signer=self._signer,
             server=self._server,
             random=random,
-            own_nonce=(own := secrets.token_bytes(http.RANDOM_LENGTH)),
+            own_nonce=(own := secrets.token_bytes(wire.RANDOM_LENGTH)),
             channel=self._channel.seen,
         )
         self._channel.expected = self._channel.seen
@@ -217,17 +217,17 @@ class ServiceClient:
             "/v1/session",
             {
                 "key": key,
-                "nonce": http.encode_octets(random),
+                "nonce": wire.encode_octets(random),
                 "challenge": _text(offer, "challenge"),
-                "own_nonce": http.encode_octets(own),
-                "proof": http.encode_octets(proof.signature),
+                "own_nonce": wire.encode_octets(own),
+                "proof": wire.encode_octets(proof.signature),
             },
         )
-        self._session = http.encode_octets(_octets(given, "session", http.NONCE_LENGTH))
+        self._session = wire.encode_octets(_octets(given, "session", wire.NONCE_LENGTH))
 
     def _ask_openly(self, path: str, body: Mapping[str, object]) -> Mapping[str, object]:
         """Ask a question of the handshake, whose answers are not signed: only the proofs in them count."""
-        answer = self._exchange(http.Request(method="POST", url=self._origin.url + path, body=_write(body)))
+        answer = self._exchange(wire.Request(method="POST", url=self._origin.url + path, body=_write(body)))
         if answer.status_code in (429, 503):
             raise UnavailableError("the service cannot answer now", code="PEER_UNAVAILABLE")
         if answer.status_code != 200:
@@ -237,7 +237,7 @@ class ServiceClient:
             raise MalformedError("an answer of another shape", code="ANSWER")
         return value
 
-    def _exchange(self, request: http.Request) -> http.Answer:
+    def _exchange(self, request: wire.Request) -> wire.Answer:
         """Send a request and read its answer, all of it, within the limits."""
         if request.body:
             request.headers["content-type"] = "application/json"
@@ -256,7 +256,7 @@ class ServiceClient:
                     if size > self._limits.answer:
                         raise UncheckedError("the service's answer is too large", code="ANSWER_TOO_LARGE")
                     parts.append(part)
-                fields = http.Fields(answer.headers.multi_items())
+                fields = wire.Fields(answer.headers.multi_items())
         except ChannelChangedError:
             raise
         except (httpcore2.TimeoutException, httpx2.TimeoutException) as error:
@@ -265,19 +265,19 @@ class ServiceClient:
             raise UnavailableError("the service does not speak HTTP", code="PEER_GARBLED") from error
         except (httpcore2.NetworkError, httpx2.HTTPError, ssl.SSLError, OSError) as error:
             raise UnavailableError("the service cannot be reached", code="PEER_UNAVAILABLE") from error
-        return http.Answer(status_code=answer.status_code, headers=fields, body=b"".join(parts), request=request)
+        return wire.Answer(status_code=answer.status_code, headers=fields, body=b"".join(parts), request=request)
 
 
 def _write(body: Mapping[str, object]) -> bytes:
     return json.dumps(body, separators=(",", ":")).encode()
 
 
-def _read(answer: http.Answer) -> object:
+def _read(answer: wire.Answer) -> object:
     """Read an answer's JSON, or raise the refusal that it is."""
     status = answer.status_code
     if status == 204:
         return None
-    value = http.read_json(answer.body) if answer.body else None
+    value = wire.read_json(answer.body) if answer.body else None
     if 200 <= status < 300:
         return value
     code, detail = "REFUSED", "the service refuses"
@@ -301,7 +301,7 @@ def _error_of(status: int, detail: str, code: str) -> MaiaError:
     return UnavailableError(detail, code=code)
 
 
-def _lacks_session(answer: http.Answer) -> bool:
+def _lacks_session(answer: wire.Answer) -> bool:
     return answer.status_code == 401 and b'"NO_SESSION"' in answer.body
 
 
@@ -323,4 +323,4 @@ def _text(table: Mapping[str, object], name: str) -> str:
 
 
 def _octets(table: Mapping[str, object], name: str, length: int) -> bytes:
-    return http.decode_octets(_text(table, name), length=length)
+    return wire.decode_octets(_text(table, name), length=length)

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Iterator
 import httpcore2
 import httpx2
 
+from maia import wire
 from maia.clients.addresses import AddressPolicy, Resolver
-from maia.services import http
 
 _WRITE = 16 << 10
 
@@ -62,7 +62,7 @@ class Channel:
     def __init__(self) -> None:
         """Know nothing, and expect a connection without TLS until there is one with it."""
         self.expected: bytes | None = None
-        self.seen: bytes = http.LOOPBACK
+        self.seen: bytes = wire.LOOPBACK
 
     def look(self, certificate: bytes | None) -> None:
         """Take note of a new connection's certificate, or of its absence.
@@ -70,7 +70,7 @@ class Channel:
         Raises:
             ChannelChangedError: It is not the expected one.
         """
-        self.seen = http.LOOPBACK if certificate is None else http.channel_of(certificate)
+        self.seen = wire.LOOPBACK if certificate is None else wire.channel_of(certificate)
         if self.expected not in (None, self.seen):
             raise ChannelChangedError("the server has another certificate")
 

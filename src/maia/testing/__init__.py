@@ -7,8 +7,8 @@ services are loaded on first use.
 from __future__ import annotations
 
 import typing as _typing
-from importlib import import_module as _import_module
 
+from maia.lazy import on_first_use as _on_first_use
 from maia.testing.building import answer, at, book, during, grant, listing, naming, online, right
 from maia.testing.numberplate import (
     ATTRIBUTES,
@@ -28,6 +28,7 @@ if _typing.TYPE_CHECKING:
         Loss,
         detective_world,
     )
+    from maia.testing.plans import deliver_plan, follow, publish_plan
     from maia.testing.publishing import publish_here
     from maia.testing.stock import CONTRACTS, FLOWS, Firm, StockWorld, firm_policy, stock_world
 
@@ -49,39 +50,39 @@ __all__ = [
     "answer",
     "at",
     "book",
+    "deliver_plan",
     "detective_world",
     "during",
     "firm_policy",
+    "follow",
     "grant",
     "listing",
     "naming",
     "numberplate_network",
     "online",
     "publish_here",
+    "publish_plan",
     "right",
     "stock_world",
     "subject_of",
 ]
 
-_ON_FIRST_USE = {
-    "CONTRACTS": "stock",
-    "DETECTIVE_POLICY": "detective",
-    "FLOWS": "stock",
-    "DetectiveWorld": "detective",
-    "Firm": "stock",
-    "Loss": "detective",
-    "StockWorld": "stock",
-    "detective_world": "detective",
-    "firm_policy": "stock",
-    "publish_here": "publishing",
-    "stock_world": "stock",
-}
-
-
-def __getattr__(name: str) -> object:
-    """Load what needs Arrow and a database when it is asked for."""
-    if name not in _ON_FIRST_USE:
-        raise AttributeError(f"module `maia.testing` has no attribute `{name}`")
-    value: object = getattr(_import_module(f"maia.testing.{_ON_FIRST_USE[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = _on_first_use(
+    __name__,
+    {
+        "CONTRACTS": "stock",
+        "DETECTIVE_POLICY": "detective",
+        "FLOWS": "stock",
+        "DetectiveWorld": "detective",
+        "Firm": "stock",
+        "Loss": "detective",
+        "StockWorld": "stock",
+        "deliver_plan": "plans",
+        "detective_world": "detective",
+        "firm_policy": "stock",
+        "follow": "plans",
+        "publish_here": "publishing",
+        "publish_plan": "plans",
+        "stock_world": "stock",
+    },
+)

@@ -13,13 +13,14 @@ from datetime import datetime, timedelta
 from enum import Enum
 from pathlib import Path
 
+from maia.access_control import AccessControl, Revocation, Settings
 from maia.authority import Exposure, Rhythm
+from maia.domain import OwnKeyManager, ensure_keys, open_access_control, prove_key
 from maia.encryption import Keyring
 from maia.errors import NotFoundError
 from maia.events import EventType, TypeName, attribute, parse_version, sign_event_type
+from maia.home import Home, HomeConfig
 from maia.principals import Authenticated, Authorisation, Certificate, KeySigner
-from maia.services import access_control
-from maia.stores import Home, HomeConfig
 from maia.testing.numberplate import (
     ATTRIBUTES,
     NETWORK_NAME,
@@ -71,7 +72,7 @@ class DetectiveWorld:
     network: NumberplateNetwork
     ccs: Home
     met: Home
-    service: access_control.AccessControl
+    service: AccessControl
     smith: Authenticated
     certificate: Certificate | None = None
 
@@ -98,13 +99,13 @@ class DetectiveWorld:
             raise NotFoundError("the role gave no capability", code="NO_CERTIFICATE")
         return self.certificate
 
-    def lose(self, loss: Loss, *, at: datetime) -> access_control.Revocation:
+    def lose(self, loss: Loss, *, at: datetime) -> Revocation:
         """Take a fact back; the role, its capability and what stands on it end."""
         revocation = self.service.retract(loss.value, at=at)
         self.certificate = None
         return revocation
 
-    def exposure(self, revocation: access_control.Revocation) -> Exposure:
+    def exposure(self, revocation: Revocation) -> Exposure:
         """Give the window that was printed for the capability when it was withdrawn."""
         [found] = [item.exposure for item in revocation.certificates if "Numberplate" in (item.privilege or "")]
         return found
@@ -139,10 +140,10 @@ def detective_world(
     signed = sign_event_type(definition, people["PITO"])
     ccs = _home(root / "ccs", network, broker="CB", domain="CCS", keys=("CCTV",), definition=signed.raw, now=now)
     met = _home(root / "met", network, broker="MB", domain="Met", keys=("Smith",), definition=signed.raw, now=now)
-    ccs.ensure_keys(definition, at=now)
+    ensure_keys(ccs, OwnKeyManager(ccs), definition, at=now)
     met.save_keyring(Keyring.from_bytes(ccs.keyring().to_bytes()))  # which keys it may have is a key manager's question
-    settings = access_control.Settings(life=timedelta(days=365), rhythm=rhythm)
-    service = access_control.open_access_control(met, settings=settings)
+    settings = Settings(life=timedelta(days=365), rhythm=rhythm)
+    service = open_access_control(met, settings=settings)
     service.apply(DETECTIVE_POLICY, at=now)
     code = service.invite("smith", at=now)
     smith = _prove(service, people["Smith"], at=now)
@@ -174,5 +175,5 @@ def _home(
     return home
 
 
-def _prove(service: access_control.AccessControl, signer: KeySigner, *, at: datetime) -> Authenticated:
-    return access_control.prove_key(service, signer, nonce=secrets.token_bytes(32), at=at)
+def _prove(service: AccessControl, signer: KeySigner, *, at: datetime) -> Authenticated:
+    return prove_key(service, signer, nonce=secrets.token_bytes(32), at=at)

@@ -8,11 +8,12 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from maia.broker import milliseconds
 from maia.errors import UsageError
 from maia.events import to_arrow_schema
-from maia.pipeline import LogDirectory, parcel_row, publish_batches
-from maia.stores import Home, publish_plan
+from maia.home import Home
+from maia.kernel import milliseconds, parcel_row, publish_batches
+from maia.log import LogDirectory
+from maia.testing.plans import publish_plan
 
 
 def publish_here(
@@ -42,7 +43,7 @@ def publish_here(
     writer = log.writer(name, type_id, 0, secrets.token_hex(8), at=at)
     admitted = refused = 0
     for sealed in publish_batches(plan, 0, iter((batch,)), home.broker, home.keyring(), lambda: milliseconds(at)):
-        refused += sum(sealed.refused.values())
+        refused += len(sealed.letters)
         if sealed.parcel is not None:
             if admitted:
                 raise UsageError("one call publishes one parcel")

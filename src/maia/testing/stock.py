@@ -14,12 +14,13 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from types import MappingProxyType
 
+from maia.access_control import AccessControl, Application, Invitation, Revocation, Settings
 from maia.authority import Action, Rhythm, type_right
+from maia.domain import OwnKeyManager, ensure_keys, open_access_control, prove_key
 from maia.encryption import Keyring
 from maia.events import EventType, TypeName, attribute, parse_version, sign_event_type
+from maia.home import Home, HomeConfig
 from maia.principals import Certificate, CertificateId, KeySigner
-from maia.services import access_control
-from maia.stores import Home, HomeConfig
 from maia.testing.building import grant
 from maia.testing.publishing import publish_here
 
@@ -76,7 +77,7 @@ class Firm:
 
     name: str
     home: Home
-    service: access_control.AccessControl
+    service: AccessControl
     contract: dict[str, Certificate]
     customers: dict[str, KeySigner] = field(default_factory=dict)
     kept: dict[str, tuple[CertificateId, ...]] = field(default_factory=dict)
@@ -100,15 +101,15 @@ class Firm:
         wanted = {name: tuple(flows) for name, flows in accounts.items()}
         codes = self.service.invite_all(
             (
-                access_control.Invitation(name=name, appointments=tuple(f"account({name}, '{flow}')" for flow in flows))
+                Invitation(name=name, appointments=tuple(f"account({name}, '{flow}')" for flow in flows))
                 for name, flows in wanted.items()
             ),
             at=at,
         )
         signers = {name: KeySigner.generate() for name in wanted}
         applying = [
-            access_control.Application(
-                who=access_control.prove_key(self.service, signers[name], nonce=secrets.token_bytes(32), at=at),
+            Application(
+                who=prove_key(self.service, signers[name], nonce=secrets.token_bytes(32), at=at),
                 invitation=code,
                 roles=tuple(f"{flow}Customer({name})" for flow in flows),
             )
@@ -118,11 +119,11 @@ class Firm:
         self.customers |= signers
         return {item.member.name: item.handed.certificates for item in enrolled}
 
-    def close_account(self, name: str, *, at: datetime) -> access_control.Revocation:
+    def close_account(self, name: str, *, at: datetime) -> Revocation:
         """End a customer's account: the firm's own list says so, and nobody else need hear of it."""
         return self.close_accounts([name], at=at)
 
-    def close_accounts(self, names: Iterable[str], *, at: datetime) -> access_control.Revocation:
+    def close_accounts(self, names: Iterable[str], *, at: datetime) -> Revocation:
         """End the accounts of many customers at once; all of them are on the firm's list when this returns."""
         closing = tuple(names)
         revocation = self.service.revoke(principals=closing, at=at)
@@ -196,7 +197,7 @@ def stock_world(root: Path, *, now: datetime, contract_ends: datetime) -> StockW
     for raw in signed:
         exchange.types.put(raw, at=now)
     for definition in definitions.values():
-        exchange.ensure_keys(definition, at=now)
+        ensure_keys(exchange, OwnKeyManager(exchange), definition, at=now)
     world = StockWorld(exchange, owner, {}, [])
     for name, flows in CONTRACTS.items():
         world.firms[name] = _firm(world, root / name, flows, signed, now=now, ends=contract_ends)
@@ -215,9 +216,7 @@ def _firm(
     # Which keys a firm's broker may have is a key manager's question; here it gets all of them.
     home.save_keyring(Keyring.from_bytes(world.exchange.keyring().to_bytes()))
     rhythm = Rhythm(period=timedelta(seconds=5), lead=timedelta(seconds=2))
-    service = access_control.open_access_control(
-        home, settings=access_control.Settings(life=timedelta(days=30), rhythm=rhythm)
-    )
+    service = open_access_control(home, settings=Settings(life=timedelta(days=30), rhythm=rhythm))
     service.apply(firm_policy(), at=now)
     service.beat(at=now)
     firm = Firm(path.name, home, service, {})

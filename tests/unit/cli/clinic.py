@@ -11,8 +11,10 @@ from typing import Any
 import pyarrow as pa
 
 from maia.events import to_arrow_schema
-from maia.pipeline import LogDirectory, parcel_row, publish_batches
-from maia.stores import Home, publish_plan
+from maia.home import Home
+from maia.kernel import parcel_row, publish_batches
+from maia.log import LogDirectory
+from maia.testing import publish_plan
 
 TYPE = "clinic.Result"
 ATTRIBUTES = ("patient:string:1", "ward:string:2", "test:string:3", "value:float:4", "taken:timestamp:5")

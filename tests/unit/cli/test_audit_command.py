@@ -13,8 +13,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from clinic import build
 
-from maia.pipeline import AuditRow, write_audit
-from maia.stores import Home
+from maia.home import Home
+from maia.log import AuditRow, write_audit
 
 NOW = datetime.now(UTC)
 

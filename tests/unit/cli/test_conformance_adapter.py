@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from maia.cli.conformance import answer_line, run
-from maia.cli.conformance.lines import parse_line
+from maia.conformance import answer_line, run
+from maia.conformance.lines import parse_line
 from maia.errors import MalformedError
 
 REFUSED = {
@@ -57,7 +57,7 @@ def test_an_unknown_verb_has_a_code_of_its_own():
 
 def test_a_fault_of_the_adapter_is_called_internal(monkeypatch):
     """Whatever goes wrong inside, the line is answered and no detail leaks."""
-    from maia.cli.conformance import trust
+    from maia.conformance import trust
 
     def broken(_request):
         raise RuntimeError("secret detail")
@@ -81,7 +81,7 @@ def test_every_line_is_answered_in_order():
 
 def test_a_line_without_end_is_refused_and_skipped(monkeypatch):
     """A line beyond the limit costs one error; the next line is answered."""
-    monkeypatch.setattr("maia.cli.conformance.adapter.MAX_LINE", 64)
+    monkeypatch.setattr("maia.conformance.adapter.MAX_LINE", 64)
     answers = io.BytesIO()
     run(io.BytesIO(b"x" * 1000 + b"\n" + b'{"id":2,"verb":"x.y"}\n'), answers)
     found = [json.loads(line) for line in answers.getvalue().splitlines()]

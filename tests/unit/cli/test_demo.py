@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from maia.cli import demo as demo_module
-from maia.cli.demo_trust import delegation_tree, reductions
-from maia.cli.home import Home
+from maia.demo import command as demo_module
+from maia.demo.trust import delegation_tree, reductions
+from maia.home import Folder
 from maia.testing import numberplate_network
 
 MATRIX = {
@@ -88,7 +88,7 @@ def test_the_tree_follows_the_rights(tmp_path):
             below.setdefault(branch.name, set()).add(above)
             walk(branch.then, branch.name)
 
-    walk(delegation_tree(network, Home(tmp_path)), "PITO")
+    walk(delegation_tree(network, Folder(tmp_path)), "PITO")
     assert below["Cap10"] == {"Cap12"}
     assert below["Cap13b"] == {"Cap6"}
     assert below["Cap2"] == {"Cap1"}
@@ -98,7 +98,7 @@ def test_the_tree_follows_the_rights(tmp_path):
 def test_the_reductions_come_from_the_certificates(tmp_path):
     """With other keys the same certificates give other evidence and the same answers."""
     answers = [
-        [(item.holder, item.error is None) for item in reductions(numberplate_network(seed), Home(tmp_path))]
+        [(item.holder, item.error is None) for item in reductions(numberplate_network(seed), Folder(tmp_path))]
         for seed in ("one", "two")
     ]
     assert answers[0] == answers[1]

@@ -45,7 +45,7 @@ def define(shell: Shell, attributes: list[str]) -> None:
     from datetime import UTC, datetime
 
     from maia.events import EventType, TypeName, attribute, parse_version, sign_event_type
-    from maia.stores import Home
+    from maia.home import Home
 
     home = Home.open(shell.home)
     owner = home.signer("domain")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from maia.stores import Home
+from maia.home import Home
 
 
 def test_init_makes_a_home_that_opens(maia: Any, tmp_path: Path) -> None:

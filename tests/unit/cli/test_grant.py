@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509.oid import NameOID
 
 from maia.authority import OnViolation, cell_rights, parse_tag
+from maia.home import CertificateFolder
 from maia.principals import (
     Authorisation,
     Certificate,
@@ -21,7 +22,6 @@ from maia.principals import (
     parse_certificate,
     verify_certificate,
 )
-from maia.stores import CertificateFolder
 from maia.testing import People, grant
 
 TYPE = "pito/uk.gov.pito.Numberplate"

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from maia.cli import passphrases
 from maia.cli.reference import command_paths, help_of
-from maia.stores import read_key, read_public_key
+from maia.home import read_key, read_public_key
 
 HEX = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
 SMALL_ORDER = "01" + "00" * 31

@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 from maia.authority import Action, type_right
-from maia.broker import BROKERS
+from maia.domain import join_key_groups, open_home_groups, open_key_manager
 from maia.events import EventType, Options, TypeName, attribute, parse_version, sign_event_type
+from maia.home import Home, HomeConfig
+from maia.kernel import BROKERS
+from maia.key_manager import KeySettings
 from maia.principals import KeySigner
-from maia.stores import Home, HomeConfig, KeySettings, join_key_groups, open_home_groups, open_key_manager
 from maia.testing import grant, naming
 
 NOW = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=5)

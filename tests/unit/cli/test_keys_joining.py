@@ -11,12 +11,13 @@ import pytest
 
 from echo_service import free_port
 from maia.authority import Action, type_right
-from maia.broker import BROKERS
+from maia.domain import own_key_manager as group_keys_home
 from maia.errors import UnavailableError
 from maia.events import EventType, Options, TypeName, attribute, parse_version, sign_event_type
+from maia.home import Home, HomeConfig
+from maia.kernel import BROKERS
 from maia.principals import KeySigner
-from maia.stores import Home, HomeConfig, group_keys_home, publish_plan
-from maia.testing import grant, naming
+from maia.testing import grant, naming, publish_plan
 
 NOW = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=5)
 TYPE = "clinic.Result"

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from clinic import build, data_files, publish_here
 
-from maia.stores import Home
+from maia.home import Home
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maia.authority import NOTHING, parse_tag
-from maia.cli.home import Home
 from maia.cli.proof_file import read_proof
 from maia.cli.proof_view import removed
 from maia.encoding import encode, parse_advanced, parse_canonical
 from maia.errors import EncodingError, MaiaError, UsageError
+from maia.home import Folder
 from maia.principals import KeySigner
 
 TYPE = "pito/uk.gov.pito.Numberplate"
@@ -262,7 +262,7 @@ def test_attributes_taken_away_on_the_way_are_named(police):
 
 def test_links_never_widen(tmp_path):
     """The walk refuses to show a link that gives more than came before; nothing left is everything removed."""
-    home = Home(tmp_path)
+    home = Folder(tmp_path)
     narrow, wide = parse_tag(parse_advanced("(a b)")), parse_tag(parse_advanced("(a)"))
     with pytest.raises(UsageError, match="never widens"):
         removed(narrow, wide, home)

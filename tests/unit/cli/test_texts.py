@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maia.authority import Action, parse_tag, type_right
-from maia.cli.home import Home
 from maia.cli.instants import parse_instant_text
 from maia.cli.output import printable
 from maia.cli.principal_text import parse_principal_text, show_subject, subject_to_json
@@ -19,8 +18,8 @@ from maia.cli.right_view import describe_tag, describe_value, views
 from maia.cli.rights_text import parse_attribute, parse_right, parse_value
 from maia.encoding import format_advanced, parse_advanced
 from maia.errors import MaiaError, NotFoundError, UsageError
+from maia.home import Folder, write_public_key
 from maia.principals import KeyHash, KeySigner, Name, ObjectHash, Threshold
-from maia.stores import write_public_key
 
 A, B = (KeySigner(bytes([n]) * 32).public_key for n in (1, 2))
 AT = datetime(2026, 6, 1, 9, tzinfo=UTC)
@@ -31,7 +30,7 @@ def home(tmp_path):
     """Give a home that knows `a` and `met`."""
     for name, key in (("a", A), ("met", B)):
         write_public_key(tmp_path / "keys" / f"{name}.pub", key)
-    return Home(tmp_path)
+    return Folder(tmp_path)
 
 
 def test_every_kind_of_principal_can_be_written(home):
@@ -81,7 +80,7 @@ def test_what_is_no_principal_is_refused(home, text):
 def test_any_text_gives_a_principal_or_a_maia_error(text):
     """No text makes the reader fail otherwise."""
     try:
-        parse_principal_text(text, Home(Path("does-not-exist")))
+        parse_principal_text(text, Folder(Path("does-not-exist")))
     except MaiaError:
         return
 
@@ -96,7 +95,7 @@ def test_ambiguous_prefixes_are_refused(tmp_path):
             for name, key in (("x", signer), ("y", seen[prefix])):
                 write_public_key(tmp_path / "keys" / f"{name}.pub", key.public_key)
             with pytest.raises(UsageError, match="AMBIGUOUS"):
-                Home(tmp_path).key(prefix)
+                Folder(tmp_path).key(prefix)
             return
         seen[prefix] = signer
     pytest.fail("no two fingerprints start alike")

@@ -8,8 +8,8 @@ import pytest
 
 from maia.clients import connect_access_control, connect_key_manager
 from maia.errors import MalformedError, NotFoundError
+from maia.home import Home, HomeConfig
 from maia.principals import KeySigner
-from maia.stores import Home, HomeConfig
 
 MET = KeySigner(b"m" * 32)
 

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 from sealing_world import COLUMNS, TYPE, header_of, key_of
 
-from maia.broker import Sealing, open_batch, seal_batch
 from maia.encoding import encode
 from maia.encryption import (
     EpochId,
@@ -26,6 +25,7 @@ from maia.encryption import (
 )
 from maia.errors import EncodingError, SealError, UsageError
 from maia.events import AttributeType, EncryptionMode
+from maia.kernel import Sealing, open_batch, seal_batch
 from maia.principals import KeySigner
 
 GROUP = KeyGroupId(TYPE, b"3265")

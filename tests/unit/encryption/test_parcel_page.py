@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from maia.broker import MAX_EVENTS
 from maia.encoding import encode, format_advanced, parse_canonical
 from maia.encryption import (
     DEFAULT_CAP,
@@ -30,6 +29,7 @@ from maia.encryption.columns import _CODES, _DENSE_FREE, _DENSE_RATIO, MAX_FILL,
 from maia.encryption.header import HEADER_LIMITS, MAX_BLOCKS
 from maia.encryption.parcel import MAX_PARCEL
 from maia.events import AttributeType, EncryptionMode, TypeId
+from maia.kernel import MAX_EVENTS
 from maia.principals import KeySigner, Kind, verify_signature
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "parcel.md"

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from maia.cli.conformance.keys import VERBS
+from maia.conformance.keys import VERBS
 from maia.encryption import (
     ChangeKind,
     GroupChange,

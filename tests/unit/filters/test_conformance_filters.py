@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from maia.cli.conformance.filters import VERBS
+from maia.conformance.filters import VERBS
 from maia.errors import MaiaError
 
 TYPES = {"s": "string", "x": "integer", "r": "float", "m": "decimal", "d": "date", "t": "timestamp", "raw": "binary"}

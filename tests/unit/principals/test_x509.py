@@ -132,7 +132,7 @@ def test_an_x509_identity_becomes_a_name_at_the_border() -> None:
     assert not verifier.decide(request, principal=SMITH.public_key, evidence=with_name, at=AT + 31 * DAY)
 
 
-DECIDING = ["authority", "broker", "policy", "routing", "encryption", "filters", "labels", "reasoning"]
+DECIDING = ["authority", "kernel", "policy", "routing", "encryption", "filters", "labels", "reasoning"]
 
 
 def foreign_words(source: str) -> list[str]:

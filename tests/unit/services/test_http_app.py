@@ -14,6 +14,7 @@ import httpx2
 import pytest
 
 from echo_service import Echo, free_port, send
+from maia import wire
 from maia.errors import (
     DeniedError,
     MalformedError,
@@ -184,9 +185,9 @@ def test_refusals_of_signed_requests_are_signed(echo: Echo) -> None:
         request = echo.sign(EVE, echo.handshake(EVE), "GET", path)
         answer = send(request)
         assert answer.status_code == status
-        fields = http.Fields(answer.headers.multi_items())
-        whole = http.Answer(status_code=answer.status_code, headers=fields, body=answer.content, request=request)
-        http.verify_answer(whole, echo.server.public_key)
+        fields = wire.Fields(answer.headers.multi_items())
+        whole = wire.Answer(status_code=answer.status_code, headers=fields, body=answer.content, request=request)
+        wire.verify_answer(whole, echo.server.public_key)
 
 
 def test_a_failure_says_nothing_of_its_cause(echo: Echo) -> None:
@@ -343,14 +344,14 @@ def test_a_port_that_is_taken_is_unavailable(echo: Echo, tmp_path: Path) -> None
 
 def test_a_client_without_a_proof_gets_no_session(echo: Echo) -> None:
     """A wrong proof is refused by the service as well."""
-    key = http.encode_key(EVE.public_key)
-    body = {"key": key, "nonce": http.encode_octets(b"r" * 32)}
+    key = wire.encode_key(EVE.public_key)
+    body = {"key": key, "nonce": wire.encode_octets(b"r" * 32)}
     offer = httpx2.post(f"{echo.url}/v1/challenge", json=body).json()
-    fake = {"challenge": offer["challenge"], "own_nonce": http.encode_octets(b"o" * 32), "proof": "A" * 85 + "A"}
+    fake = {"challenge": offer["challenge"], "own_nonce": wire.encode_octets(b"o" * 32), "proof": "A" * 85 + "A"}
     assert problem(httpx2.post(f"{echo.url}/v1/session", json={**body, **fake})) == (401, "BAD_SIGNATURE")
-    fake["challenge"] = http.encode_octets(bytes(72))
+    fake["challenge"] = wire.encode_octets(bytes(72))
     assert problem(httpx2.post(f"{echo.url}/v1/session", json={**body, **fake})) == (401, "UNKNOWN_CHALLENGE")
-    assert json.loads(httpx2.get(f"{echo.url}/v1/server").text)["key"] == http.encode_key(echo.server.public_key)
+    assert json.loads(httpx2.get(f"{echo.url}/v1/server").text)["key"] == wire.encode_key(echo.server.public_key)
 
 
 def test_a_client_that_expects_another_server_asks_nothing(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 import pytest
 from sqlalchemy import Engine
 
+from maia.database import Leadership, migrate, open_database
 from maia.errors import MaiaError, UnavailableError, VerificationError
 from maia.services.http import Standby
-from maia.stores.database import Leadership, migrate, open_database
 
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 

@@ -15,12 +15,12 @@ from datetime import UTC, datetime
 
 from fastapi import FastAPI
 
+from maia import database
+from maia.domain import open_access_control
 from maia.errors import NotFoundError
-from maia.services.access_control.embedded import open_access_control
+from maia.home import Home
 from maia.services.access_control.routes import access_control_routes
-from maia.services.http import Listening, Standby, make_app
-from maia.services.http.standby import ROUND_SECONDS
-from maia.stores import Home, database
+from maia.services.http import ROUND_SECONDS, Listening, Standby, make_app
 
 CONFLICTS = frozenset(("MEMBER_KEY", "MEMBER_NAME_TAKEN", "WITHDRAWN"))
 """What was right, and came too late."""
@@ -49,8 +49,7 @@ def make_access_control(
         signer = home.signer(home.config.domain)
     except NotFoundError as error:
         raise NotFoundError("the home has no key to speak for the domain", code="NO_DOMAIN_KEY") from error
-    url = home.config.database
-    engine = database.open_database(url if "://" in url else str(home.path / url))
+    engine = database.open_database(home.database_url)
     database.migrate(engine)
     leadership = database.Leadership(engine, "access-control")
     service = open_access_control(home, signer=signer, transaction=leadership.transaction)

@@ -14,11 +14,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from maia.access_control import AccessControl, MemberKind
 from maia.authority import Challenge
 from maia.errors import DeniedError, UsageError
 from maia.policy import FactKind
-from maia.services.access_control.service import AccessControl
-from maia.services.access_control.values import MemberKind
 from maia.services.access_control.views import (
     MAX_CERTIFICATE,
     CertificateBody,
@@ -50,7 +49,8 @@ from maia.services.access_control.views import (
     show_member,
     show_revocation,
 )
-from maia.services.http import Caller, Signed, decode_blob, decode_octets, encode_octets
+from maia.services.http import Caller, Signed
+from maia.wire import decode_blob, decode_octets, encode_octets
 
 _PAGE = 100
 

@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from maia.services.access_control.values import Ended, Entry, Handed, Member, PolicyChange, Revocation
-from maia.services.http import Body, blob_field, encode_key, encode_octets, octets_field
+from maia.access_control import Ended, Entry, Handed, Member, PolicyChange, Revocation
+from maia.services.http import Body, blob_field, octets_field
+from maia.wire import encode_key, encode_octets
 
 MAX_CERTIFICATE = 64 << 10
 MAX_POLICY = 128 << 10

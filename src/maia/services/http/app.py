@@ -24,23 +24,28 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
+from maia import database
 from maia.errors import MaiaError
 from maia.principals import NonceProof, Signer
 from maia.services.http.envelope import KEY, Envelope, HttpLimits
-from maia.services.http.handshake import CHALLENGE_LENGTH, LOOPBACK, RANDOM_LENGTH
-from maia.services.http.messages import decode_key, decode_octets, encode_key, encode_octets
-from maia.services.http.problems import (
+from maia.services.http.sessions import Caller, Sessions
+from maia.version import __version__
+from maia.wire import (
+    CHALLENGE_LENGTH,
+    LOOPBACK,
     MEDIA_TYPE,
+    RANDOM_LENGTH,
     SCHEMA,
     Problem,
     UnauthenticatedError,
     authentication_problem,
     declared,
+    decode_key,
+    decode_octets,
+    encode_key,
+    encode_octets,
     problem_of,
 )
-from maia.services.http.sessions import Caller, Sessions
-from maia.stores import database
-from maia.version import __version__
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 

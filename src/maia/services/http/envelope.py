@@ -22,9 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from maia.errors import MaiaError, MalformedError
 from maia.principals import Signer
-from maia.services.http.messages import Answer, Fields, Request, is_signed, sign_answer
-from maia.services.http.problems import MEDIA_TYPE, Problem
-from maia.services.http.strict_json import read_json
+from maia.wire import MEDIA_TYPE, Answer, Fields, Problem, Request, is_signed, read_json, sign_answer
 
 KEY = "maia.request"
 """Where a handler finds the request as it was sent, in the scope."""

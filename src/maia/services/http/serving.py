@@ -18,7 +18,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from maia.errors import MalformedError, NotFoundError, UnavailableError, UsageError
-from maia.services.http.handshake import LOOPBACK, channel_of
+from maia.wire import LOOPBACK, channel_of
 
 _STOP_SECONDS = 5
 _KEEP_ALIVE_SECONDS = 15

@@ -18,11 +18,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from maia import database
 from maia.errors import SignatureError, VerificationError
 from maia.principals import Authenticated, KeyId, NonceProof, PublicKey, Signer
-from maia.services.http.handshake import RANDOM_LENGTH, Challenger, ServerProof
-from maia.services.http.messages import NONCE_LENGTH, WINDOW, Request, encode_octets, verify_request
-from maia.stores import database
+from maia.wire import (
+    NONCE_LENGTH,
+    RANDOM_LENGTH,
+    WINDOW,
+    Challenger,
+    Request,
+    ServerProof,
+    encode_octets,
+    verify_request,
+)
 
 LIFETIME = timedelta(minutes=10)
 MAX_SESSIONS = 10_000

@@ -15,8 +15,8 @@ from datetime import datetime
 
 from fastapi import FastAPI
 
+from maia import database
 from maia.errors import MaiaError, UnavailableError
-from maia.stores import database
 
 ROUND_SECONDS = 1.0
 _LOST = frozenset(("NOT_LEADER", "DATABASE_UNAVAILABLE", "FILE_UNAVAILABLE"))

@@ -18,10 +18,11 @@ from pydantic import Field
 from maia.encryption import KeyGroupId, rekey_topic, verify_group_request
 from maia.errors import DeniedError
 from maia.events import TypeId
-from maia.pipeline import NoticeKind, NoticeLog
+from maia.key_manager import KeyManager
+from maia.log import NoticeKind, NoticeLog
 from maia.principals import PublicKey
-from maia.services.http import Body, Caller, Signed, blob_field, decode_blob, decode_octets, encode_octets
-from maia.stores import KeyManager
+from maia.services.http import Body, Caller, Signed, blob_field
+from maia.wire import decode_blob, decode_octets, encode_octets
 
 MAX_REQUEST = 16 << 10
 MAX_ANSWER = 180 << 10

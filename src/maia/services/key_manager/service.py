@@ -14,18 +14,19 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from fastapi import FastAPI
 
+from maia import database
+from maia.domain import manager_signer, open_home_groups, open_key_manager
 from maia.errors import NotFoundError, UnavailableError, UsageError, VerificationError
 from maia.events import TypeName
-from maia.pipeline import NoticeLog
+from maia.home import Home
+from maia.key_manager import KeyManager, KeySettings
+from maia.log import NoticeLog
 from maia.principals import PublicKey
-from maia.services.http import Listening, Standby, make_app
-from maia.services.http.standby import ROUND_SECONDS
+from maia.services.http import ROUND_SECONDS, Listening, Standby, make_app
 from maia.services.key_manager.routes import key_manager_routes
-from maia.stores import Home, KeyManager, KeySettings, database, manager_signer, open_home_groups, open_key_manager
 
 _LOOK_EVERY = timedelta(seconds=30)
 _log = logging.getLogger(__name__)
@@ -56,8 +57,7 @@ def make_key_manager(
     manager, leadership = open_key_manager(home, settings=settings or KeySettings(), standby=True)
     if leadership is None:  # `standby` gives one
         raise UsageError("a key manager that serves has a leadership", code="KEY_SETTINGS")
-    url = home.config.database
-    engine = database.open_database(url if "://" in url else str(Path(home.path, url)))
+    engine = database.open_database(home.database_url)
     memory = database.RequestMemory(engine, "key-manager")
     rounds = _Rounds(home, manager)
     standby = Standby(

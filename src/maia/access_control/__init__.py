@@ -1,0 +1,39 @@
+"""Access control of a domain: the register of members, roles and certificates, and what is done with it."""
+
+from __future__ import annotations
+
+from maia.access_control.appointments import issue_appointment
+from maia.access_control.service import AccessControl
+from maia.access_control.settings import Settings
+from maia.access_control.values import (
+    Application,
+    Ended,
+    Entry,
+    Environment,
+    Handed,
+    Invitation,
+    Member,
+    MemberKind,
+    PolicyChange,
+    Revocation,
+    Telling,
+    Withdrawn,
+)
+
+__all__ = [
+    "AccessControl",
+    "Application",
+    "Ended",
+    "Entry",
+    "Environment",
+    "Handed",
+    "Invitation",
+    "Member",
+    "MemberKind",
+    "PolicyChange",
+    "Revocation",
+    "Settings",
+    "Telling",
+    "Withdrawn",
+    "issue_appointment",
+]

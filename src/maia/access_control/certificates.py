@@ -1,0 +1,238 @@
+"""What a domain's certificates say: from what a member may have to the bodies that are signed.
+
+Rules kept here:
+
+- a capability ends with the appointment behind it, and lives no longer than the domain's settings say;
+- every certificate carries the domain's on-line tests, so that it can be withdrawn;
+- only a member that is a domain may pass its rights on;
+- one that was withdrawn never comes back: issued anew it is another certificate, also within the same second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from maia import database
+from maia.access_control.settings import Settings
+from maia.access_control.values import Member, MemberKind
+from maia.authority import (
+    CertificatePool,
+    Request,
+    StatementBook,
+    Tag,
+    Verifier,
+    network_blanket,
+    one_of,
+    type_blanket,
+)
+from maia.encoding import encode
+from maia.errors import MaiaError, MalformedError, UncheckedError
+from maia.policy import BROKERS, EventRight, Privilege, TypeCatalogue, compile_privilege, role_name
+from maia.principals import (
+    Authorisation,
+    Body,
+    Certificate,
+    Name,
+    Naming,
+    Period,
+    Principal,
+    PublicKey,
+    Signer,
+    issue,
+)
+
+MEMBER = "member"
+CONNECT = "connect"
+BLANKET = "blanket of brokers"
+_CONNECT = EventRight(action="connect", event_type="network")
+_TRIES = 600
+_SECOND = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Something a member may have now.
+
+    Attributes:
+        privilege: In words of the policy; the register knows it by them.
+        tag: The right, when it is one.
+        name: The domain's name that is to stand for the member, when it is one.
+        until: When it ends at the latest.
+        owner: Who owns what the right is about.
+    """
+
+    privilege: str
+    tag: Tag | None = None
+    name: str | None = None
+    until: datetime | None = None
+    owner: Principal | None = None
+
+    @property
+    def right(self) -> bytes:
+        """What the certificate gives, in one comparable form."""
+        return encode((b"name", (self.name or "").encode())) if self.tag is None else encode(self.tag.to_sexp())
+
+
+def wanted_by(
+    member: Member,
+    privileges: Mapping[Privilege, datetime | None],
+    roles: Mapping[str, datetime | None],
+    *,
+    catalogue: TypeCatalogue,
+    settings: Settings,
+) -> tuple[tuple[Wanted, ...], tuple[tuple[str, str], ...]]:
+    """List what a member may have, and the privileges that cannot become a right, with the code that says why.
+
+    Args:
+        member: Who.
+        privileges: What its roles give, each with its end.
+        roles: The roles it has active that agreements speak of, by name.
+        catalogue: The known types.
+        settings: How the domain issues.
+    """
+    found = [Wanted(privilege=MEMBER, name=member.name)]
+    refused: list[tuple[str, str]] = []
+    if member.kind is MemberKind.BROKER:
+        found.append(Wanted(privilege=BROKERS, name=BROKERS))
+    if settings.connect:
+        try:
+            connect = compile_privilege(_CONNECT, catalogue)
+        except MalformedError:
+            connect = None  # the domain belongs to no network
+        if connect is not None:
+            found.append(Wanted(privilege=CONNECT, tag=connect.tag, owner=connect.owner))
+    found += [Wanted(privilege=role_name(role), name=role_name(role), until=until) for role, until in roles.items()]
+    for privilege, until in privileges.items():
+        try:
+            right = compile_privilege(privilege, catalogue)
+        except MaiaError as error:
+            refused.append((str(privilege), error.code))
+            continue
+        if right is not None:
+            found.append(Wanted(privilege=str(privilege), tag=right.tag, until=until, owner=right.owner))
+    return tuple(found), tuple(refused)
+
+
+def write_body(
+    wanted: Wanted, member: Member, *, domain: PublicKey, settings: Settings, at: datetime, back: int = 0
+) -> Body | None:
+    """Write the certificate of something a member may have; nothing when its time is over.
+
+    Args:
+        wanted: What.
+        member: For whom.
+        domain: The issuer.
+        settings: How the domain issues.
+        at: Now.
+        back: Seconds by which it starts earlier, to tell it from one that says the same.
+    """
+    starts = at.replace(microsecond=0)
+    ends = starts + settings.life
+    if wanted.until is not None:
+        ends = min(ends, wanted.until.replace(microsecond=0))
+    if ends < starts:
+        return None
+    period, tests = Period(starts - back * _SECOND, ends), settings.online_tests(domain)
+    if wanted.name is not None:
+        return Naming(issuer=domain, name=wanted.name, subject=member.key, period=period, tests=tests)
+    assert wanted.tag is not None  # noqa: S101 - either of the two
+    return Authorisation(
+        issuer=domain,
+        subject=member.key,
+        delegate=member.kind is MemberKind.DOMAIN,
+        tag=wanted.tag.to_sexp(),
+        period=period,
+        tests=tests,
+        renew=settings.renew,
+    )
+
+
+def blanket_body(domain: PublicKey, settings: Settings) -> Authorisation:
+    """Write the grant to all brokers: whatever the domain has, as far as it has it."""
+    return Authorisation(
+        issuer=domain,
+        subject=Name(domain, (BROKERS,)),
+        delegate=False,
+        tag=one_of((type_blanket(), network_blanket())).to_sexp(),
+        tests=settings.online_tests(domain),
+    )
+
+
+def sign_new(
+    records: database.AccessControlRecords,
+    wanted: Sequence[tuple[Wanted, Member]],
+    *,
+    signer: Signer,
+    settings: Settings,
+    at: datetime,
+) -> tuple[Certificate | None, ...]:
+    """Sign certificates and put them into the register; it is the caller's to commit before handing them out.
+
+    Returns:
+        One for each that is wanted, in order; nothing for one whose time is over.
+
+    Raises:
+        UncheckedError: Every certificate that could be told from withdrawn ones is withdrawn.
+    """
+    found: dict[int, Certificate] = {}
+    open_places = list(range(len(wanted)))
+    for back in range(_TRIES):
+        tried: dict[int, Certificate] = {}
+        for place in open_places:
+            item, member = wanted[place]
+            body = write_body(item, member, domain=signer.public_key, settings=settings, at=at, back=back)
+            if body is not None:
+                tried[place] = issue(body, signer)
+        known = records.withdrawals({item.certificate_id for item in tried.values()})
+        # SECURITY: an identity on a list stays dead, so the new certificate needs another one
+        open_places = [place for place, item in tried.items() if known.get(item.certificate_id) is not None]
+        found |= {place: item for place, item in tried.items() if known.get(item.certificate_id) is None}
+        if not open_places:
+            break
+    else:
+        raise UncheckedError("this right was withdrawn and issued too often to be told apart", code="LIMIT_EXCEEDED")
+    records.add_certificates(
+        database.CertificateRecord(
+            certificate_id=certificate.certificate_id,
+            raw=certificate.raw,
+            holder=wanted[place][1].name,
+            privilege=wanted[place][0].privilege,
+            right=wanted[place][0].right,
+            issued=at,
+            until=certificate.body.period.not_after,
+        )
+        for place, certificate in found.items()
+    )
+    return tuple(found.get(place) for place in range(len(wanted)))
+
+
+def serves(record: database.CertificateRecord, wanted: Wanted, *, settings: Settings, at: datetime) -> bool:
+    """Tell whether a live certificate gives what is wanted for long enough to be handed out again."""
+    if record.right != wanted.right or record.until is None:
+        return record.right == wanted.right
+    ends = at + settings.life if wanted.until is None else min(at + settings.life, wanted.until)
+    return record.until <= ends + _SECOND and record.until - at >= (ends - at) / 2
+
+
+def chain_of(
+    wanted: Iterable[Wanted], *, domain: PublicKey, pool: CertificatePool, book: StatementBook, at: datetime
+) -> tuple[bytes, ...]:
+    """Find the certificates by which the domain itself has the rights that it passes on."""
+    verifier = Verifier(statements=book)
+    found: dict[bytes, None] = {}
+    for item in wanted:
+        if item.tag is None or item.owner is None:
+            continue
+        try:
+            clauses = verifier.clauses(
+                Request(wanted=item.tag, owner=item.owner), principal=domain, evidence=pool, at=at
+            )
+        except UncheckedError:
+            continue
+        for clause in clauses:
+            if clause.delegate:
+                for identity in clause.proof.certificate_ids():
+                    found[pool.get(identity).raw] = None
+    return tuple(found)

@@ -1,0 +1,91 @@
+"""Telling what was decided: in order, at least once, and only out of the outbox when it was heard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from sqlalchemy import Connection
+
+from maia import database
+from maia.access_control.lists import STATEMENT
+from maia.access_control.values import Telling, Withdrawn
+from maia.encoding import SexpLimits, encode, parse_canonical
+from maia.errors import EncodingError, MaiaError
+from maia.principals import CertificateId, KeyId, encode_instant, parse_instant
+
+CERTIFICATE = "certificate"
+WITHDRAWN = "withdrawn"
+_LIMITS = SexpLimits(max_bytes=64 << 20, max_depth=4, max_atom=64)
+_HASH = 32
+
+
+def tell(
+    telling: Telling,
+    look: Callable[[], AbstractContextManager[Connection]],
+    begin: Callable[[], AbstractContextManager[Connection]],
+    records_of: Callable[[Connection], database.AccessControlRecords],
+) -> bool:
+    """Tell everything that waits, lists and certificates first, each kind oldest first; stop at what is not heard.
+
+    So nobody is shut out of a key group before his certificate is withdrawn, and a key manager that does not answer
+    keeps no list from those who need it.
+
+    Args:
+        telling: Who must hear.
+        look: Begins a transaction that only reads.
+        begin: Begins one that writes.
+        records_of: Gives the records that a transaction sees.
+
+    Returns:
+        Whether nothing is left.
+    """
+    with look() as connection:  # mostly there is nothing, and no writer has to wait for that
+        waiting = records_of(connection).outbox(last=WITHDRAWN)
+    heard: list[int] = []
+    try:
+        for item in waiting:
+            if item.kind == STATEMENT:
+                telling.statement(KeyId(item.topic), item.body)
+            elif item.kind == CERTIFICATE:
+                telling.certificate(KeyId(item.topic), item.body)
+            else:
+                telling.withdrawn(withdrawn_from_bytes(item.body))
+            heard.append(item.number)
+    except MaiaError:
+        return False
+    finally:
+        if heard:
+            with begin() as connection:
+                records_of(connection).told(heard)
+    return True
+
+
+def withdrawn_to_bytes(notice: Withdrawn) -> bytes:
+    """Write a notice for the outbox."""
+    return encode(
+        (
+            b"withdrawn",
+            encode_instant(notice.at.replace(microsecond=0)),
+            (b"certificates", *sorted(notice.certificates)),
+            (b"keys", *sorted(notice.keys)),
+        )
+    )
+
+
+def withdrawn_from_bytes(raw: bytes) -> Withdrawn:
+    """Read a notice from the outbox.
+
+    Raises:
+        EncodingError: The octets are no notice.
+    """
+    match parse_canonical(raw, limits=_LIMITS):
+        case (b"withdrawn", at, (b"certificates", *certificates), (b"keys", *keys)):
+            ids = [item for item in (*certificates, *keys) if isinstance(item, bytes) and len(item) == _HASH]
+            if len(ids) == len(certificates) + len(keys):
+                return Withdrawn(
+                    certificates=frozenset(CertificateId(item) for item in ids[: len(certificates)]),
+                    keys=frozenset(KeyId(item) for item in ids[len(certificates) :]),
+                    at=parse_instant(at),
+                )
+    raise EncodingError("not a notice of a withdrawal", code="NOTICE_SHAPE")

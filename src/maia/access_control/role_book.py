@@ -1,0 +1,269 @@
+"""The roles of a domain: an engine in memory whose facts and active roles stand in the database.
+
+Rules kept here:
+
+- every change of the engine is written by the transaction that asks for it; when that does not commit, the caller drops
+  this object and loads another;
+- a recorded fact with an end holds up to and including that instant;
+- facts that providers gave are never recorded: after a restart they are asked again.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Self
+
+from maia import database
+from maia.access_control.values import Environment
+from maia.errors import MaiaError
+from maia.policy import (
+    Atom,
+    Decision,
+    Fact,
+    FactKind,
+    Policy,
+    PolicyEngine,
+    Privilege,
+    Proof,
+    RoleState,
+    dependents,
+    ends_of,
+    fact_from_bytes,
+    fact_to_bytes,
+    given,
+    is_active,
+    parse_fact,
+    parse_policy,
+    restore,
+    role_state,
+)
+
+
+class RoleBook:
+    """The engine with what the database keeps of it."""
+
+    def __init__(self, engine: PolicyEngine, ends: dict[Fact, datetime], anonymous: set[Fact]) -> None:
+        """Use an engine whose state is in the database."""
+        self.engine = engine
+        self.anonymous = anonymous
+        self._ends = ends
+        self._queue = [(until, fact_to_bytes(fact)) for fact, until in ends.items()]
+        heapq.heapify(self._queue)
+        self._provided: frozenset[Fact] = frozenset()
+
+    @classmethod
+    def load(
+        cls,
+        records: database.AccessControlRecords,
+        text: str,
+        environment: Environment | None,
+        *,
+        at: datetime,
+        policy: Policy | None = None,
+    ) -> tuple[Self, tuple[Fact, ...]]:
+        """Bring the engine back as it was, and say which roles did not come back.
+
+        Args:
+            records: The database.
+            text: The policy in force.
+            environment: Is asked what holds now.
+            at: Now; facts that have ended are dropped.
+            policy: Another policy to come under: a role stays when it could be activated at this moment.
+        """
+        ends: dict[Fact, datetime] = {}
+        facts: list[Fact] = []
+        for raw, until in tuple(records.facts()):
+            if until is not None and until < at:
+                records.drop_fact(raw)
+                continue
+            fact = fact_from_bytes(raw)
+            facts.append(fact)
+            if until is not None:
+                ends[fact] = until
+        provided = _provided(environment, at=at)
+        states: list[RoleState] = []
+        anonymous: set[Fact] = set()
+        for raw, hidden in records.roles():
+            states.append(RoleState.from_bytes(raw))
+            if hidden:
+                anonymous.add(states[-1].role)
+        rules = parse_policy(text) if policy is None else policy
+        engine, fallen = restore(rules, (*facts, *provided - set(facts)), states, anew=policy is not None)
+        book = cls(engine, ends, anonymous - set(fallen))
+        book._provided = provided
+        records.drop_roles(fact_to_bytes(role) for role in fallen)
+        if policy is not None:
+            book._save(records, engine.roles())
+        return book, fallen
+
+    # -- facts
+
+    def record(
+        self, records: database.AccessControlRecords, facts: Iterable[tuple[Fact, datetime | None]]
+    ) -> tuple[bool, ...]:
+        """Record appointments and environment facts, or change their ends; say of each whether it is new."""
+        new: list[bool] = []
+        rows: list[tuple[str, bytes, datetime | None]] = []
+        for fact, until in facts:
+            add = self.engine.appoint if fact.kind is FactKind.APPOINTMENT else self.engine.observe
+            new.append(add(fact.atom))
+            raw = fact_to_bytes(fact)
+            rows.append((fact.kind.value, raw, until))
+            if until is None:
+                self._ends.pop(fact, None)
+            else:
+                self._ends[fact] = until
+                heapq.heappush(self._queue, (until, raw))
+        records.put_facts(rows)
+        return tuple(new)
+
+    def retract(self, records: database.AccessControlRecords, facts: Iterable[Fact]) -> tuple[Fact, ...]:
+        """Take facts back; give the roles that fell, each after what it stood on."""
+        fallen: dict[Fact, None] = {}
+        for fact in facts:
+            touched = dependents(self.engine, [fact])
+            for role in self.engine.retract(fact.atom, kind=fact.kind).fallen:
+                fallen[role] = None
+            records.drop_fact(fact_to_bytes(fact))
+            self._ends.pop(fact, None)
+            self._settle(records, touched)
+        self._drop(records, fallen)
+        return tuple(fallen)
+
+    def refresh(
+        self, records: database.AccessControlRecords, environment: Environment | None, *, at: datetime
+    ) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
+        """Ask the environment anew; give the facts that hold no longer and the roles that fell with them."""
+        now = _provided(environment, at=at)
+        for fact in now - self._provided:
+            self.engine.observe(fact.atom)
+        recorded = {fact for fact in self._provided - now if self._is_recorded(records, fact)}
+        gone = tuple(sorted(self._provided - now - recorded, key=str))
+        self._provided = now
+        return gone, self.retract(records, gone)
+
+    def ended(self, *, at: datetime) -> tuple[Fact, ...]:
+        """Give the recorded facts whose end has passed."""
+        over: dict[Fact, None] = {}
+        while self._queue and self._queue[0][0] < at:
+            until, raw = heapq.heappop(self._queue)
+            fact = fact_from_bytes(raw)
+            if self._ends.get(fact) == until:  # otherwise its end was changed meanwhile
+                over[fact] = None
+        return tuple(over)
+
+    @property
+    def next_end(self) -> datetime | None:
+        """The first instant after which a recorded fact may have ended."""
+        return self._queue[0][0] if self._queue else None
+
+    # -- roles
+
+    def activate(self, records: database.AccessControlRecords, roles: Iterable[tuple[Fact, bool]]) -> tuple[Proof, ...]:
+        """Activate roles of principals, each anonymously or not, in order, and keep them.
+
+        When one fails, nothing is written: the caller drops this object if it is not the first.
+        """
+        proofs: list[Proof] = []
+        states: list[tuple[bytes, bytes, bool | None]] = []
+        for role, anonymous in roles:
+            proofs.append(self.engine.activate(role.atom, principal=role.holder))
+            (self.anonymous.add if anonymous else self.anonymous.discard)(role)
+            states.append((fact_to_bytes(role), role_state(self.engine, role).to_bytes(), anonymous))
+        records.put_roles(states)
+        return tuple(proofs)
+
+    def deactivate(self, records: database.AccessControlRecords, roles: Iterable[Fact]) -> tuple[Fact, ...]:
+        """Give up roles of principals; give all that fell, each after what it stood on."""
+        fallen: dict[Fact, None] = {}
+        touched: dict[Fact, None] = {}
+        for role in roles:
+            if role not in fallen:  # otherwise it fell with an earlier one
+                touched.update(dict.fromkeys(dependents(self.engine, [role])))
+                fallen.update(dict.fromkeys(self.engine.deactivate(role.atom, principal=role.holder).fallen))
+        self._settle(records, touched)
+        self._drop(records, fallen)
+        return tuple(fallen)
+
+    def close(self, records: database.AccessControlRecords, principals: Iterable[str]) -> tuple[Fact, ...]:
+        """Give up every role of some principals."""
+        return self.deactivate(records, [role for name in principals for role in self.engine.roles(name)])
+
+    def privileges(self, principal: str) -> dict[Privilege, datetime | None]:
+        """Give the privileges that a principal has now, each with the instant at which it ends at the latest."""
+        found: dict[Privilege, datetime | None] = {}
+        for privilege, role in given(self.engine, principal):
+            until = ends_of(self.engine, role, self._ends)
+            if privilege in found:
+                known = found[privilege]
+                until = None if until is None or known is None else max(until, known)
+            found[privilege] = until
+        return found
+
+    def role_ends(self, principal: str) -> dict[str, datetime | None]:
+        """Give the names of the roles that a principal has active, each with its latest end."""
+        found: dict[str, datetime | None] = {}
+        for role in self.engine.roles(principal):
+            until = ends_of(self.engine, role, self._ends)
+            if role.atom.name in found:
+                known = found[role.atom.name]
+                until = None if until is None or known is None else max(until, known)
+            found[role.atom.name] = until
+        return found
+
+    def decide(self, privilege: Privilege | str, *, principal: str) -> Decision:
+        """Say whether a principal has a privilege now."""
+        return self.engine.decide(privilege, principal=principal)
+
+    def concerned(self, gone: Iterable[Fact]) -> frozenset[str]:
+        """Give the principals whose privileges may end because facts do, beside those whose roles fell."""
+        signatures = {fact.atom.signature for fact in gone if fact.kind is FactKind.ENVIRONMENT}
+        roles = {
+            rule.role.signature
+            for rule in self.engine.policy.authorisations
+            if any(condition.atom.signature in signatures for condition in rule.conditions)
+        }
+        holders = (role.holder for role in self.engine.roles() if role.atom.signature in roles)
+        return frozenset(holders if roles else ())
+
+    # -- what stands in the database
+
+    def _save(self, records: database.AccessControlRecords, roles: Iterable[Fact]) -> None:
+        records.put_roles((fact_to_bytes(role), role_state(self.engine, role).to_bytes(), None) for role in roles)
+
+    def _settle(self, records: database.AccessControlRecords, touched: Iterable[Fact]) -> None:
+        """Write the states of roles that may stand on less than before."""
+        self._save(records, [role for role in touched if is_active(self.engine, role)])
+
+    def _drop(self, records: database.AccessControlRecords, fallen: Iterable[Fact]) -> None:
+        # Whether they were used anonymously is remembered until their fall is noted, see `forget`.
+        records.drop_roles(map(fact_to_bytes, fallen))
+
+    def forget(self, fallen: Iterable[Fact]) -> None:
+        """Forget how roles were used whose fall was noted."""
+        self.anonymous.difference_update(fallen)
+
+    @staticmethod
+    def _is_recorded(records: database.AccessControlRecords, fact: Fact) -> bool:
+        return records.has_fact(fact_to_bytes(fact))
+
+
+def _provided(environment: Environment | None, *, at: datetime) -> frozenset[Fact]:
+    """Ask what holds; whoever fails says no."""
+    if environment is None:
+        return frozenset()
+    try:
+        return frozenset(Fact(FactKind.ENVIRONMENT, atom) for atom in environment.facts(at=at))
+    except MaiaError:
+        return frozenset()
+
+
+def as_atom(text: Atom | str) -> Atom:
+    """Read a fact or a role where it is still text.
+
+    >>> as_atom("detective(smith)").name
+    'detective'
+    """
+    return parse_fact(text) if isinstance(text, str) else text

@@ -1,0 +1,99 @@
+"""`maia conformance`: answers one JSON object a line with one JSON object a line, on the real functions.
+
+Nothing here decides: verbs turn JSON into Maia's values, call the function that the product itself uses, and turn the
+answer back. The process answers every line, also one that makes no sense, and never dies of one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from typing import BinaryIO
+
+from maia.conformance.lines import MAX_LINE, parse_line
+from maia.errors import MaiaError, VerificationError
+
+Handler = Callable[[Mapping[str, object]], object]
+FAMILIES = {
+    "sexp": "trust",
+    "tag": "trust",
+    "name": "trust",
+    "authority": "trust",
+    "filter": "filters",
+    "bound": "filters",
+    "type": "types",
+    "key": "keys",
+    "parcel": "parcels",
+    "oasis": "roles",
+    "broker": "scenarios",
+    "label": "labels",
+}
+_log = logging.getLogger(__name__)
+_warming: list[threading.Thread] = []
+
+
+def run(requests: BinaryIO, answers: BinaryIO) -> None:
+    """Answer lines until the input ends."""
+    while line := requests.readline(MAX_LINE + 1):
+        if len(line) > MAX_LINE:
+            while not line.endswith(b"\n") and line:
+                line = requests.readline(MAX_LINE)  # the rest of a line that is too long
+            reply: dict[str, object] = {"id": None, "error": "LINE_TOO_LONG", "message": "the line is too long"}
+        elif not line.strip():
+            continue
+        else:
+            reply = answer_line(line)
+        answers.write(json.dumps(reply, ensure_ascii=True, allow_nan=False).encode() + b"\n")
+        answers.flush()
+
+
+def answer_line(line: bytes) -> dict[str, object]:
+    """Answer one request line."""
+    identity: object = None
+    try:
+        request = parse_line(line)
+        identity = request.get("id")
+        verb = request.get("verb")
+        if not isinstance(verb, str):
+            return {"id": identity, "error": "REQUEST_FIELD", "message": "field `verb` is not a str"}
+        handler = _handler(verb)
+        if handler is None:
+            return {"id": identity, "error": "unknown-verb", "message": "the verb is unknown"}
+        return {"id": identity, **_answer(handler, request)}
+    except MaiaError as error:
+        return {"id": identity, "error": error.code, "message": error.message}
+    except Exception:  # noqa: BLE001 - the process answers every line and never dies of one
+        _log.exception("a fault of the adapter itself")
+        return {"id": identity, "error": "internal", "message": "a fault of the adapter itself"}
+
+
+def _answer(handler: Handler, request: Mapping[str, object]) -> dict[str, object]:
+    try:
+        result = handler(request)
+    except VerificationError as error:
+        return {"result": "refused", "reason": error.code}
+    # A handler that has more to say than a result returns the answer's fields itself.
+    if isinstance(result, dict) and "result" in result and set(result) <= {"result", "reason", "refusals"}:
+        return result
+    return {"result": result}
+
+
+def _handler(verb: str) -> Handler | None:
+    module = FAMILIES.get(verb.partition(".")[0])
+    if module is None:
+        return None
+    if module == "scenarios":
+        _warm_up_once()
+    verbs: dict[str, Handler] = importlib.import_module(f"maia.conformance.{module}").VERBS
+    return verbs.get(verb)
+
+
+def _warm_up_once() -> None:
+    """Begin to start Spark when scenarios come, so that the first one that asks for it waits less."""
+    if not _warming:
+        engine = importlib.import_module("maia.conformance.spark_engine")
+        _warming.append(threading.Thread(target=engine.warm_up, daemon=True))
+        _warming[0].start()

@@ -1,0 +1,247 @@
+"""The verb of whole scenarios: types, rights, subscriptions and events through the real kernel, or through Spark.
+
+The rights of each event's instant are compiled to the plans that the pipeline uses; then every event is published,
+sealed, opened and delivered by the pipeline's functions, in this process or in Spark's workers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import pyarrow as pa
+
+from maia.authority import Action, CertificatePool, Verifier, verify_event_type
+from maia.conformance.certificates import evidence_of, key_of, principal_of, signer_of, version_of
+from maia.conformance.fields import Json, instant, objects, wrong
+from maia.conformance.fields import field as take
+from maia.conformance.parcels import events_batch, full_keyring
+from maia.conformance.trust import receive
+from maia.conformance.types import version_type, write_value
+from maia.encryption import EpochId, Tolerance
+from maia.errors import MaiaError, MalformedError
+from maia.events import AttributeType, EventType, TypeId, type_id
+from maia.kernel import (
+    DeliverPlan,
+    PublishPlan,
+    Sealing,
+    Sessions,
+    deliver_parcels,
+    milliseconds,
+    parcel_row,
+    publish_batches,
+    reserve_stamps,
+)
+from maia.log import PARCEL_SCHEMA
+from maia.principals import CertificateId, PublicKey
+
+_BROKER = "the scenario's broker"
+_EVIDENCE = hashlib.sha256(b"own parcels need no evidence").digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One event on its way: what is sent, and the plans of its instant."""
+
+    index: int
+    stamp: int
+    batch: pa.RecordBatch
+    publish: PublishPlan
+    deliver: DeliverPlan
+
+
+@dataclass(frozen=True, slots=True)
+class TaskResult:
+    """What became of an event: a refusal, or one row per subscription that gets it."""
+
+    index: int
+    refused: str | None
+    rows: tuple[tuple[str, pa.RecordBatch], ...]
+
+
+def run_task(task: Task) -> TaskResult:
+    """Publish, seal, open and deliver one event; the same function in both engines."""
+    signer = signer_of(_BROKER)
+    event_type = task.publish.event_type()
+    keys = full_keyring(event_type, [EpochId(0)])
+    [sealed] = publish_batches(task.publish, task.index, iter([task.batch]), signer, keys, lambda: task.stamp)
+    if sealed.parcel is None:
+        return TaskResult(task.index, next(iter(sealed.refused)), ())
+    row = pa.RecordBatch.from_pylist([parcel_row(sealed.parcel)], schema=PARCEL_SCHEMA)
+    [outcome] = deliver_parcels(task.deliver, iter([row]), keys)
+    found = [(delivery.subscription, delivery.batch) for delivery in outcome.deliveries]
+    return TaskResult(task.index, outcome.refused, tuple(found))
+
+
+def run_scenario(request: Json) -> dict[str, object]:
+    """``broker.run``: who gets what, and what is refused why."""
+    scenario = take(request, "scenario", dict)
+    engine = request.get("engine", "kernel")
+    if engine not in ("kernel", "spark"):
+        raise wrong("engine", "kernel or spark")
+    run = _Run.of(scenario)
+    run.subscribe(objects(scenario, "subscriptions"))
+    tasks = run.plan(objects(scenario, "events"))
+    if engine == "spark":
+        from maia.conformance.spark_engine import run_in_spark  # starting Spark takes seconds
+
+        results = run_in_spark(tasks)
+    else:
+        results = [run_task(task) for task in tasks]
+    run.collect(results)
+    return {"result": {"deliveries": run.sorted_deliveries(), "refusals": run.refusals}}
+
+
+@dataclass(slots=True)
+class _Run:
+    """One scenario in progress: one broker that trusts itself and nobody else."""
+
+    sessions: Sessions
+    pool: CertificatePool
+    pending: list[Json]
+    identities: list[CertificateId | None]
+    at: datetime
+    definitions: dict[tuple[TypeId, str], bytes] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    versions: dict[str, EventType] = field(default_factory=dict)
+    forms: dict[int, dict[str, object]] = field(default_factory=dict)
+    deliveries: list[dict[str, object]] = field(default_factory=list)
+    refusals: list[dict[str, object]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, scenario: Json) -> _Run:
+        at = instant(scenario.get("at"))
+        versions = objects(scenario, "types")
+        evidence, identities, _ = evidence_of(objects(scenario, "certificates"), _kinds(versions))
+        statements = objects(scenario, "statements", required=False)
+        network = scenario.get("network")
+        if network is not None and (not isinstance(network, list) or len(network) != 2):
+            raise wrong("network", "owner and name")
+        owned = None if network is None else (principal_of(network[0]), str(network[1]))
+        pending = sorted(statements, key=lambda item: instant(item.get("received"), "received"))
+        run = cls(Sessions(Verifier(), network=owned), CertificatePool(evidence), pending, identities, at)
+        book = run.sessions.verifier.statements
+        receive(book, run.pending, identities, until=at)
+        for value in versions:
+            try:
+                made = version_type(value)
+                verified = verify_event_type(made, verifier=run.sessions.verifier, at=at, network=owned)
+            except MaiaError as error:
+                _reraise_request_errors(error)
+                continue
+            run.sessions.install(verified)
+            name = verified.event_type.name
+            run.definitions[name.type_id, name.version.text] = verified.raw
+        return run
+
+    def subscribe(self, subscriptions: list[Json]) -> None:
+        """Make the subscriptions at the scenario's instant."""
+        for index, value in enumerate(subscriptions):
+            identity = f"{index:06d}"
+            try:
+                made = self.sessions.subscribe(
+                    identity,
+                    _client(value),
+                    _type(value),
+                    version_of(value.get("version")),
+                    take(value, "filter", str, default=""),
+                    self.pool,
+                    at=self.at,
+                )
+            except MaiaError as error:
+                _reraise_request_errors(error)
+                self.refusals.append({"subscription": index, "reason": error.code})
+                continue
+            self.names[identity] = take(value, "as", str)
+            self.versions[identity] = made.event_type
+
+    def plan(self, events: list[Json]) -> list[Task]:
+        """Compile each event's plans at its own instant, in the order of time."""
+        tasks: list[Task] = []
+        high = -1
+        for index in sorted(range(len(events)), key=lambda number: instant(events[number].get("at"))):
+            value = events[index]
+            at = instant(value.get("at"))
+            receive(self.sessions.verifier.statements, self.pending, self.identities, until=at)
+            high = reserve_stamps(high, now=milliseconds(at), count=1).first
+            try:
+                tasks.append(self._task(index, value, at, high))
+            except MaiaError as error:
+                _reraise_request_errors(error)
+                self.refusals.append({"event": index, "reason": error.code})
+        return tasks
+
+    def _task(self, index: int, value: Json, at: datetime, stamp: int) -> Task:
+        client = _client(value)
+        advertised = self.sessions.advertise(client, _type(value), version_of(value.get("version")), self.pool, at=at)
+        event_type = advertised.event_type
+        values = take(value, "values", dict)
+        batch = events_batch(event_type, [values])
+        self.forms[index] = {event_type.by_name(name).uid: form for name, form in values.items()}
+        name = event_type.name
+        publish = PublishPlan(
+            publication=f"event {index}",
+            principal=client.fingerprint,
+            definition=self.definitions[name.type_id, name.version.text],
+            clauses=self.sessions.clauses(client, Action.PUBLISH, event_type, self.pool, at=at),
+            sealing=Sealing(type_id=name.type_id, mode=event_type.options.encryption, evidence=_EVIDENCE),
+        )
+        deliver = DeliverPlan(
+            type_id=name.type_id,
+            kinds=self.sessions.kinds(name.type_id),
+            subscriptions=self.sessions.live(name.type_id, self.pool, at=at),
+            origins={(signer_of(_BROKER).public_key.key_id, _EVIDENCE): None},
+            arrives=stamp,
+            tolerance=Tolerance(),
+        )
+        return Task(index, stamp, batch, publish, deliver)
+
+    def collect(self, results: list[TaskResult]) -> None:
+        """Turn results into the answer's shape."""
+        for result in results:
+            if result.refused is not None:
+                self.refusals.append({"event": result.index, "reason": result.refused})
+            for identity, batch in result.rows:
+                [row] = batch.to_pylist()
+                seen = {item.name: item for item in self.versions[identity].attributes}
+                forms = self.forms[result.index]
+                values = {name: write_value(seen[name], cell, forms.get(seen[name].uid)) for name, cell in row.items()}
+                self.deliveries.append({"to": self.names[identity], "event": result.index, "values": values})
+
+    def sorted_deliveries(self) -> list[dict[str, object]]:
+        """Order deliveries by subscriber, then event."""
+        return sorted(self.deliveries, key=lambda item: (str(item["to"]), item["event"]))
+
+
+def _reraise_request_errors(error: MaiaError) -> None:
+    """A malformed request is the sender's fault; everything else is the scenario's."""
+    if isinstance(error, MalformedError) and error.code == "REQUEST_FIELD":
+        raise error
+
+
+def _client(value: Json) -> PublicKey:
+    return key_of(value.get("as"))
+
+
+def _type(value: Json) -> TypeId:
+    name = value.get("type")
+    if not isinstance(name, list) or len(name) != 2 or not isinstance(name[1], str):
+        raise wrong("type", "owner and name")
+    return type_id(principal_of(name[0]), name[1])
+
+
+def _kinds(versions: list[Json]) -> dict[str, AttributeType]:
+    """Collect the attribute types that constraints in rights may refer to."""
+    found: dict[str, AttributeType] = {}
+    for version in versions:
+        for item in objects(version, "attributes"):
+            try:
+                found[str(item.get("uid"))] = AttributeType(str(item.get("type")))
+            except ValueError:
+                continue
+    return found
+
+
+VERBS: dict[str, Callable[[Mapping[str, object]], object]] = {"broker.run": run_scenario}

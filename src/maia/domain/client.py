@@ -1,0 +1,117 @@
+"""A client of a domain, whose key was proven: it publishes, reads and subscribes."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from maia.domain.engine import Asked
+from maia.domain.publication import Published
+from maia.errors import UsageError
+from maia.principals import PublicKey
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from maia.domain.engine import Engine, Rows
+
+
+class Client:
+    """Publishes and reads as one key of a domain. Only `Domain.client` makes one, after the key was unlocked."""
+
+    __slots__ = ("_checkpoints", "_engine", "key", "name")
+
+    def __init__(self, engine: Callable[[], Engine], name: str, key: PublicKey, *, checkpoints: Path) -> None:
+        """Act for a key that was proven.
+
+        Args:
+            engine: Gives what moves rows for the domain.
+            name: What the key is called in the domain's home.
+            key: The key.
+            checkpoints: Where streams that publish keep their place.
+        """
+        self._engine = engine
+        self._checkpoints = checkpoints
+        self.name = name
+        self.key = key
+
+    def __repr__(self) -> str:
+        """Name the client and its key."""
+        return f"<client {self.name}, {self.key.fingerprint}>"
+
+    def publish(
+        self,
+        rows: Rows,
+        type: str,  # noqa: A002 - as everywhere
+        *,
+        version: str | None = None,
+        publication: str | None = None,
+        strict: bool = False,
+    ) -> Published | StreamingQuery:
+        """Publish rows: a DataFrame, batch or streaming, an Arrow table or a pandas frame.
+
+        Args:
+            rows: Columns named as the attributes of the version.
+            type: The type: ``owner/name@version``, with what is clear left out.
+            version: Which version the rows have, when the type does not say.
+            publication: Names the publication; publishing it twice counts once. Streams need one.
+            strict: Publish nothing and raise when any row is refused.
+
+        Returns:
+            For a batch what became of it, committed by now; for a stream the running query.
+
+        Raises:
+            DeniedError: With ``strict``, rows were refused: ``ROWS_REFUSED``.
+            MaiaError: The type is unknown, or the client or the domain's broker has no right.
+        """
+        asked = Asked(client=self.name, type=type, version=version)
+        engine = self._engine()
+        if not engine.is_stream(rows):
+            name = publication or secrets.token_hex(16)
+            return engine.publish(rows, asked, publication=name, strict=strict)
+        if publication is None:
+            raise UsageError(
+                "a stream that publishes needs a `publication` name that stays the same", code="MISSING_OPTION"
+            )
+        # A name never becomes a path.
+        digest = hashlib.sha256(publication.encode("utf-8", "surrogatepass")).hexdigest()
+        checkpoint = self._checkpoints / f"publish-{digest[:24]}"
+        return engine.publish_stream(rows, asked, publication=publication, checkpoint=checkpoint)
+
+    def read(
+        self,
+        type: str,  # noqa: A002 - as everywhere
+        *,
+        where: str = "",
+        attributes: Sequence[str] | None = None,
+        version: str | None = None,
+        with_event_id: bool = False,
+    ) -> DataFrame:
+        """Read what the log holds now, as this client may see it: closed cells are null, other rows are absent."""
+        return self._engine().read(self._asked(type, where, attributes, version, with_event_id))
+
+    def subscribe(
+        self,
+        type: str,  # noqa: A002 - as everywhere
+        *,
+        where: str = "",
+        attributes: Sequence[str] | None = None,
+        version: str | None = None,
+        with_event_id: bool = False,
+        starting: str = "earliest",
+    ) -> DataFrame:
+        """Follow the log as this client may see it: a streaming DataFrame, whose rights are those of each micro-batch."""
+        asked = self._asked(type, where, attributes, version, with_event_id)
+        return self._engine().subscribe(asked, starting=starting)
+
+    def _asked(
+        self, name: str, where: str, attributes: Sequence[str] | None, version: str | None, with_event_id: bool
+    ) -> Asked:
+        return Asked(
+            client=self.name, type=name, version=version, where=where,
+            attributes=None if attributes is None else tuple(attributes), with_event_id=with_event_id,
+        )  # fmt: skip

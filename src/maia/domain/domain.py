@@ -1,0 +1,243 @@
+"""`Domain`: a home, opened; the one object that lives while a process works for a domain.
+
+It owns the verifier with its caches, the parsed and verified types, the place in the log's notices, the domain's own key
+manager and the log, and looks again only at what changed. Every door calls it; none of them decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from maia.domain.client import Client
+from maia.domain.explanation import CellExplanation, explain_cell
+from maia.domain.following import Follower
+from maia.domain.own_key_manager import OwnKeyManager
+from maia.domain.plans import MAX_EVENTS, Planner
+from maia.domain.snapshot import Snapshot, Snapshots
+from maia.domain.types import find_type
+from maia.errors import UsageError, VerificationError
+from maia.events import EventType, TypeName
+from maia.home import Home, HomeConfig, read_key
+from maia.kernel import DeliverPlan, PublishPlan
+from maia.log import Commit, LogDirectory, Repeats
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from maia.domain.engine import Engine
+
+MakeEngine = Callable[["Domain"], "Engine"]
+AskPassphrase = Callable[[], str]
+
+
+def _clock() -> datetime:
+    return datetime.now(UTC)
+
+
+class Domain:
+    """A domain's home, opened.
+
+    Attributes:
+        home: Its files.
+        log: Its log.
+        clock: Reads the time.
+    """
+
+    def __init__(self, home: Home, *, engine: MakeEngine | None = None, clock: Callable[[], datetime] = _clock) -> None:
+        """Open a home; nothing is read yet.
+
+        Args:
+            home: The files.
+            engine: Makes what moves rows, when frames are published or read.
+            clock: Reads the time.
+        """
+        self.home = home
+        self.clock = clock
+        self.log = LogDirectory(home.log_path)
+        self._make_engine = engine
+        self._engine: Engine | None = None
+        self._own = OwnKeyManager(home)
+        self._follower = Follower(home, self._own)
+        self._snapshots = Snapshots(home)
+        self._planner = Planner(home, self.log, self._own)
+        self._repeats: Repeats | None = None
+
+    @classmethod
+    def open(cls, path: Path | str, *, engine: MakeEngine | None = None) -> Domain:
+        """Open the home at a path.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        return cls(Home.open(path), engine=engine)
+
+    @property
+    def path(self) -> Path:
+        """Where the home is."""
+        return self.home.path
+
+    @property
+    def config(self) -> HomeConfig:
+        """What ``maia.toml`` says."""
+        return self.home.config
+
+    @property
+    def name(self) -> str:
+        """What people call the domain."""
+        return self.home.config.name
+
+    @property
+    def engine(self) -> Engine:
+        """What moves rows for this domain.
+
+        Raises:
+            UsageError: It was opened without one: ``NO_ENGINE``.
+        """
+        if self._engine is None:
+            if self._make_engine is None:
+                raise UsageError("this domain was opened without an engine; `maia.open` brings one", code="NO_ENGINE")
+            self._engine = self._make_engine(self)
+        return self._engine
+
+    @property
+    def own_key_manager(self) -> OwnKeyManager:
+        """The key manager that the home runs itself, in process."""
+        return self._own
+
+    @property
+    def repeats(self) -> Repeats:
+        """Recognises the repetitions in the log."""
+        if self._repeats is None:
+            self._repeats = Repeats(self.log)
+        return self._repeats
+
+    def close(self) -> None:
+        """Let go of what was opened; it opens again when it is needed."""
+        self._own.close()
+
+    def __repr__(self) -> str:
+        """Name the domain and its home."""
+        return f"<domain {self.name} at {self.path}>"
+
+    # -- what is known
+
+    def follow(self, *, at: datetime | None = None) -> datetime:
+        """Bring the home up to date with the notices of its log; return the instant to plan with."""
+        return self._follower.follow(at=self.clock() if at is None else at)
+
+    def known(self, *, at: datetime) -> Snapshot:
+        """Give the home's evidence, its sessions and its verified types at an instant."""
+        return self._snapshots.now(at=at)
+
+    def find_type(self, name: str, version: str | None = None) -> TypeName:
+        """Find a type by ``owner/name@version``, with what is clear left out.
+
+        Raises:
+            NotFoundError: There is none.
+            UsageError: Several fit; the message lists them.
+        """
+        return find_type(self.home, name, version)
+
+    def event_type(self, name: str, version: str | None = None, *, at: datetime | None = None) -> EventType:
+        """Return a version of a type that verifies now.
+
+        Raises:
+            MaiaError: There is none, or it does not verify.
+        """
+        moment = self.clock() if at is None else at
+        found = self.find_type(name, version)
+        return self.known(at=moment).sessions.event_type(found.type_id, found.version.text, at=moment)
+
+    # -- plans
+
+    def publish_plan(
+        self,
+        name: str,
+        *,
+        client: str,
+        version: str | None = None,
+        publication: str,
+        max_events: int = MAX_EVENTS,
+        at: datetime | None = None,
+    ) -> PublishPlan:
+        """Advertise for a client and compile what its rows will go through.
+
+        Raises:
+            MaiaError: The type is unknown, or the client or the broker has no right.
+        """
+        moment = self.follow(at=at)
+        found, known = self.find_type(name, version), self.known(at=moment)
+        return self._planner.publish(
+            known, found, self.home.key(client), publication=publication, at=moment, max_events=max_events
+        )
+
+    def deliver_plan(
+        self,
+        name: str,
+        *,
+        client: str,
+        where: str = "",
+        version: str | None = None,
+        commits: Sequence[Commit],
+        at: datetime | None = None,
+        history: bool = True,
+    ) -> DeliverPlan:
+        """Subscribe for a client and compile what it will see of these commits, with the rights of now.
+
+        Raises:
+            MaiaError: The type is unknown, the client has no right, or the filter is refused.
+        """
+        moment = self.follow(at=at)
+        found, known = self.find_type(name, version), self.known(at=moment)
+        made = self._planner.subscription(
+            known, found, self.home.key(client), identity=client, where=where, at=moment
+        )  # fmt: skip
+        return self._planner.deliver(known, (made,), commits, at=moment, history=history)
+
+    @property
+    def planner(self) -> Planner:
+        """Compiles plans from a snapshot."""
+        return self._planner
+
+    # -- what a user does
+
+    def client(self, name: str, *, passphrase: AskPassphrase | None = None) -> Client:
+        """Act as a client of this domain, whose private key is unlocked to prove that it is here.
+
+        Args:
+            name: What the client's key is called in the home.
+            passphrase: Asks for the passphrase of a key that is sealed; never the passphrase itself.
+
+        Raises:
+            NotFoundError: The home has no private key of this name: ``NO_FILE``.
+            KeyFormatError: The key is sealed, and the passphrase is wrong or nobody was asked.
+            VerificationError: ``NAME.key`` and ``NAME.pub`` are of two keys: ``KEY_PAIR``.
+        """
+        signer = read_key(self.home.key_path(name), passphrase=passphrase)
+        key = self.home.key(name)
+        if signer.public_key != key:
+            raise VerificationError(f"`{name}.key` is not the private key of `{name}.pub`", code="KEY_PAIR")
+        return Client(lambda: self.engine, name, key, checkpoints=self.path / "checkpoints")
+
+    def explain(
+        self,
+        name: str,
+        *,
+        principal: str,
+        attribute: str,
+        version: str | None = None,
+        at: datetime | None = None,
+    ) -> CellExplanation:
+        """Explain why a client sees an attribute or not, with the chains behind it."""
+        moment = self.clock() if at is None else at
+        found = self.find_type(name, version)
+        return explain_cell(
+            self.known(at=moment), found, self.home.key(principal), principal=principal, attribute=attribute, at=moment
+        )
+
+    def audit(self) -> DataFrame:
+        """Give the audit as a table: who published, saw or was refused what."""
+        return self.engine.audit()

@@ -1,0 +1,66 @@
+"""The port to whatever moves rows: frames in, frames out. `maia.spark` fills it; what is asked for is decided below."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from maia.domain.publication import Published
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    Rows: TypeAlias = DataFrame | pa.Table | pa.RecordBatch | pd.DataFrame
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a client asks for: a type, and how much of it.
+
+    Attributes:
+        client: What the client is called in the domain's home.
+        type: ``owner/name@version``, with what is clear left out.
+        version: The version, when the type does not say.
+        where: The client's filter.
+        attributes: Which attributes, in which order; all when there are none.
+        with_event_id: Whether rows carry ``_event`` and ``_stamp``.
+    """
+
+    client: str
+    type: str
+    version: str | None = None
+    where: str = ""
+    attributes: tuple[str, ...] | None = None
+    with_event_id: bool = False
+
+
+class Engine(Protocol):
+    """Runs the plans of one domain over frames."""
+
+    def publish(self, rows: Rows, asked: Asked, *, publication: str, strict: bool) -> Published:
+        """Publish the rows of a batch; it is committed when this returns."""
+        ...
+
+    def publish_stream(self, frame: DataFrame, asked: Asked, *, publication: str, checkpoint: Path) -> StreamingQuery:
+        """Publish a stream, each micro-batch once."""
+        ...
+
+    def read(self, asked: Asked) -> DataFrame:
+        """Read what the log holds now."""
+        ...
+
+    def subscribe(self, asked: Asked, *, starting: str) -> DataFrame:
+        """Follow the log."""
+        ...
+
+    def audit(self) -> DataFrame:
+        """Give the audit as a table."""
+        ...
+
+    def is_stream(self, rows: object) -> bool:
+        """Tell whether rows are a stream."""
+        ...

@@ -1,0 +1,54 @@
+"""Following the log's notices: a home is brought up to date before each plan, on the driver.
+
+Rules kept here:
+
+- every plan is made after its home has read what the log says by then, so a right or a key that ended is not in it;
+- notices are hints, not orders: each step verifies the objects that it takes up, and its place in the log is its own;
+- time never runs back: the instant to plan with is the one that `follow` returns;
+- a step may run in several processes at once and any number of times: it locks what it changes.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from maia.domain.certificates import CertificateFollower
+from maia.domain.memberships import GroupKeys
+from maia.domain.own_key_manager import OwnKeyManager
+from maia.domain.statements import StatementFollower
+from maia.home import ClockFile, Home
+from maia.log import NoticeLog
+
+
+class Follower:
+    """Brings a home up to date with the notices of its log."""
+
+    def __init__(self, home: Home, own: OwnKeyManager) -> None:
+        """Follow a home's log; ``own`` is the key manager that the home runs itself."""
+        self._home = home
+        self._own = own
+        self._folder = home.certificates
+        self._notices = NoticeLog(home.log_path)
+        self._certificates = CertificateFollower(home, self._notices)
+        self._statements = StatementFollower(home, self._notices)
+
+    def follow(self, *, at: datetime) -> datetime:
+        """Read what was said since; called before each plan of a micro-batch.
+
+        Args:
+            at: Now, as the clock says.
+
+        Returns:
+            The instant to plan with: now, or the highest so far after the clock was set back a little.
+
+        Raises:
+            UnavailableError: The clock was set back by more than a little: ``CLOCK_BACK``.
+            MaiaError: A notice is damaged, missing or not what it must be; no plan is made then.
+        """
+        moment = ClockFile(self._home.path / "clock").steady(at)
+        self._certificates.follow(at=moment)
+        self._statements.follow(self._folder.current_pool(), at=moment)
+        if (self._home.path / "groups").exists():
+            self._own.tick(at=moment)
+            GroupKeys(self._home).follow(self._notices, at=moment)
+        return moment

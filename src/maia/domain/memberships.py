@@ -1,0 +1,302 @@
+"""The key groups of a home: what its broker knows of each tree, and how its keyring follows the log.
+
+    groups      a member's state per group and how far it has read, sealed to the broker's key (0600)
+    keyring     the keys themselves, with the starts of their epochs
+
+Rules kept here:
+
+- only messages that the group's manager signed count. Others in the log are passed over with an alarm: whoever may
+  write there can be a nuisance, not a manager;
+- messages are applied one by one. One that came before is passed over; when one is missing, or does not continue what
+  was applied, the group is closed from there on and an alarm says so. It opens again when the broker is admitted anew;
+- an epoch whose key this broker may not have is known by its start, so its parcels are refused and never tried with an
+  older key;
+- a replaced key is erased when its grace is over and nothing that the log still keeps needs it, see `Retention`;
+- keys are on disk before the place in the log is: a crash in between repeats what has no effect. Every file is written
+  anew and replaces the old one; what a killed writer left is removed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+import secrets
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from maia.encoding import Sexp, SexpLimits, encode, parse_canonical
+from maia.encryption import (
+    EpochId,
+    EpochKey,
+    KeyGroupId,
+    Keyring,
+    Tolerance,
+    TreeMember,
+    Welcome,
+    open_welcome,
+    parse_rekey,
+    rekey_topic,
+    verify_rekey,
+)
+from maia.errors import EncodingError, MaiaError, SealError, UnavailableError, UsageError, VerificationError
+from maia.home import PRIVATE_FILE, Home, locked, read_file, write_file
+from maia.kernel import milliseconds
+from maia.log import AuditRow, LogDirectory, Notice, NoticeKind, NoticeLog, write_audit
+from maia.principals import PublicKey, public_key
+
+MAX_STATE = 64 << 20
+MAX_ROUNDS = 100
+_READ = 1000
+_NONCE = 12
+_PURPOSE = b"maia/1 groups"
+_STALE_SECONDS = 60
+_LIMITS = SexpLimits(max_bytes=MAX_STATE, max_depth=3, max_atom=1 << 16)
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Membership:
+    member: TreeMember
+    manager: PublicKey
+    after: int
+
+
+@dataclass(slots=True)
+class Followed:
+    """What following the groups did.
+
+    Attributes:
+        keys: How many keys came.
+        closed: Groups that this broker is out of since now.
+        erased: How many keys were erased.
+        alarms: Group and code of everything that should not have been in the log.
+        behind: Whether there is more to read than one step takes.
+    """
+
+    keys: int = 0
+    closed: list[KeyGroupId] = field(default_factory=list)
+    erased: int = 0
+    alarms: list[tuple[KeyGroupId, str]] = field(default_factory=list)
+    behind: bool = False
+
+
+class GroupKeys:
+    """The memberships of a home's broker."""
+
+    def __init__(self, home: Home) -> None:
+        """Use a home; nothing is read yet."""
+        self._home = home
+        self.path = home.path / "groups"
+
+    def groups(self) -> tuple[KeyGroupId, ...]:
+        """List the groups that are followed, sorted."""
+        return tuple(sorted(self._load()))
+
+    def epoch_numbers(self) -> dict[KeyGroupId, int]:
+        """Tell the newest epoch of each group that was applied; 0 before the first."""
+        return {group: item.member.number for group, item in self._load().items()}
+
+    def next_notices(self) -> dict[KeyGroupId, int]:
+        """Tell the number of the message that each group waits for."""
+        return {group: item.after + 1 for group, item in self._load().items()}
+
+    def join(self, group: KeyGroupId, individual: bytes, *, manager: PublicKey, welcome: Welcome | None = None) -> None:
+        """Follow a group from now on, as the manager has admitted this broker; a second admission replaces the first.
+
+        Args:
+            group: Which.
+            individual: The key shared with the manager for this membership.
+            manager: Whose messages count.
+            welcome: The current key, when the admission needed no new epoch.
+
+        Raises:
+            VerificationError: The welcome is not the manager's.
+            SealError: It is for somebody else.
+        """
+        name = self._home.broker.public_key.key_id
+        member = TreeMember(group, name, individual)
+        key = None if welcome is None else open_welcome(welcome, individual, manager)
+        if welcome is not None and (welcome.group, welcome.member) != (group, name):
+            raise SealError("the welcome is for somebody else")
+        with locked(self.path):
+            held = self._load()
+            held[group] = _Membership(member, manager, -1)
+            if key is not None:
+                with locked(self._home.path / "keyring"):
+                    ring = self._home.keyring()
+                    if _take(ring, group, key):
+                        self._home.save_keyring(ring)
+            self._save(held)
+
+    def leave(self, group: KeyGroupId) -> None:
+        """Follow a group no longer; its keys stay until they are retired."""
+        with locked(self.path):
+            held = self._load()
+            if held.pop(group, None) is not None:
+                self._save(held)
+
+    def follow(self, notices: NoticeLog, *, at: datetime) -> Followed:
+        """Read what the managers said since last time, take the keys, and erase those whose time is over.
+
+        Raises:
+            MaiaError: A notice is damaged, or the home cannot be read or written. Nothing was taken by halves.
+        """
+        done = Followed()
+        if not self.path.exists():
+            return done
+        with locked(self.path), locked(self._home.path / "keyring"):
+            held = self._load()
+            ring = self._home.keyring()
+            places = {group: item.after for group, item in held.items()}
+            for group, item in held.items():
+                self._follow_group(group, item, notices, ring, done)
+            if _replaced(ring):
+                done.erased = ring.retire(now=milliseconds(at), tolerance=retention(self._home, at=at))
+            if done.keys or done.closed or done.erased:
+                self._home.save_keyring(ring)
+            if {group: item.after for group, item in held.items()} != places:
+                self._save(held)
+            if done.erased:
+                self._remove_parts()
+        self._tell(done, at)
+        if done.behind:
+            raise UnavailableError("more rekey messages than one step follows; try again", code="REKEY_BACKLOG")
+        return done
+
+    def _follow_group(
+        self, group: KeyGroupId, item: _Membership, notices: NoticeLog, ring: Keyring, done: Followed
+    ) -> None:
+        for _ in range(MAX_ROUNDS):
+            found = notices.read(NoticeKind.REKEY, rekey_topic(group), after=item.after, limit=_READ)
+            for notice in found:
+                self._apply(group, item, notice, ring, done)
+                item.after = notice.number
+            if len(found) < _READ:
+                return
+        done.behind = True
+
+    def _apply(self, group: KeyGroupId, item: _Membership, notice: Notice, ring: Keyring, done: Followed) -> None:
+        try:
+            verified = verify_rekey(parse_rekey(notice.body), item.manager)
+        except MaiaError as error:
+            done.alarms.append((group, error.code))
+            return
+        rekey = verified.rekey
+        seen = item.member.number
+        try:
+            key = item.member.apply(verified)
+        except (UnavailableError, VerificationError, SealError, UsageError) as error:
+            # SECURITY: from here on this broker does not know the group's keys, and must not guess.
+            done.alarms.append((group, error.code))
+            self._close(group, rekey.start, ring, done)
+            return
+        if key is not None:
+            done.keys += _take(ring, group, key)
+        elif rekey.number > seen:
+            self._close(group, rekey.start, ring, done)
+
+    def _close(self, group: KeyGroupId, start: int, ring: Keyring, done: Followed) -> None:
+        epochs = ring.epochs(group)
+        if epochs and start > epochs[-1]:
+            ring.close(group, EpochId(start))
+            done.closed.append(group)
+
+    def _tell(self, done: Followed, at: datetime) -> None:
+        """Put alarms into the audit, and into the program's log by code."""
+        if not done.alarms:
+            return
+        for group, code in done.alarms:
+            _logger.warning("key group %s: %s", rekey_topic(group).hex(), code)
+        write_audit(
+            self._home.path / "audit",
+            [
+                AuditRow(
+                    at=at, kind="alarm", principal=self._home.broker.public_key.fingerprint,
+                    type_id=group.type_id.hex(), source="rekey", subject=group.label.decode("utf-8", "replace"),
+                    code=code, events=0,
+                )
+                for group, code in done.alarms
+            ],
+        )  # fmt: skip
+
+    def _load(self) -> dict[KeyGroupId, _Membership]:
+        if not self.path.exists():
+            return {}
+        data = read_file(self.path, limit=MAX_STATE)
+        try:
+            plain = AESGCM(self._secret()).decrypt(data[:_NONCE], data[_NONCE:], _PURPOSE)
+        except (InvalidTag, ValueError) as error:
+            raise SealError("the state of the key groups cannot be opened") from error
+        match parse_canonical(plain, limits=_LIMITS):
+            case (b"groups", (b"version", b"1"), *items):
+                held = [_read_membership(item) for item in items]
+            case _:
+                raise _wrong()
+        return {item.member.group: item for item in held}
+
+    def _save(self, held: dict[KeyGroupId, _Membership]) -> None:
+        items: list[Sexp] = [
+            (item.member.to_bytes(), item.manager.raw, b"%d" % (item.after + 1)) for _, item in sorted(held.items())
+        ]
+        plain = encode((b"groups", (b"version", b"1"), *items))
+        nonce = secrets.token_bytes(_NONCE)
+        write_file(self.path, nonce + AESGCM(self._secret()).encrypt(nonce, plain, _PURPOSE), mode=PRIVATE_FILE)
+
+    def _secret(self) -> bytes:
+        return hmac.digest(self._home.broker.export_seed(), _PURPOSE + b"\x01", hashlib.sha256)
+
+    def _remove_parts(self) -> None:
+        """Remove what killed writers left beside the keyring: it may hold keys that are erased now."""
+        for part in self._home.path.glob(".*.part"):
+            with suppress(OSError):
+                if part.stat().st_mtime < time.time() - _STALE_SECONDS:
+                    part.unlink()
+
+
+def retention(home: Home, *, at: datetime) -> Tolerance:
+    """Tell how long a replaced key is kept.
+
+    A home says so in its settings: ``history`` seconds, but at least ``grace``. Without ``history`` it keeps what the
+    log still needs: keys that were replaced before the oldest commit that has not expired go.
+    """
+    grace = home.tolerance.grace
+    if home.config.history is not None:
+        return Tolerance(grace=max(grace, home.config.history * 1000), skew=home.tolerance.skew)
+    log = LogDirectory(home.log_path)
+    oldest = next(iter(log.commits()), None)
+    if oldest is not None:
+        kept = milliseconds(at) - milliseconds(log.instant(oldest, now=at))
+        grace += max(0, kept)
+    return Tolerance(grace=grace, skew=home.tolerance.skew)
+
+
+def _replaced(ring: Keyring) -> bool:
+    """Tell whether a key is held that is not its group's newest."""
+    return any(ring.key(group, epoch) is not None for group in ring.groups() for epoch in ring.epochs(group)[:-1])
+
+
+def _take(ring: Keyring, group: KeyGroupId, key: EpochKey) -> bool:
+    """Put a key into the keyring, unless it is there or was erased; tell whether it is new."""
+    epochs = ring.epochs(group)
+    if key.start in epochs and (ring.key(group, key.start) is not None or key.start != epochs[-1]):
+        return False
+    ring.add(group, key.start, key.key)
+    return True
+
+
+def _read_membership(item: Sexp) -> _Membership:
+    match item:
+        case (bytes(member), bytes(manager), bytes(after)) if after.isdigit():
+            return _Membership(TreeMember.from_bytes(member), public_key(manager), int(after) - 1)
+        case _:
+            raise _wrong()
+
+
+def _wrong() -> EncodingError:
+    return EncodingError("not the state of key groups", code="GROUPS_SHAPE")

@@ -1,0 +1,177 @@
+"""Plans of a domain: what a publisher may send and a subscriber may see, compiled for the workers.
+
+This is the control plane's last step. Everything here asks the verifier through the broker's sessions; the plans that
+come out hold clauses and references, never a key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from maia.authority import Action, ask_type
+from maia.domain.keys import ensure_keys
+from maia.domain.own_key_manager import OwnKeyManager
+from maia.domain.snapshot import Snapshot
+from maia.encryption import Tolerance
+from maia.errors import VerificationError
+from maia.events import EventType, TypeName
+from maia.home import Home
+from maia.kernel import (
+    FOREVER,
+    Clause,
+    DeliverPlan,
+    Origin,
+    PublishPlan,
+    Sealing,
+    Subscription,
+    clauses_from,
+    milliseconds,
+)
+from maia.log import Commit, LogDirectory
+from maia.principals import KeyHash, KeyId, PublicKey
+
+MAX_EVENTS = 16_384
+"""Most events in one parcel, unless the publisher asks for fewer."""
+
+
+class Planner:
+    """Compiles plans from what a home holds, and remembers which origins were proven on which evidence."""
+
+    def __init__(self, home: Home, log: LogDirectory, own: OwnKeyManager) -> None:
+        """Plan for a home, over a log; ``own`` is the key manager that the home runs itself."""
+        self._home = home
+        self._log = log
+        self._own = own
+
+    def publish(
+        self,
+        known: Snapshot,
+        name: TypeName,
+        client: PublicKey,
+        *,
+        publication: str,
+        at: datetime,
+        max_events: int = MAX_EVENTS,
+    ) -> PublishPlan:
+        """Advertise for a client and compile what its rows will go through.
+
+        Args:
+            known: The home's evidence.
+            name: The version that the rows have.
+            client: Whose rows.
+            publication: Names the publication; the same after a retry.
+            at: Now.
+            max_events: Most events in one parcel.
+
+        Raises:
+            MaiaError: The type is unknown, or the client or the broker has no right.
+        """
+        home, sessions, version = self._home, known.sessions, name.version.text
+        advertised = sessions.advertise(client, name.type_id, version, known.pool, at=at)
+        event_type = advertised.event_type
+        clauses = sessions.clauses(client, Action.PUBLISH, event_type, known.pool, at=at)
+        ensure_keys(home, self._own, event_type, at=at)
+        certificates = self._publishing_evidence(known, event_type, at)
+        ids, stamp = home.type_ids(), milliseconds(at)
+        if ids is not None:
+            certificates = (ids.seal_evidence(certificates, stamp),)
+        sealing = Sealing(
+            type_id=event_type.type_id if ids is None else ids.at(event_type.type_id, stamp),
+            key_type=event_type.type_id,
+            mode=event_type.options.encryption,
+            evidence=self._log.put_evidence(certificates),
+            padding=event_type.options.padding,
+        )
+        return PublishPlan(
+            publication=publication,
+            principal=client.fingerprint,
+            definition=known.definition(name.type_id, version),
+            clauses=clauses,
+            sealing=sealing,
+            max_events=max_events,
+        )
+
+    def subscription(
+        self, known: Snapshot, name: TypeName, client: PublicKey, *, identity: str, where: str, at: datetime
+    ) -> Subscription:
+        """Subscribe for a client, with the clauses that it has now.
+
+        Raises:
+            MaiaError: The type is unknown, the client has no right, or the filter is refused.
+        """
+        sessions = known.sessions
+        sessions.unsubscribe(identity)  # whoever had the name before had it from this home too
+        made = sessions.subscribe(identity, client, name.type_id, name.version.text, where, known.pool, at=at)
+        clauses = sessions.clauses(client, Action.SUBSCRIBE, made.event_type, known.pool, at=at)
+        return Subscription(made.identity, made.event_type, made.filter, clauses)
+
+    def deliver(
+        self,
+        known: Snapshot,
+        subscriptions: tuple[Subscription, ...],
+        commits: Iterable[Commit],
+        *,
+        at: datetime,
+        history: bool = True,
+    ) -> DeliverPlan:
+        """Compile what the subscriptions to one type will see of these commits.
+
+        Args:
+            known: The home's evidence.
+            subscriptions: All to the same type.
+            commits: The part of the log that is read.
+            at: Now; rights are those of this instant.
+            history: Read old parcels with every key that is still held, however long ago they were replaced.
+        """
+        event_type, home = subscriptions[0].event_type, self._home
+        type_id, tolerance = event_type.type_id, home.tolerance
+        return DeliverPlan(
+            type_id=type_id,
+            kinds=known.sessions.kinds(type_id),
+            subscriptions=subscriptions,
+            origins=self.origins(known, event_type, commits, at=at),
+            arrives=milliseconds(at),
+            tolerance=Tolerance(grace=FOREVER, skew=tolerance.skew) if history else tolerance,
+            modes=known.sessions.modes(type_id),
+            aliases=home.wire_ids(type_id) - {type_id},
+        )
+
+    def origins(
+        self, known: Snapshot, event_type: EventType, commits: Iterable[Commit], *, at: datetime
+    ) -> dict[Origin, tuple[Clause, ...]]:
+        """Tell which of the brokers that filled these commits may publish the type, and what they may set.
+
+        The certificates are those that the parcels name by hash, and they must prove the right now. A clause with
+        conditions does not count: what holds at another domain cannot be seen from here.
+        """
+        name = event_type.name
+        request = ask_type(Action.PUBLISH, name.owner, name.name, None)
+        found: dict[Origin, tuple[Clause, ...]] = {}
+        ids = self._home.type_ids()
+        wire = {identity.hex() for identity in self._home.wire_ids(event_type.type_id)}
+        for commit in commits:
+            origin = (bytes.fromhex(commit.origin), bytes.fromhex(commit.evidence))
+            if commit.type_id not in wire or origin in found:
+                continue
+            principal, evidence = KeyHash(KeyId(origin[0])), self._log.evidence(origin[1])
+            if ids is not None and len(evidence) == 1:
+                evidence = ids.open_evidence(evidence[0]) or evidence
+            try:
+                rights = known.verifier.clauses(request, principal=principal, evidence=evidence, at=at)
+            except VerificationError:
+                rights = ()
+            found[origin] = tuple(clause for clause in clauses_from(rights) if not clause.conditions)
+        return {origin: clauses for origin, clauses in found.items() if clauses}
+
+    def _publishing_evidence(self, known: Snapshot, event_type: EventType, at: datetime) -> tuple[bytes, ...]:
+        """Return the certificates that prove this broker's right to publish a type.
+
+        Raises:
+            VerificationError: It has none.
+        """
+        name = event_type.name
+        request = ask_type(Action.PUBLISH, name.owner, name.name, None)
+        broker = self._home.broker.public_key
+        grant = known.verifier.verify(request, principal=broker, evidence=known.pool, at=at)
+        return tuple(item.raw for item in grant.certificates)

@@ -1,0 +1,218 @@
+"""One publication of a domain: files written by tasks, and the one commit that makes them count.
+
+Rules kept here:
+
+- a task opens what it needs from the home where it runs: no key travels to it;
+- files count together or not at all, once per publication, or once per micro-batch of a stream;
+- every row is accounted for: published, or refused with a code, in the audit and as a dead letter.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+
+import pyarrow as pa
+
+from maia.domain.sealing_keys import SealingKeys
+from maia.encoding import html_table
+from maia.errors import UnavailableError
+from maia.home import Home
+from maia.kernel import PublishPlan, parcel_row, publish_batches
+from maia.log import AuditRow, Commit, LogDirectory, LogFile, RefusedRows, write_audit, write_refused
+
+Reason = tuple[str, str]
+"""Why a row was refused: a code, and the column at fault; empty when no single one is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What one task wrote."""
+
+    file: LogFile | None
+    letters: tuple[RefusedRows, ...] = ()
+    nulled: int = 0
+    forced: int = 0
+    query: str = ""
+    sealed_as: tuple[str, str] | None = None
+    """The id of the type and the hash of the evidence that its parcels bear."""
+
+    @property
+    def refused(self) -> dict[Reason, int]:
+        """Count the refused rows by reason."""
+        found: Counter[Reason] = Counter()
+        for letter in self.letters:
+            found[letter.code, letter.column] += letter.count
+        return dict(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """What became of a publication.
+
+    Attributes:
+        publication: Its name; publishing again under this name counts once.
+        commit: The number of the commit in the log that made it count.
+        events: How many events are in the log now.
+        refused: Rows that went no further, by code and column.
+        forced: Events in which a value was set as the publisher's right demands.
+        nulled: Events that lost a value that the publisher may not set.
+        repeated: Whether it had been published before; then nothing was added now.
+    """
+
+    publication: str
+    commit: int
+    events: int
+    refused: Mapping[Reason, int] = field(default_factory=dict)
+    forced: int = 0
+    nulled: int = 0
+    repeated: bool = False
+
+    def __str__(self) -> str:
+        """Say it in a line, and each refusal in one of its own."""
+        return "\n".join(self.lines())
+
+    def lines(self) -> list[str]:
+        """Say it, one fact a line."""
+        again = ", as before" if self.repeated else ""
+        out = [f"published {_counted(self.events, 'event')} in commit {self.commit}{again}"]
+        out += [
+            f"refused {_counted(count, 'row')}: {code}{f' in `{column}`' if column else ''}"
+            for (code, column), count in sorted(self.refused.items())
+        ]
+        if self.forced:
+            out.append(f"forced a value in {_counted(self.forced, 'event')}")
+        if self.nulled:
+            out.append(f"nulled a value that may not be set in {_counted(self.nulled, 'event')}")
+        return out
+
+    def to_json(self) -> dict[str, object]:
+        """Write it for machines."""
+        return {
+            "publication": self.publication, "commit": self.commit, "events": self.events,
+            "refused": [
+                {"code": code, "column": column or None, "rows": count}
+                for (code, column), count in sorted(self.refused.items())
+            ],
+            "forced": self.forced, "nulled": self.nulled, "repeated": self.repeated,
+        }  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        rows = [("events", "", str(self.events)), ("forced", "", str(self.forced)), ("nulled", "", str(self.nulled))]
+        rows += [(f"refused: {code}", column, str(count)) for (code, column), count in sorted(self.refused.items())]
+        return html_table(f"publication {self.publication}, commit {self.commit}", ("what", "column", "rows"), rows)
+
+
+def write_partition(
+    home: Home, plan: PublishPlan, partition: int, batches: Iterator[pa.RecordBatch], *, at: datetime
+) -> Written:
+    """Enforce and seal one partition of a publication, into a file of the log that no commit names yet."""
+    writer = LogDirectory(home.log_path).writer(
+        plan.publication, plan.sealing.type_id, partition, secrets.token_hex(8), at=at
+    )
+    letters: dict[Reason, list[int]] = {}
+    nulled = forced = 0
+    for sealed in publish_batches(plan, partition, batches, home.broker, SealingKeys(home), home.next_stamp):
+        if sealed.parcel is not None:
+            writer.add(parcel_row(sealed.parcel))
+        for letter in sealed.letters:
+            letters.setdefault((letter.code, letter.column), []).append(letter.row)
+        nulled += sealed.nulled
+        forced += sealed.forced
+    dead = tuple(
+        RefusedRows.of(partition, code, rows, column=column) for (code, column), rows in sorted(letters.items())
+    )
+    bears = (plan.sealing.type_id.hex(), plan.sealing.evidence.hex())
+    return Written(writer.close(), dead, nulled, forced, sealed_as=bears)
+
+
+def commit_publication(
+    home: Home,
+    log: LogDirectory,
+    plan: PublishPlan,
+    written: Sequence[Written],
+    *,
+    client: str,
+    at: datetime,
+    query: str = "",
+    batch: int = -1,
+) -> Published:
+    """Make what the tasks wrote count, once, and put into the audit what became of every row.
+
+    Args:
+        home: The publisher's domain.
+        log: Its log.
+        plan: By which the tasks worked.
+        written: What they wrote.
+        client: What the publisher is called here.
+        at: Now.
+        query: For a stream, the query that writes it.
+        batch: For a stream, the micro-batch.
+
+    Raises:
+        MaiaError: Keys or rights changed meanwhile, or the log refuses; nothing counts then.
+    """
+    files = tuple(item.file for item in written if item.file is not None)
+    refused: Counter[Reason] = Counter()
+    for item in written:
+        refused.update(item.refused)
+    type_id, evidence = _sealed_as(plan, written)
+    name = plan.publication if batch < 0 else f"{plan.publication}/{batch}"
+    forced, nulled = sum(item.forced for item in written), sum(item.nulled for item in written)
+    letters = [letter for item in written for letter in item.letters]
+    write_refused(
+        home.path / "refused", letters, at=at, principal=plan.principal, type_id=type_id, publication=name
+    )  # fmt: skip
+    row = partial(AuditRow, at=at, principal=plan.principal, type_id=type_id, source=name, subject=client)
+    rows = [row(kind="publish", code="OK", events=sum(file.events for file in files))]
+    codes: Counter[str] = Counter()
+    for (code, _), count in refused.items():
+        codes[code] += count
+    rows += [row(kind="refuse", code=code, events=count) for code, count in sorted(codes.items())]
+    notices = {"VALUE_FORCED": forced, "VALUE_NULLED": nulled}
+    rows += [row(kind="notice", code=code, events=count) for code, count in notices.items() if count]
+    write_audit(home.audit_path, rows)
+    made = log.commit(
+        plan.publication,
+        type_id,
+        files,
+        origin=home.broker.public_key.key_id.hex(),
+        evidence=evidence,
+        refused=sum(refused.values()),
+        query=query,
+        batch=batch,
+    )
+    repeated = bool(files) and made.files != files
+    return Published(
+        publication=plan.publication, commit=made.sequence, events=made.events, refused=dict(refused), forced=forced,
+        nulled=nulled, repeated=repeated,
+    )  # fmt: skip
+
+
+def published_before(commit: Commit) -> Published:
+    """Tell what became of a publication that the log holds already."""
+    refused = {("REFUSED", ""): commit.refused} if commit.refused else {}
+    return Published(
+        publication=commit.publication, commit=commit.sequence, events=commit.events, refused=refused, repeated=True
+    )
+
+
+def _sealed_as(plan: PublishPlan, written: Sequence[Written]) -> tuple[str, str]:
+    """Tell the id and the evidence that the parcels bear; a stream's change with the keys and rights of the network.
+
+    Raises:
+        UnavailableError: They changed while the tasks of one micro-batch ran: it is repeated as a whole.
+    """
+    found = {item.sealed_as for item in written if item.file is not None and item.sealed_as is not None}
+    if len(found) > 1:
+        raise UnavailableError("keys or rights changed within a micro-batch; repeat it", code="PLAN_CHANGED")
+    return found.pop() if found else (plan.sealing.type_id.hex(), plan.sealing.evidence.hex())
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

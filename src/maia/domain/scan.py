@@ -1,0 +1,134 @@
+"""Reading a stretch of the log for one client: planned on the driver, run file by file where the keys are.
+
+Rules kept here:
+
+- a plan holds clauses and places, no key; a worker opens the home's keys where it runs;
+- small files share a task, so that a task costs about the same whatever the sizes of files;
+- what was delivered, refused and withheld of each file is in the audit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+
+from maia.domain.sealing_keys import SealingKeys
+from maia.home import Home
+from maia.kernel import DeliverPlan, Opened
+from maia.log import (
+    EVENT,
+    STAMP,
+    AuditRow,
+    Commit,
+    LogDirectory,
+    LogFile,
+    Repeats,
+    chain_hash,
+    deliver_once,
+    write_audit,
+)
+
+_FILE_COST = 4 << 20
+_MAX_TASK = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class LogPart:
+    """One file of the log, whose origin says which events it holds, and the repetitions in it."""
+
+    origin: str
+    file: LogFile
+    again: frozenset[int]
+
+
+def parts_of(commits: Sequence[Commit], repeats: Repeats) -> list[LogPart]:
+    """List the files of commits, in the order of the log."""
+    again = repeats.of(commits)
+    return [
+        LogPart(commit.origin, file, again[commit.sequence, file.path]) for commit in commits for file in commit.files
+    ]
+
+
+def share_out(parts: Sequence[LogPart], *, cores: int) -> list[tuple[LogPart, ...]]:
+    """Put neighbouring small files into one task, as Spark does with its own: a file costs as much as some octets do.
+
+    Every core here gets work when there are files enough; no task gets much more than a large file.
+    """
+    costs = [part.file.size + _FILE_COST for part in parts]
+    room = min(_MAX_TASK, max(_FILE_COST, sum(costs) // cores))
+    groups: list[list[LogPart]] = []
+    used = room
+    for part, cost in zip(parts, costs, strict=True):
+        if used + cost > room:
+            groups.append([])
+            used = 0
+        groups[-1].append(part)
+        used += cost
+    return [tuple(group) for group in groups]
+
+
+def scan(
+    home: Home,
+    plan: DeliverPlan,
+    parts: Sequence[LogPart],
+    *,
+    client: str,
+    columns: Sequence[str] | None,
+    with_event_id: bool,
+    at: datetime,
+) -> Iterator[pa.RecordBatch]:
+    """Open, match and screen files for one client, and write the audit of each.
+
+    Args:
+        home: Whose keys open them.
+        plan: With the client's one subscription.
+        parts: The files.
+        client: What the client is called here.
+        columns: Which columns to give, in which order; all when there are none.
+        with_event_id: Add ``_event`` and ``_stamp``.
+        at: Now.
+    """
+    keys, compiled, log = SealingKeys(home), plan.compiled(), LogDirectory(home.log_path)
+    principal = home.key(client).fingerprint
+    for part in parts:
+        refused: Counter[str] = Counter()
+        delivered, seen, chains = 0, 0, set[str]()
+        outcomes = deliver_once(
+            plan, log, keys, origin=part.origin, file=part.file, again=part.again, compiled=compiled
+        )  # fmt: skip
+        for outcome in outcomes:
+            seen += outcome.events
+            if outcome.refused is not None:
+                refused[outcome.refused] += outcome.events
+                continue
+            for delivery in outcome.deliveries:
+                delivered += delivery.batch.num_rows
+                chains.update(chain_hash(clause.chain) for clause in delivery.clauses)
+                batch = delivery.batch
+                if with_event_id and outcome.opened is not None:
+                    batch = _with_event_id(batch, outcome.opened, delivery.rows)
+                yield batch if columns is None else batch.select(list(columns))
+        row = partial(
+            AuditRow, at=at, principal=principal, type_id=plan.type_id.hex(), source=part.file.path, subject=client
+        )
+        rows = [row(kind="deliver", code="OK", events=delivered, clauses=tuple(sorted(chains)))]
+        rows += [row(kind="refuse", code=code, events=count) for code, count in sorted(refused.items())]
+        unseen = seen - delivered - sum(refused.values())
+        write_audit(home.audit_path, [*rows, row(kind="withhold", code="NO_MATCH", events=unseen)])
+
+
+def _with_event_id(batch: pa.RecordBatch, opened: Opened, rows: np.ndarray) -> pa.RecordBatch:
+    names = pa.array(opened.event_ids(rows.tolist()), type=pa.string())
+    stamps = pa.array(np.full(batch.num_rows, opened.header.stamp, dtype=np.int64))
+    fields = [
+        *batch.schema,
+        pa.field(EVENT, pa.string(), nullable=False),
+        pa.field(STAMP, pa.int64(), nullable=False),
+    ]
+    return pa.RecordBatch.from_arrays([*batch.columns, names, stamps], schema=pa.schema(fields))

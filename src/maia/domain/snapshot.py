@@ -1,0 +1,133 @@
+"""What a domain knows of its own files, kept while they stay as they are.
+
+Rules kept here:
+
+- a file that is new, gone or changed is seen at the next look: names, sizes, times and inodes are compared, and nothing
+  is read again that is as it was;
+- what time decides is not remembered beyond its time: sessions ask by the phases of certificates and statements, and a
+  definition that holds no longer, or did not verify yet, is verified again;
+- signatures are checked once, whatever else changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from stat import S_ISDIR
+
+from maia.authority import CertificatePool, SignatureCache, VerifiedEventType, Verifier
+from maia.errors import VerificationError
+from maia.events import TypeId
+from maia.home import CertificateFolder, Home, verify_with_registry
+from maia.kernel import Sessions
+
+_State = tuple[tuple[str, int, int, int], ...]
+_TRY_AGAIN = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The evidence of a home at one moment, and the sessions that stand on it.
+
+    Attributes:
+        pool: Its certificates.
+        sessions: With its statements, its network and every type that verifies.
+        types: Those types, with the bytes that were verified.
+        failed: Whether there were definitions that did not verify.
+        at: When it was made.
+    """
+
+    pool: CertificatePool
+    sessions: Sessions
+    types: tuple[tuple[VerifiedEventType, bytes], ...]
+    failed: bool
+    at: datetime
+
+    @property
+    def verifier(self) -> Verifier:
+        """Proves rights with the statements of this moment."""
+        return self.sessions.verifier
+
+    def holds_at(self, at: datetime) -> bool:
+        """Tell whether the same definitions verify at another moment."""
+        retry = self.failed and abs(at - self.at) >= _TRY_AGAIN
+        return not retry and all(verified.holds_at(at) for verified, _ in self.types)
+
+    def versions(self, type_id: TypeId) -> tuple[VerifiedEventType, ...]:
+        """Return the verified versions of a type."""
+        return tuple(verified for verified, _ in self.types if verified.event_type.type_id == type_id)
+
+    def definition(self, type_id: TypeId, version: str) -> bytes:
+        """Return the bytes of a version, as they were verified."""
+        return next(
+            raw
+            for verified, raw in self.types
+            if (verified.event_type.type_id, verified.event_type.name.version.text) == (type_id, version)
+        )
+
+
+class Snapshots:
+    """Gives the snapshot of now, anew only when files or the time have changed it."""
+
+    def __init__(self, home: Home) -> None:
+        """Look at a home."""
+        self._home = home
+        self._signatures = SignatureCache()
+        self._folder: CertificateFolder = home.certificates
+        self._verifier: tuple[_State, Verifier] | None = None
+        self._kept: tuple[_State, Snapshot] | None = None
+
+    def now(self, *, at: datetime) -> Snapshot:
+        """Give the snapshot for an instant.
+
+        Raises:
+            MaiaError: Certificates or statements cannot be read; nothing is known then.
+        """
+        path = self._home.path
+        pool = self._folder.current_pool()
+        verifier = self._verify_with(file_state(path / "statements"))
+        state = file_state(path / "types", depth=2) + file_state(path / "keys")
+        kept = self._kept
+        if kept is None or kept[0] != state or kept[1].verifier is not verifier or not kept[1].holds_at(at):
+            kept = self._kept = (state, self._make(pool, verifier, at))
+        elif kept[1].pool is not pool:
+            made = kept[1]
+            kept = self._kept = (state, Snapshot(pool, made.sessions, made.types, made.failed, made.at))
+        return kept[1]
+
+    def _verify_with(self, state: _State) -> Verifier:
+        if self._verifier is None or self._verifier[0] != state:
+            book = self._home.statements.load()
+            self._verifier = (state, Verifier(statements=book, signatures=self._signatures))
+        return self._verifier[1]
+
+    def _make(self, pool: CertificatePool, verifier: Verifier, at: datetime) -> Snapshot:
+        network, registry = self._home.network, self._home.types
+        sessions = Sessions(verifier, network=network, surroundings=self._home.surroundings)
+        found: list[tuple[VerifiedEventType, bytes]] = []
+        failed = False
+        for name in registry.names():
+            for unverified in registry.find(name):
+                try:
+                    verified = verify_with_registry(registry, unverified, verifier=verifier, at=at, network=network)
+                except VerificationError:
+                    failed = True
+                    continue
+                sessions.install(verified)
+                found.append((verified, unverified.raw))
+        return Snapshot(pool, sessions, tuple(found), failed, at)
+
+
+def file_state(path: Path, *, depth: int = 1) -> _State:
+    """Sum up what a file, or the files of a folder, look like, to see that they changed."""
+    found: list[tuple[str, int, int, int]] = []
+    try:
+        seen = path.stat()
+        found.append((str(path), seen.st_ino, seen.st_mtime_ns, seen.st_size))
+        if depth and S_ISDIR(seen.st_mode):
+            for item in sorted(path.iterdir()):
+                found += file_state(item, depth=depth - 1)
+    except OSError:
+        pass  # gone since it was listed, which is a state as well
+    return tuple(found)

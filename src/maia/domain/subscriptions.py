@@ -1,0 +1,162 @@
+"""The subscriptions of a domain, and its delivery job: they, its keys and its broker's outbox, put together.
+
+Subscriptions are given, or read anew for each micro-batch from the home's ``subscriptions.toml``, so that a change is
+in force at the next one:
+
+    [[subscription]]
+    name = "billing"
+    as = "BO"
+    type = "uk.gov.pito.Numberplate"
+    where = "numberplate != ''"
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from maia.domain.delivery import DeliveryJob
+from maia.domain.domain import Domain
+from maia.domain.keys import HomeKeys
+from maia.encryption import groups_of
+from maia.errors import (
+    DeniedError,
+    FilterSyntaxError,
+    FilterTypeError,
+    MalformedError,
+    NotFoundError,
+    UnavailableError,
+    VerificationError,
+)
+from maia.events import EncryptionMode, TypeId
+from maia.home import Home
+from maia.kernel import DeliverPlan, Subscription, VolumeWatch
+from maia.log import AuditRow, Commit, Outbox, outbox_secret, write_audit
+
+_FILE = "subscriptions.toml"
+_MAX_FILE = 16 << 20
+_MAX_SUBSCRIPTIONS = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A subscription as a home keeps it: a name, the client's key name, the type, a filter and a version."""
+
+    name: str
+    as_: str
+    type: str
+    where: str = ""
+    version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HomeSecret:
+    """A reference to the secret of a home's outbox: derives it where it is called, and carries no key."""
+
+    path: str
+
+    def __call__(self) -> bytes:
+        """Derive the secret here."""
+        return outbox_secret(Home.open(self.path).broker.export_seed())
+
+
+class DomainPlans:
+    """Compiles the subscriptions of a domain for each micro-batch; those without a right get nothing, and it is said."""
+
+    def __init__(self, domain: Domain, wanted: tuple[Wanted, ...] | None = None) -> None:
+        """Compile these subscriptions; without any, those that the home keeps at each micro-batch."""
+        self._domain = domain
+        self._wanted = wanted
+
+    def __call__(self, commits: Sequence[Commit], at: datetime) -> Iterator[DeliverPlan]:
+        """Compile one plan per type that the commits hold and somebody subscribes to."""
+        domain, home = self._domain, self._domain.home
+        at = domain.follow(at=at)
+        known, planner = domain.known(at=at), domain.planner
+        present = {commit.type_id for commit in commits}
+        found: dict[TypeId, list[Subscription]] = {}
+        for item in read_subscriptions(home.path) if self._wanted is None else self._wanted:
+            try:
+                name = domain.find_type(item.type, item.version)
+                if present.isdisjoint(identity.hex() for identity in home.wire_ids(name.type_id)):
+                    continue
+                client = home.key(item.as_)
+                made = planner.subscription(known, name, client, identity=item.name, where=item.where, at=at)
+            except (VerificationError, DeniedError, NotFoundError, FilterSyntaxError, FilterTypeError) as error:
+                _refuse(home, item, error.code, at)
+                continue
+            found.setdefault(name.type_id, []).append(made)
+        for subscriptions in found.values():
+            plan = planner.deliver(known, tuple(subscriptions), commits, at=at)
+            _check_keys(home, plan)
+            yield plan
+
+
+def delivery_job(
+    domain: Domain, subscriptions: Sequence[Wanted] | None = None, *, outbox: Path | str | None = None
+) -> DeliveryJob:
+    """Put a domain's delivery job together.
+
+    Args:
+        domain: The domain.
+        subscriptions: Whom to deliver to; ``None`` reads them from the home each time.
+        outbox: Where to; the home's ``outbox`` by default.
+    """
+    home = domain.home
+    path = str(home.path.resolve())
+    alarm = home.config.alarm
+    return DeliveryJob(
+        log=domain.log,
+        outbox=Outbox(home.path / "outbox" if outbox is None else outbox),
+        repeats=domain.repeats,
+        make_plans=DomainPlans(domain, None if subscriptions is None else tuple(subscriptions)),
+        make_keys=HomeKeys(path),
+        make_secret=HomeSecret(path),
+        principal=home.broker.public_key.fingerprint,
+        audit=home.audit_path,
+        volume=None if alarm is None else VolumeWatch(events=alarm, period=timedelta(hours=1)),
+        clock=domain.clock,
+    )
+
+
+def read_subscriptions(home: Path) -> tuple[Wanted, ...]:
+    """Read the subscriptions that a home keeps; none when it keeps none.
+
+    Raises:
+        MalformedError: The file is not what it should be: ``SUBSCRIPTIONS``.
+    """
+    path = home / _FILE
+    if not path.exists():
+        return ()
+    with path.open("rb") as file:
+        data = file.read(_MAX_FILE + 1)
+    try:
+        items = tomllib.loads(data.decode("utf-8")).pop("subscription", [])
+        found = tuple(Wanted(as_=item.pop("as"), **item) for item in items)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise MalformedError(f"`{_FILE}` is not a list of subscriptions", code="SUBSCRIPTIONS") from error
+    if len(data) > _MAX_FILE or len(found) > _MAX_SUBSCRIPTIONS or len({item.name for item in found}) != len(found):
+        raise MalformedError(f"`{_FILE}` has too many subscriptions, or a name twice", code="SUBSCRIPTIONS")
+    return found
+
+
+def _check_keys(home: Home, plan: DeliverPlan) -> None:
+    """Stop rather than deliver a sealed type as nulls, for ever, because the keyring is gone or has not come yet."""
+    modes = {item.event_type.options.encryption for item in plan.subscriptions}
+    if EncryptionMode.PLAIN in modes:
+        return
+    ring = home.keyring()
+    labels = [uid.encode() for uid in plan.kinds]
+    groups = {group for mode in modes for group in groups_of(plan.type_id, labels, mode)}
+    if not any(ring.epochs(group) for group in groups):
+        raise UnavailableError("this home holds no key of the type that it is to deliver", code="NO_KEYS")
+
+
+def _refuse(home: Home, item: Wanted, code: str, at: datetime) -> None:
+    row = AuditRow(
+        at=at, kind="refuse", principal=item.as_, type_id="", source=item.type, subject=item.name, code=code, events=0
+    )
+    write_audit(home.audit_path, [row])

@@ -1,0 +1,63 @@
+"""Types by the names that people write: ``owner/name@version``, with what is clear left out."""
+
+from __future__ import annotations
+
+from maia.errors import MaiaError, NotFoundError, UsageError
+from maia.events import TypeName
+from maia.home import Folder, Home
+from maia.principals import Principal, PublicKey
+
+
+def find_type(home: Home, text: str, version: str | None = None) -> TypeName:
+    """Find a type that a home keeps by ``name``, ``name@version``, ``owner/name`` or ``owner/name@version``.
+
+    Args:
+        home: Whose types.
+        text: The name. The owner is the name of a key of the home, or its fingerprint; it may be left out when one owner
+            has the name, the version when one is kept.
+        version: The version, when the text does not say.
+
+    Raises:
+        NotFoundError: There is none: ``TYPE_NOT_FOUND``.
+        UsageError: Several fit, and the message lists them: ``TYPE_AMBIGUOUS``.
+    """
+    known = home.types.names()
+    for owner, name, wanted in _readings(text, version):
+        found = [item for item in known if item.name == name and wanted in (None, item.version.text)]
+        if owner is not None:
+            found = [item for item in found if _is_owner(home, owner, item.owner)]
+        if len(found) > 1:
+            listed = ", ".join(f"`{show_type(home, item)}`" for item in found)
+            raise UsageError(f"`{text}` may be any of: {listed}", code="TYPE_AMBIGUOUS")
+        if found:
+            return found[0]
+    raise NotFoundError(
+        f"there is no type `{text}`{'' if version is None else f' version {version}'}", code="TYPE_NOT_FOUND"
+    )
+
+
+def show_type(home: Home, name: TypeName) -> str:
+    """Write a type as people name it here, with its owner and version."""
+    owner = name.owner
+    shown = Folder(home.path).names.get(owner.key_id, owner.fingerprint) if isinstance(owner, PublicKey) else str(owner)
+    return f"{shown}/{name.name}@{name.version.text}"
+
+
+def _readings(text: str, version: str | None) -> list[tuple[str | None, str, str | None]]:
+    """List what a text may mean, the plainest reading first: a name may itself hold a slash or an at sign."""
+    readings: list[tuple[str | None, str, str | None]] = [(None, text, version)]
+    head, mark, tail = text.rpartition("@")
+    if mark and version in (None, tail):
+        readings.append((None, head, tail))
+    for _, name, wanted in tuple(readings):
+        owner, mark, rest = name.partition("/")
+        if mark:
+            readings.append((owner, rest, wanted))
+    return readings
+
+
+def _is_owner(home: Home, text: str, owner: Principal) -> bool:
+    try:
+        return Folder(home.path).key(text) == owner
+    except MaiaError:
+        return False

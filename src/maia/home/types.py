@@ -1,0 +1,341 @@
+"""Registries of event types and topics: a directory of files, or a SQLite database.
+
+Both are conveniences, not authorities. `put` refuses what no reader could use: definitions that do not verify, that
+give an old uid a new meaning, or that take a version number that is taken. What comes out is unverified all the same,
+since whoever can write to the disk can put anything there; `fetch_type` is how a client asks and verifies for itself.
+
+A definition is kept under the hash of its bytes and never changed, so putting it twice is putting it once. Writers take
+turns, across processes too, so that no two versions that contradict each other slip in side by side.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import sqlite3
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TypeAlias, TypeVar
+
+from maia.authority import VerifiedEventType, Verifier, verify_event_type, verify_topic
+from maia.errors import ExpiredError, MalformedError, NotFoundError, UnavailableError, UncheckedError, VerificationError
+from maia.events import (
+    EVENT_TYPE_LIMITS,
+    MAX_FOUND,
+    EventType,
+    EventTypeId,
+    Owner,
+    Registry,
+    TopicName,
+    TypeId,
+    TypeName,
+    UnverifiedEventType,
+    UnverifiedTopic,
+    check_meanings,
+    parse_event_type,
+    parse_topic,
+    type_id,
+)
+from maia.home.files import PUBLIC_FILE, PUBLIC_FOLDER, list_files, locked, make_folder, read_start, write_file
+from maia.principals import Principal
+
+_log = logging.getLogger(__name__)
+Network: TypeAlias = "tuple[Principal, str]"
+_Keep: TypeAlias = "Callable[[str, TypeId, bytes, bytes], None]"
+_T = TypeVar("_T")
+_MAX_PARENTS = 16
+_MAX_KEPT = 100_000
+
+
+def fetch_type(
+    registry: Registry, name: TypeName, *, verifier: Verifier, at: datetime, network: Network | None = None
+) -> VerifiedEventType:
+    """Ask a registry for a version and verify what it gives, believing nothing.
+
+    Previous versions and the types it extends are asked for and verified as well.
+
+    Raises:
+        NotFoundError: The registry has nothing under this name.
+        VerificationError: Nothing it has under this name verifies; the error is about the first.
+    """
+    return _fetch(registry, name, verifier, at, network, _MAX_PARENTS)
+
+
+def verify_with_registry(
+    registry: Registry,
+    unverified: UnverifiedEventType,
+    *,
+    verifier: Verifier,
+    at: datetime,
+    network: Network | None = None,
+) -> VerifiedEventType:
+    """Verify a definition, looking in a registry for what it refers to.
+
+    Raises:
+        VerificationError: Not proven, for whatever reason.
+    """
+    return _verify(registry, unverified, verifier, at, network, _MAX_PARENTS)
+
+
+def _fetch(
+    registry: Registry, name: TypeName, verifier: Verifier, at: datetime, network: Network | None, parents: int
+) -> VerifiedEventType:
+    refusal: VerificationError | None = None
+    for candidate in registry.find(name):
+        if candidate.definition.name != name:
+            refusal = refusal or VerificationError("the registry gave another type", code="REGISTRY_MISMATCH")
+            continue
+        try:
+            return _verify(registry, candidate, verifier, at, network, parents)
+        except VerificationError as error:
+            refusal = refusal or error
+    raise refusal or NotFoundError(f"there is no type `{name}`", code="TYPE_NOT_FOUND")
+
+
+def _verify(
+    registry: Registry,
+    unverified: UnverifiedEventType,
+    verifier: Verifier,
+    at: datetime,
+    network: Network | None,
+    parents: int,
+) -> VerifiedEventType:
+    parent = None
+    extends = unverified.definition.extends
+    if extends is not None:
+        if parents <= 0:
+            raise UncheckedError(f"more than {_MAX_PARENTS} types extend each other", code="LIMIT_EXCEEDED")
+        try:
+            parent = _fetch(registry, extends, verifier, at, None, parents - 1)
+        except NotFoundError:
+            parent = None  # the verifier says what is missing
+    return verify_event_type(
+        unverified, verifier=verifier, at=at, network=network, find_previous=registry.get, parent=parent
+    )
+
+
+class _Registry(ABC):
+    """What both registries share: admission, and looking through what is kept."""
+
+    def __init__(self, *, verifier: Verifier | None = None, network: Network | None = None) -> None:
+        self._verifier = verifier if verifier is not None else Verifier()
+        self._network = network
+
+    @abstractmethod
+    def _writing(self) -> AbstractContextManager[_Keep]:
+        """Keep other writers waiting, and give the function that keeps kind, type, identity and bytes."""
+
+    @abstractmethod
+    def _list(self, kind: str, identity: TypeId | None, definition_id: bytes | None = None) -> Iterable[bytes]:
+        """Give what is kept of a kind: of one type, with one identity, or all."""
+
+    def put(self, raw: bytes, *, at: datetime) -> EventTypeId:
+        """Keep a definition, after verifying it and comparing it with the versions that are kept."""
+        unverified = parse_event_type(raw)
+        definition = unverified.definition
+        with self._writing() as keep:
+            verify_with_registry(self, unverified, verifier=self._verifier, at=at, network=self._network)
+            kept = self.versions(definition.name.owner, definition.name.name)
+            if all(item.raw != unverified.raw for item in kept):
+                _check_room(len(kept))
+                _check_consistent(definition, [item.definition for item in kept if self._counts(item, at)])
+                keep("type", definition.type_id, unverified.definition_id, unverified.raw)
+        return unverified.definition_id
+
+    def _counts(self, kept: UnverifiedEventType, at: datetime) -> bool:
+        """Tell whether a kept version binds later ones: it verifies, or did before it expired.
+
+        What was planted in the store must not keep the owner's own versions out.
+        """
+        try:
+            verify_with_registry(self, kept, verifier=self._verifier, at=at)
+        except ExpiredError:
+            return True
+        except VerificationError:
+            return False
+        return True
+
+    def find(self, name: TypeName) -> tuple[UnverifiedEventType, ...]:
+        """Return what is kept under a full name."""
+        found = tuple(item for item in self.versions(name.owner, name.name) if item.definition.name == name)
+        if not found:
+            raise NotFoundError(f"there is no type `{name}`", code="TYPE_NOT_FOUND")
+        return found
+
+    def versions(self, owner: Owner, name: str) -> tuple[UnverifiedEventType, ...]:
+        """Return all versions of a type; none when it is unknown."""
+        identity = type_id(owner, name)
+        found = _read(self._list("type", identity), parse_event_type, MAX_FOUND)
+        return tuple(item for item in found if item.definition.type_id == identity)
+
+    def get(self, definition_id: EventTypeId) -> UnverifiedEventType:
+        """Return a definition by its identity."""
+        for item in _read(self._list("type", None, definition_id), parse_event_type, _MAX_KEPT):
+            if item.definition_id == definition_id:
+                return item
+        raise NotFoundError(f"there is no definition `{definition_id.hex()}`", code="TYPE_NOT_FOUND")
+
+    def names(self) -> tuple[TypeName, ...]:
+        """List the full names of all that is kept, sorted by readable name and version."""
+        found = {item.definition.name for item in _read(self._list("type", None), parse_event_type, _MAX_KEPT)}
+        return tuple(sorted(found, key=lambda name: (name.name, name.version.text, name.owner_id)))
+
+    def put_topic(self, raw: bytes, *, at: datetime) -> None:
+        """Keep a topic definition, after verifying it."""
+        unverified = parse_topic(raw)
+        topic = unverified.topic
+        with self._writing() as keep:
+            verify_topic(unverified, verifier=self._verifier, at=at, network=self._network)
+            kept = _read(self._list("topic", topic.name.topic_id), parse_topic, MAX_FOUND)
+            if all(item.raw != unverified.raw for item in kept):
+                _check_room(len(kept))
+                keep("topic", topic.name.topic_id, topic.definition_id, unverified.raw)
+
+    def find_topic(self, name: TopicName) -> tuple[UnverifiedTopic, ...]:
+        """Return the definitions of a topic."""
+        kept = _read(self._list("topic", name.topic_id), parse_topic, MAX_FOUND)
+        found = tuple(item for item in kept if item.topic.name == name)
+        if not found:
+            raise NotFoundError(f"there is no topic `{name}`", code="TOPIC_NOT_FOUND")
+        return found
+
+
+def _check_room(kept: int) -> None:
+    if kept >= MAX_FOUND:
+        raise MalformedError(f"a registry keeps at most {MAX_FOUND} definitions of one type", code="REGISTRY_FULL")
+
+
+def _check_consistent(new: EventType, kept: list[EventType]) -> None:
+    """Refuse a version that contradicts one that is kept.
+
+    Raises:
+        MalformedError: A uid would change its type or, having been removed, come back under another name; or the
+            version number is taken by other attributes.
+    """
+    for item in kept:
+        if item.name == new.name and set(item.attributes) != set(new.attributes):
+            raise MalformedError(f"version `{new.name.version}` is taken", code="VERSION_TAKEN")
+    check_meanings(new, _previous(new, kept), kept)
+
+
+def _previous(new: EventType, kept: list[EventType]) -> EventType | None:
+    if isinstance(new.previous, UnverifiedEventType):
+        return new.previous.definition
+    return next((item for item in kept if new.previous is not None and item.definition_id == new.previous), None)
+
+
+def _read(stored: Iterable[bytes], parse: Callable[[bytes], _T], limit: int) -> tuple[_T, ...]:
+    """Read what is kept, up to a limit; what is no definition is left out, since nobody could use it."""
+    found: list[_T] = []
+    for number, raw in enumerate(stored):
+        if number >= limit:
+            break
+        try:
+            found.append(parse(raw))
+        except MalformedError as error:
+            _log.warning("the registry holds something that is no definition: %s", error.code)
+    return tuple(found)
+
+
+class DirectoryRegistry(_Registry):
+    """Keeps each definition in a file: ``<type id>/<hash of the bytes>.type`` or ``.topic``."""
+
+    def __init__(self, folder: Path, *, verifier: Verifier | None = None, network: Network | None = None) -> None:
+        """Use a folder, made when it is first written to.
+
+        Args:
+            folder: Where the files are.
+            verifier: Verifies what is put.
+            network: Demand that what is put may be installed on this network.
+        """
+        super().__init__(verifier=verifier, network=network)
+        self._folder = Path(folder)
+
+    @contextmanager
+    def _writing(self) -> Iterator[_Keep]:
+        make_folder(self._folder, mode=PUBLIC_FOLDER)
+        with locked(self._folder / "registry"):
+            yield self._keep
+
+    def _keep(self, kind: str, identity: TypeId, _definition_id: bytes, raw: bytes) -> None:
+        folder = self._folder / identity.hex()
+        make_folder(folder, mode=PUBLIC_FOLDER)
+        write_file(folder / f"{hashlib.sha256(raw).hexdigest()}.{kind}", raw, mode=PUBLIC_FILE)
+
+    def _list(self, kind: str, identity: TypeId | None, _definition_id: bytes | None = None) -> Iterable[bytes]:
+        folders = [self._folder / identity.hex()] if identity is not None else self._folders()
+        for folder in folders:
+            for path in list_files(folder, suffix=f".{kind}"):
+                # One octet more than a definition may have, so that a longer file is read as one that is refused.
+                yield read_start(path, limit=EVENT_TYPE_LIMITS.max_bytes + 1)
+
+    def _folders(self) -> Iterable[Path]:
+        return sorted(path for path in self._folder.iterdir() if path.is_dir()) if self._folder.is_dir() else ()
+
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS definitions (
+    digest BLOB PRIMARY KEY,
+    kind TEXT NOT NULL,
+    type_id BLOB NOT NULL,
+    definition_id BLOB NOT NULL,
+    raw BLOB NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS definitions_by_type ON definitions (kind, type_id);
+CREATE INDEX IF NOT EXISTS definitions_by_id ON definitions (kind, definition_id);
+"""
+
+
+class SqliteRegistry(_Registry):
+    """Keeps definitions in a SQLite database; several processes may write."""
+
+    def __init__(self, path: Path, *, verifier: Verifier | None = None, network: Network | None = None) -> None:
+        """Use a database file, made when it is not there.
+
+        Args:
+            path: The file.
+            verifier: Verifies what is put.
+            network: Demand that what is put may be installed on this network.
+        """
+        super().__init__(verifier=verifier, network=network)
+        self._path = Path(path)
+        with self._connected() as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.executescript(_SCHEMA)
+
+    @contextmanager
+    def _connected(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with closing(sqlite3.connect(self._path, timeout=30, isolation_level=None)) as connection:
+                connection.execute("PRAGMA synchronous = FULL")
+                yield connection
+        except sqlite3.Error as error:
+            raise UnavailableError("the registry's database failed", code="REGISTRY_UNAVAILABLE") from error
+
+    @contextmanager
+    def _writing(self) -> Iterator[_Keep]:
+        with self._connected() as connection:
+            connection.execute("BEGIN IMMEDIATE")  # reading goes on; no other writer gets in between
+
+            def keep(kind: str, identity: TypeId, definition_id: bytes, raw: bytes) -> None:
+                row = (hashlib.sha256(raw).digest(), kind, identity, definition_id, raw)
+                connection.execute("INSERT OR IGNORE INTO definitions VALUES (?, ?, ?, ?, ?)", row)
+
+            yield keep
+            connection.execute("COMMIT")  # without it, closing the connection takes everything back
+
+    def _list(self, kind: str, identity: TypeId | None, definition_id: bytes | None = None) -> Iterable[bytes]:
+        query = "SELECT raw FROM definitions WHERE kind = ?"
+        values: list[str | bytes] = [kind]
+        if identity is not None:
+            query += " AND type_id = ?"
+            values.append(identity)
+        if definition_id is not None:
+            query += " AND definition_id = ?"
+            values.append(definition_id)
+        with self._connected() as connection:
+            for (raw,) in connection.execute(query + " ORDER BY digest", values):
+                yield raw

@@ -1,0 +1,99 @@
+"""The enforcement kernel: sessions, plans, and what they do to Arrow batches. Nothing else decides, and nothing here
+does IO.
+"""
+
+from __future__ import annotations
+
+from maia.kernel.cascade import Cascade, CascadeStage, Issued, Standing, plan_cascade, run_cascade
+from maia.kernel.clauses import Clause, clauses_from
+from maia.kernel.conditions import CONDITION_FALSE, RATE_LIMITED, NoSurroundings
+from maia.kernel.deliver import FOREVER, DeliverPlan, MakeKeys, Origin, Outcome, deliver_parcels
+from maia.kernel.delivery import DeliveryPlan, Subscription, check_readable, omit_closed, uid_filter
+from maia.kernel.domains import CLIENTS, DOMAINS, Domain, check_local, check_served, read_domain
+from maia.kernel.emulation import emulate, key_groups_needed, sub_types
+from maia.kernel.key_groups import (
+    BROKERS,
+    KEY_MANAGER,
+    GroupAdmission,
+    admit_broker,
+    groups_of_type,
+    membership_changes,
+    named,
+    prove_key_manager,
+)
+from maia.kernel.parcels import MAX_EVENTS, Opened, Sealing, event_name, open_batch, seal_batch
+from maia.kernel.publication import BATCH_REJECTED, CONSTRAINT_VIOLATED, enforce_publication
+from maia.kernel.publish import MakeSigner, NextStamp, PublishPlan, event_base, parcel_row, publish_batches
+from maia.kernel.sessions import Sessions
+from maia.kernel.stamps import MAX_LEAD, milliseconds, read_mark, reserve_stamps, write_mark
+from maia.kernel.state_cache import StateCache, StateChoice, StateReply, learn_state
+from maia.kernel.volume import VOLUME_HIGH, VolumeWatch
+
+__all__ = [
+    "BATCH_REJECTED",
+    "BROKERS",
+    "CLIENTS",
+    "CONDITION_FALSE",
+    "CONSTRAINT_VIOLATED",
+    "DOMAINS",
+    "FOREVER",
+    "KEY_MANAGER",
+    "MAX_EVENTS",
+    "MAX_LEAD",
+    "RATE_LIMITED",
+    "VOLUME_HIGH",
+    "Cascade",
+    "CascadeStage",
+    "Clause",
+    "DeliverPlan",
+    "DeliveryPlan",
+    "Domain",
+    "GroupAdmission",
+    "Issued",
+    "MakeKeys",
+    "MakeSigner",
+    "NextStamp",
+    "NoSurroundings",
+    "Opened",
+    "Origin",
+    "Outcome",
+    "PublishPlan",
+    "Sealing",
+    "Sessions",
+    "Standing",
+    "StateCache",
+    "StateChoice",
+    "StateReply",
+    "Subscription",
+    "VolumeWatch",
+    "admit_broker",
+    "check_local",
+    "check_readable",
+    "check_served",
+    "clauses_from",
+    "deliver_parcels",
+    "emulate",
+    "enforce_publication",
+    "event_base",
+    "event_name",
+    "groups_of_type",
+    "key_groups_needed",
+    "learn_state",
+    "membership_changes",
+    "milliseconds",
+    "named",
+    "omit_closed",
+    "open_batch",
+    "parcel_row",
+    "plan_cascade",
+    "prove_key_manager",
+    "publish_batches",
+    "read_domain",
+    "read_mark",
+    "reserve_stamps",
+    "run_cascade",
+    "seal_batch",
+    "sub_types",
+    "uid_filter",
+    "write_mark",
+]

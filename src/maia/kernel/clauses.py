@@ -1,0 +1,92 @@
+"""From chains to clauses: what a principal may see or set, in the form that meets data.
+
+A clause is one chain reduced: a set of attribute uids, a constraint on the row, and conditions. Clauses add up and are
+never mixed: a cell is open when *some* clause holds its attribute **and** that clause's constraint is true for the row,
+its conditions included.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from maia.authority import CellRight, Derived, OnViolation, cell_rights
+from maia.authority import Tag as ValueTag
+from maia.authority import permits as tag_permits
+from maia.encoding import encode
+from maia.errors import UncheckedError
+from maia.kernel.conditions import Guard
+from maia.principals import CertificateId
+
+MAX_CLAUSES = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One chain's worth of authority over the cells of a type.
+
+    Attributes:
+        cells: The attributes it opens and the constraint on the row, as the chain's tag says it.
+        conditions: Conditions that must all hold before the clause counts.
+        chain: The certificates it comes from, root first; empty for the owner itself.
+        guard: Asks the conditions when data meets the clause; a session puts it there.
+    """
+
+    cells: CellRight
+    conditions: tuple[str, ...]
+    chain: tuple[CertificateId, ...]
+    guard: Guard | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether the clause may meet data: one with conditions only under a guard."""
+        return not self.conditions or self.guard is not None
+
+    def opens(self, uid: str) -> bool:
+        """Tell whether the clause holds an attribute, whatever the row."""
+        return tag_permits(self.cells.uids, uid.encode())
+
+    @property
+    def identity(self) -> bytes:
+        """Name what the clause says, the same wherever and whenever it is derived."""
+        demands = tuple((uid.encode(), tag.to_sexp()) for uid, tag in self.constraints)
+        conditions = tuple(condition.encode() for condition in self.conditions)
+        mends = self.cells.mends.to_sexp()
+        return hashlib.sha256(encode((self.cells.uids.to_sexp(), demands, mends, conditions))).digest()
+
+    @property
+    def constraints(self) -> tuple[tuple[str, ValueTag], ...]:
+        """The demands on the row, by uid."""
+        return self.cells.constraints
+
+    @property
+    def on_violation(self) -> OnViolation:
+        """What becomes of a row to publish that breaks a constraint."""
+        return self.cells.on_violation or OnViolation.REJECT
+
+
+def clauses_from(rights: Iterable[Derived]) -> tuple[Clause, ...]:
+    """Turn the rights that a verifier derived into clauses, equal ones once, in an order of their own.
+
+    The order of the evidence, and which of several chains to the same clause was found first, make no difference.
+
+    Raises:
+        UncheckedError: There are more clauses than a plan holds.
+    """
+    found: dict[tuple[object, ...], Clause] = {}
+    for right in rights:
+        chain = right.proof.certificate_ids()
+        for cells in cell_rights(right.tag):
+            key = (cells, right.conditions)
+            known = found.get(key)
+            if known is None or (len(chain), chain) < (len(known.chain), known.chain):
+                found[key] = Clause(cells, right.conditions, chain)
+            if len(found) > MAX_CLAUSES:
+                raise UncheckedError("more clauses than a plan holds", code="LIMIT_EXCEEDED")
+    return tuple(sorted(found.values(), key=_order))
+
+
+def _order(clause: Clause) -> tuple[object, ...]:
+    demands = tuple((uid, encode(tag.to_sexp())) for uid, tag in clause.constraints)
+    return encode(clause.cells.uids.to_sexp()), demands, encode(clause.cells.mends.to_sexp()), clause.conditions

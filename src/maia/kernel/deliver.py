@@ -1,0 +1,135 @@
+"""Delivering on executors: parcels in, each subscriber's view out, every event accounted for.
+
+The plan is made on the driver for one micro-batch and travels to the workers; it holds no key. A right that ended since
+the last micro-batch is not in it any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from maia.encryption import KeyProvider, ParcelHeader, Tolerance
+from maia.errors import DeniedError, MaiaError
+from maia.events import AttributeType, EncryptionMode, TypeId
+from maia.kernel.clauses import Clause
+from maia.kernel.delivery import Delivery, DeliveryPlan, Subscription
+from maia.kernel.parcels import Opened, open_batch
+from maia.kernel.plan_html import delivery_html
+
+MakeKeys = Callable[[], KeyProvider]
+FOREVER = 1 << 50
+"""A grace without an end, in milliseconds."""
+Origin = tuple[bytes, bytes]
+"""A broker and the hash of the evidence for its right to publish."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliverPlan:
+    """All that a worker needs to open and screen, but the keys.
+
+    Attributes:
+        type_id: The type whose parcels are read.
+        kinds: Attribute types by uid over all known versions.
+        subscriptions: With the clauses they have now.
+        origins: Brokers whose right to publish was proven, by the evidence that proved it, with the clauses of that
+            right; ``None`` is a broker that may set everything, as one's own does.
+        arrives: The time of the micro-batch, in milliseconds.
+        tolerance: Grace of old keys and skew of clocks. History is read with a grace that has no end.
+        modes: How the versions of the type let their events be sealed; a parcel sealed otherwise is refused.
+        horizon: The stamp before which parcels are refused, see `repeats`.
+        aliases: Keyed ids under which the type travels too.
+    """
+
+    type_id: TypeId
+    kinds: dict[str, AttributeType]
+    subscriptions: tuple[Subscription, ...]
+    origins: Mapping[Origin, tuple[Clause, ...] | None]
+    arrives: int
+    tolerance: Tolerance
+    modes: frozenset[EncryptionMode] = frozenset(EncryptionMode)
+    horizon: int = 0
+    aliases: frozenset[TypeId] = frozenset()
+
+    def type_ids(self) -> frozenset[str]:
+        """Name all ids of the type, in hex, as commits have them."""
+        return frozenset(identity.hex() for identity in (self.type_id, *self.aliases))
+
+    def compiled(self) -> DeliveryPlan:
+        """Build the index over the subscriptions."""
+        plan = DeliveryPlan(self.kinds)
+        for subscription in self.subscriptions:
+            plan.add(subscription)
+        return plan
+
+    def _repr_html_(self) -> str:
+        """Show the plan in a notebook."""
+        return delivery_html(self.type_id, self.subscriptions)
+
+    def check_origin(self, header: ParcelHeader) -> tuple[Clause, ...] | None:
+        """Refuse a parcel of another type, or of a broker without a proven right; say what that broker may set."""
+        if header.type_id != self.type_id and header.type_id not in self.aliases:
+            raise DeniedError("a parcel of another type", code="PARCEL_OTHER_TYPE")
+        origin = (header.origin, header.evidence)
+        if origin not in self.origins:
+            raise DeniedError("the origin's right to publish is not proven", code="ORIGIN_NOT_PROVEN")
+        return self.origins[origin]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of one parcel: its deliveries, or why it was refused."""
+
+    events: int
+    opened: Opened | None = None
+    deliveries: list[Delivery] = field(default_factory=list)
+    refused: str | None = None
+
+    @property
+    def delivered(self) -> int:
+        """Count the events that reached at least one subscription."""
+        rows: set[int] = set()
+        for delivery in self.deliveries:
+            rows.update(delivery.rows.tolist())
+        return len(rows)
+
+
+def deliver_parcels(
+    plan: DeliverPlan,
+    parcels: Iterator[pa.RecordBatch],
+    keys: KeyProvider,
+    *,
+    compiled: DeliveryPlan | None = None,
+) -> Iterator[Outcome]:
+    """Open parcels and screen them for all subscriptions of the plan, parcel by parcel.
+
+    A parcel that is refused is an outcome with a code, never an exception: one bad parcel stops nobody's stream.
+
+    Args:
+        plan: By which to open and screen.
+        parcels: Rows of the log.
+        keys: This broker's keys.
+        compiled: The plan's index, for who goes through many files with one plan.
+    """
+    compiled = plan.compiled() if compiled is None else compiled
+    for batch in parcels:
+        for data, events in zip(batch.column("parcel"), batch.column("events").to_pylist(), strict=True):
+            outcome = Outcome(events)
+            try:
+                outcome.opened = open_batch(
+                    memoryview(data.as_buffer()),
+                    plan.kinds,
+                    keys,
+                    arrives=plan.arrives,
+                    tolerance=plan.tolerance,
+                    check_origin=plan.check_origin,
+                    modes=plan.modes,
+                    horizon=plan.horizon,
+                    type_id=plan.type_id,
+                )
+                outcome.deliveries = compiled.deliver(outcome.opened.batch)
+            except MaiaError as error:
+                outcome.refused = error.code
+            yield outcome

@@ -1,0 +1,301 @@
+"""What each subscriber gets of a batch: the second half of the enforcement kernel.
+
+For every subscription (rows 7.06, 5.11, 5.12; design 4.2):
+
+1. the client's filter is matched, all subscriptions at once, through the index;
+2. a row is delivered when some clause admits it, and the filter matches on the cells visible *in that row*: since a
+   filter is a conjunction and a hidden cell matches nothing, that is the match on the true values, provided that every
+   attribute the filter names is visible there;
+3. a cell is visible when some clause holds its attribute and that clause's constraint and conditions are true for the
+   row; others are null;
+4. uids become the names of the subscriber's version.
+
+The clauses see true values; the client's filter never does. Nothing here decides who holds which clause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from maia.authority import Tag as ValueTag
+from maia.errors import DeniedError
+from maia.events import AttributeType, EventType, TypeName, to_arrow_schema
+from maia.filters import SubscriptionIndex, TypedConstraint, TypedFilter
+from maia.kernel.clauses import Clause
+from maia.kernel.conditions import Guard
+from maia.kernel.rows import Mask, Positions, batch_of, column_of, mask_of, take_visible
+
+SubscriptionId = str
+Demand = tuple[tuple[tuple[str, ValueTag], ...], Guard | None]
+MAX_PAIRS = 50_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A subscription as the kernel sees it.
+
+    Attributes:
+        identity: Names it in deliveries.
+        event_type: The subscriber's version.
+        filter: The client's filter, over uids.
+        clauses: The client's clauses at this moment; what their conditions say of events is asked row by row.
+    """
+
+    identity: SubscriptionId
+    event_type: EventType
+    filter: TypedFilter
+    clauses: tuple[Clause, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What one subscription gets of one batch.
+
+    Attributes:
+        subscription: For whom.
+        rows: Positions of the events in the batch.
+        batch: The events in the subscriber's version, closed cells null.
+        clauses: The clauses that admitted at least one of the rows.
+        closed: The attributes, by name, that no clause of the subscriber opens in any row.
+    """
+
+    subscription: SubscriptionId
+    rows: Positions
+    batch: pa.RecordBatch
+    clauses: tuple[Clause, ...]
+    closed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    """A subscription with everything that does not depend on the batch worked out.
+
+    Attributes:
+        demands: For each clause the number of its constraint in the plan.
+        openers: By uid, the numbers of the constraints of the clauses that open it.
+        together: Positions of the attributes that the same clauses open, which are seen and hidden together.
+        schema: Of the subscriber's version.
+    """
+
+    subscription: Subscription
+    demands: tuple[int, ...]
+    openers: dict[str, tuple[int, ...]]
+    together: dict[tuple[int, ...], list[int]]
+    schema: pa.Schema
+
+
+@dataclass(slots=True)
+class DeliveryPlan:
+    """All subscriptions of one type, indexed. Adding and removing needs no rebuild."""
+
+    kinds: Mapping[str, AttributeType]
+    _index: SubscriptionIndex = field(init=False)
+    _compiled: dict[SubscriptionId, _Compiled] = field(init=False, default_factory=dict)
+    _demands: dict[Demand, int] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Start without subscriptions, for these attribute types by uid."""
+        self._index = SubscriptionIndex({uid: kind.value for uid, kind in self.kinds.items()})
+
+    def __len__(self) -> int:
+        """Count the subscriptions."""
+        return len(self._compiled)
+
+    def add(self, subscription: Subscription) -> None:
+        """Take a subscription in, or replace the one of the same identity.
+
+        Raises:
+            FilterTypeError: Its filter has attributes that the plan does not know.
+        """
+        self.remove(subscription.identity)
+        self._index.add(subscription.identity, subscription.filter)
+        self._compiled[subscription.identity] = self._compile(subscription)
+
+    def remove(self, identity: SubscriptionId) -> None:
+        """Drop a subscription, if it is there."""
+        if self._compiled.pop(identity, None) is not None:
+            self._index.remove(identity)
+
+    def deliver(self, batch: pa.RecordBatch) -> list[Delivery]:
+        """Match and screen a transit batch for all subscriptions.
+
+        Args:
+            batch: Opened events, columns named by uid; what the broker may not open is absent or null.
+
+        Returns:
+            One delivery per subscription that gets at least one row, in the order of their identities.
+
+        Raises:
+            UsageError: More rows match than one batch may deliver; it must be split.
+        """
+        if not self._compiled or not batch.num_rows:
+            return []
+        rows, names = self._index.match(batch, max_pairs=MAX_PAIRS)
+        views = _Views(batch, list(self._demands))
+        found: list[Delivery] = []
+        for identity, positions in _by_subscription(rows, names):
+            delivery = views.screen(self._compiled[identity], positions)
+            if delivery is not None:
+                found.append(delivery)
+        return sorted(found, key=lambda delivery: delivery.subscription)
+
+    def _compile(self, subscription: Subscription) -> _Compiled:
+        clauses = tuple(clause for clause in subscription.clauses if clause.counts)
+        subscription = replace(subscription, clauses=clauses)
+        demands = tuple(self._demands.setdefault(_demand(clause), len(self._demands)) for clause in clauses)
+        uids = {item.uid for item in subscription.event_type.attributes} | subscription.filter.attributes
+        openers = {
+            uid: tuple(sorted({n for n, clause in zip(demands, clauses, strict=True) if clause.opens(uid)}))
+            for uid in uids
+        }
+        together: dict[tuple[int, ...], list[int]] = {}
+        for at, item in enumerate(subscription.event_type.attributes):
+            together.setdefault(openers[item.uid], []).append(at)
+        return _Compiled(subscription, demands, openers, together, to_arrow_schema(subscription.event_type))
+
+
+class _Views:
+    """Masks over one batch, each worked out once: by constraint, and by set of constraints of which one must hold."""
+
+    def __init__(self, batch: pa.RecordBatch, demands: list[Demand]) -> None:
+        self._batch = batch
+        self._demands = demands
+        self._masks: dict[int, Mask] = {}
+        self._unions: dict[tuple[int, ...], Mask] = {}
+        self._versions: dict[TypeName, list[pa.Array | None]] = {}
+
+    def screen(self, compiled: _Compiled, rows: Positions) -> Delivery | None:
+        """Cut the matched rows down to what the subscriber may see."""
+        subscription = compiled.subscription
+        admitted = self._any(tuple(sorted(set(compiled.demands))))[rows]
+        for uid in subscription.filter.attributes:
+            admitted &= self._any(compiled.openers[uid])[rows]
+        kept = rows if admitted.all() else rows[admitted]
+        if not len(kept):
+            return None
+        batch = batch_of(self._cells(compiled, kept), compiled.schema, len(kept))
+        used = tuple(
+            clause
+            for number, clause in zip(compiled.demands, subscription.clauses, strict=True)
+            if self._mask(number)[kept].any()
+        )
+        closed = tuple(item.name for item in subscription.event_type.attributes if not compiled.openers[item.uid])
+        return Delivery(subscription.identity, kept, batch, used, closed)
+
+    def _cells(self, compiled: _Compiled, rows: Positions) -> list[pa.Array]:
+        """Pick the columns of the subscriber's version, hidden cells null."""
+        typed = self._typed(compiled)
+        cells = [pa.nulls(0, field.type) for field in compiled.schema]
+        picked = None if len(rows) == self._batch.num_rows else rows
+        for openers, positions in compiled.together.items():
+            there = [(at, column) for at in positions if (column := typed[at]) is not None]
+            for at in positions:
+                if typed[at] is None:
+                    cells[at] = pa.nulls(len(rows), compiled.schema.field(at).type)
+            if there:
+                taken = take_visible([column for _, column in there], self._any(openers), picked)
+                for (at, _), column in zip(there, taken, strict=True):
+                    cells[at] = column
+        return cells
+
+    def _typed(self, compiled: _Compiled) -> list[pa.Array | None]:
+        """Check the batch against a version, once for all subscribers that have it (row 7.04)."""
+        name = compiled.subscription.event_type.name
+        known = self._versions.get(name)
+        if known is None:
+            known = self._versions[name] = typed_columns(self._batch, compiled.subscription.event_type, compiled.schema)
+        return known
+
+    def _any(self, numbers: tuple[int, ...]) -> Mask:
+        """Tell for each row whether one of these constraints holds; without any, none does."""
+        known = self._unions.get(numbers)
+        if known is None:
+            known = np.zeros(self._batch.num_rows, dtype=np.bool_)
+            for number in numbers:
+                known |= self._mask(number)
+            self._unions[numbers] = known
+        return known
+
+    def _mask(self, number: int) -> Mask:
+        known = self._masks.get(number)
+        if known is None:
+            constraints, guard = self._demands[number]
+            known = mask_of(self._batch, constraints)
+            if guard is not None and known.any():
+                known = known & guard.mask(self._batch)
+            self._masks[number] = known
+        return known
+
+
+def typed_columns(batch: pa.RecordBatch, event_type: EventType, schema: pa.Schema) -> list[pa.Array | None]:
+    """Find the columns of a version in a transit batch; ``None`` where there is none of the attribute's type.
+
+    A uid has one type for ever, so a column of another type is no value of the attribute.
+    """
+    found = [column_of(batch, item.uid) for item in event_type.attributes]
+    return [
+        column if column is not None and column.type.equals(field.type) else None
+        for column, field in zip(found, schema, strict=True)
+    ]
+
+
+def _demand(clause: Clause) -> Demand:
+    """Name what a clause asks of a row; a guard that has nothing left to ask makes no difference."""
+    guard = clause.guard
+    return clause.constraints, guard if guard is not None and guard.conditions else None
+
+
+def omit_closed(delivery: Delivery) -> pa.RecordBatch:
+    """Leave out the attributes that no clause of the subscriber opens, for types whose owner wants no trace of them.
+
+    A cell that is closed in some rows only stays as a null: columns have no holes.
+    """
+    return delivery.batch.drop_columns(list(delivery.closed)) if delivery.closed else delivery.batch
+
+
+def uid_filter(event_type: EventType, typed: TypedFilter) -> TypedFilter:
+    """Rewrite a client's filter from the names of its version to uids."""
+    return TypedFilter(
+        constraints=tuple(
+            TypedConstraint(
+                attribute=event_type.by_name(constraint.attribute).uid,
+                type=constraint.type,
+                operator=constraint.operator,
+                values=constraint.values,
+            )
+            for constraint in typed.constraints
+        )
+    )
+
+
+def check_readable(filter_: TypedFilter, clauses: Iterable[Clause]) -> None:
+    """Refuse a filter over an attribute that no clause opens: its matches would tell the value (row 7.07).
+
+    Raises:
+        DeniedError: With the code ``FILTER_NOT_AUTHORISED``.
+    """
+    held = tuple(clauses)
+    for uid in sorted(filter_.attributes):
+        if not any(clause.opens(uid) for clause in held):
+            raise DeniedError("a filter over an attribute that is closed to the client", code="FILTER_NOT_AUTHORISED")
+
+
+def _by_subscription(rows: Positions, names: npt.NDArray[np.object_]) -> Iterable[tuple[SubscriptionId, Positions]]:
+    """Group matches by subscription, keeping the order of rows."""
+    if len(names) and (names == names[0]).all():  # as with one subscription; comparing is cheaper than grouping
+        yield names[0], rows
+        return
+    # Names are compared by Arrow: numpy's own texts end at their last character that is not null.
+    encoded = pa.array(names, type=pa.string()).dictionary_encode()
+    inverse = np.asarray(encoded.indices)
+    order = np.argsort(inverse, kind="stable")
+    ends = np.cumsum(np.bincount(inverse, minlength=len(encoded.dictionary)))
+    start = 0
+    for name, end in zip(encoded.dictionary.to_pylist(), ends.tolist(), strict=True):
+        yield name, rows[order[start:end]]
+        start = end

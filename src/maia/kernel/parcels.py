@@ -1,0 +1,257 @@
+"""Between batches and parcels: sealing what may leave, and opening what may be opened.
+
+Opening follows one order, and every refusal has a code that tells nothing about the values: the parcel's signature; its
+origin's right to publish the type; the epoch chosen by the stamp; then the blocks whose keys this broker holds. What
+the origin set beyond its right becomes null, as its own broker should have made it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from maia.encoding import encode
+from maia.encryption import (
+    WHOLE_EVENT,
+    Compression,
+    EpochId,
+    KeyGroupId,
+    KeyProvider,
+    Keyring,
+    Parcel,
+    ParcelHeader,
+    Tolerance,
+    open_parcel,
+    parse_parcel,
+    seal,
+    select_epoch,
+    verify_parcel,
+)
+from maia.errors import DeniedError, EncodingError, MalformedError, SealError, UsageError
+from maia.events import ARROW_TYPES, TYPE_ID_KEY, AttributeType, EncryptionMode, TypeId
+from maia.kernel.clauses import Clause
+from maia.kernel.rows import batch_of, kind_of
+from maia.principals import Signer
+
+MAX_EVENTS = 1 << 20
+"""Most events of a parcel unless the caller says otherwise; bounds what a small parcel makes its reader allocate."""
+
+OriginCheck = Callable[[ParcelHeader], Iterable[Clause] | None]
+"""Raises a `MaiaError` unless the origin of a parcel may publish its type; returns its clauses, or ``None`` for all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sealing:
+    """How events of one type leave this broker, at most ``max_events`` at a time.
+
+    ``key_type`` is the type whose key groups seal, when ``type_id`` is a keyed one (see `maia.encryption.TypeIds`).
+    """
+
+    type_id: TypeId
+    mode: EncryptionMode
+    evidence: bytes
+    padding: int = 0
+    compression: Compression = Compression.NONE
+    network: bytes | None = None
+    max_events: int = MAX_EVENTS
+    key_type: TypeId | None = None
+
+    def group(self, label: bytes) -> KeyGroupId:
+        """Name the key group of a block."""
+        return KeyGroupId(self.type_id if self.key_type is None else self.key_type, label)
+
+
+def seal_batch(
+    batch: pa.RecordBatch,
+    sealing: Sealing,
+    signer: Signer,
+    keys: Keyring | KeyProvider,
+    *,
+    stamp: int,
+    parcel_id: bytes,
+    event_base: bytes,
+) -> Parcel:
+    """Seal admitted events into one parcel.
+
+    Args:
+        batch: In transit form, at least one row.
+        sealing: Type, mode and evidence.
+        signer: This broker.
+        keys: Keys of the attributes; a missing one refuses the whole batch.
+        stamp: Reserved for this parcel; its epoch is the one current then.
+        parcel_id: Fresh random octets, never used before.
+        event_base: Names the events.
+
+    Raises:
+        SealError: A key is missing or exhausted.
+        UsageError: There is no row, or more than fit.
+    """
+    if not 1 <= batch.num_rows <= sealing.max_events:
+        raise UsageError(f"a parcel holds 1 to {sealing.max_events} events", code="BATCH_ROWS")
+    uids = tuple(name.encode() for name in batch.schema.names)
+    labels = (WHOLE_EVENT,) if sealing.mode is EncryptionMode.EVENT else uids
+    epochs = _sealing_epochs(keys, sealing, labels, stamp)
+    header = ParcelHeader(
+        type_id=sealing.type_id,
+        origin=signer.public_key.key_id,
+        parcel_id=parcel_id,
+        event_base=event_base,
+        stamp=stamp,
+        count=batch.num_rows,
+        epoch=max(epochs.values(), default=EpochId(0)),
+        mode=sealing.mode,
+        evidence=sealing.evidence,
+        labels=labels,
+        network=sealing.network,
+    )
+    columns = {uid: (kind_of(column), column) for uid, column in zip(uids, batch.columns, strict=True)}
+
+    def key_of(label: bytes) -> bytes | None:
+        return keys.key(sealing.group(label), epochs[label])
+
+    return seal(columns, header, signer, key_of, compression=sealing.compression, padding=sealing.padding)
+
+
+def _sealing_epochs(
+    keys: Keyring | KeyProvider, sealing: Sealing, labels: tuple[bytes, ...], stamp: int
+) -> dict[bytes, EpochId]:
+    """Choose each group's epoch by the stamp; the header names the latest, which all readers can find again."""
+    if sealing.mode is EncryptionMode.PLAIN:
+        return {}
+    out: dict[bytes, EpochId] = {}
+    for label in labels:
+        group = sealing.group(label)
+        if isinstance(keys, Keyring):
+            out[label] = keys.sealing_epoch(group, stamp)
+        else:
+            known = [epoch for epoch in keys.epochs(group) if epoch <= stamp]
+            if not known:
+                raise SealError("no key for this stamp", code="NO_KEY")
+            out[label] = known[-1]
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A parcel that passed every check: its header and its events in transit form."""
+
+    header: ParcelHeader
+    batch: pa.RecordBatch
+
+    @property
+    def name(self) -> bytes:
+        """The name of the parcel's events, see `event_name`."""
+        return event_name(self.header.origin, self.header.event_base)
+
+    def event_id(self, row: int) -> str:
+        """Name one event; the same name after every retry, and no other broker's event has it."""
+        return f"{self.name.hex()}-{row}"
+
+    def event_ids(self, rows: Iterable[int]) -> list[str]:
+        """Name several events."""
+        prefix = self.name.hex()
+        return [f"{prefix}-{row}" for row in rows]
+
+
+def event_name(origin: bytes, event_base: bytes) -> bytes:
+    """Name the events of a parcel by the broker that sealed it and what that broker calls them.
+
+    A broker chooses its ``event_base`` freely, so it could call its events what another calls its own; with the origin,
+    which the signature proves, nobody's events can be taken for another's.
+
+    >>> event_name(bytes(32), b"same").hex()[:8], event_name(bytes([1]) * 32, b"same").hex()[:8]
+    ('d82535bf', 'ebf52a68')
+    """
+    return hashlib.sha256(encode((b"maia/1 event", origin, event_base))).digest()[:16]
+
+
+def open_batch(
+    data: bytes | memoryview,
+    kinds: Mapping[str, AttributeType],
+    keys: KeyProvider,
+    *,
+    arrives: int,
+    tolerance: Tolerance,
+    check_origin: OriginCheck,
+    modes: Collection[EncryptionMode] = tuple(EncryptionMode),
+    max_events: int = MAX_EVENTS,
+    horizon: int = 0,
+    type_id: TypeId | None = None,
+) -> Opened:
+    """Check a parcel and open what this broker may open.
+
+    Args:
+        data: The parcel as it came; what lies under a view must not change any more.
+        kinds: The attribute types by uid that this broker knows; a block of another type is refused.
+        keys: This broker's keys.
+        arrives: Now, in milliseconds.
+        tolerance: Grace of old keys and skew of clocks.
+        check_origin: Refuses parcels whose origin may not publish the type, and says what it may set.
+        modes: How the owner of the type lets its events be sealed.
+        max_events: The most events that this broker takes in one parcel.
+        horizon: The stamp before which a parcel is refused: an older one could be a repetition that nobody knows again.
+        type_id: The type that the parcel is of, when it bears a keyed id; that it is, ``check_origin`` has found.
+
+    Raises:
+        MalformedError: It is no parcel, or its uids have other types.
+        VerificationError: Its signature or its origin's right is not proven.
+        DeniedError: It is sealed in another mode than the type's.
+        SealError: Its stamp is out of bounds, or a block does not open.
+    """
+    parcel = parse_parcel(data)
+    if parcel.header.count > max_events:
+        raise EncodingError("a parcel with more events than are taken", code="PARCEL_COUNT")
+    verified = verify_parcel(parcel)
+    header = verified.header
+    clauses = check_origin(header)
+    if header.mode not in modes:
+        raise DeniedError("a parcel sealed in another mode than its type's", code="MODE_REFUSED")
+    if header.stamp > arrives + tolerance.skew:
+        raise SealError("a stamp from the future", code="STAMP_AHEAD")
+    if header.stamp < horizon:
+        raise SealError("a stamp from before all that the log holds", code="STAMP_BEHIND")
+
+    identity = header.type_id if type_id is None else type_id
+
+    def key_of(label: bytes) -> bytes | None:
+        group = KeyGroupId(identity, label)
+        epochs = keys.epochs(group)
+        if not epochs or epochs[0] > header.stamp:
+            return None
+        epoch = select_epoch(epochs, stamp=header.stamp, arrives=arrives, tolerance=tolerance)
+        if epoch > header.epoch:
+            raise SealError("the parcel cannot be opened")
+        return keys.key(group, epoch)
+
+    columns = open_parcel(verified, key_of)
+    if not columns and any(keys.epochs(KeyGroupId(identity, label)) for label in header.labels):
+        # SECURITY: of an epoch that this broker must not have; it is refused rather than shown as rows of nothing.
+        raise SealError("no key of this parcel's epoch is held here", code="NO_KEY")
+    if clauses is not None:
+        held = tuple(clauses)
+        columns = {
+            uid: column
+            for uid, column in columns.items()
+            if any(clause.opens(uid.decode("utf-8", "replace")) for clause in held)
+        }
+    return Opened(header, _transit(header, identity, columns, kinds))
+
+
+def _transit(
+    header: ParcelHeader, type_id: TypeId, columns: Mapping[bytes, pa.Array], kinds: Mapping[str, AttributeType]
+) -> pa.RecordBatch:
+    """Put opened columns beside nulls for the closed ones of known type."""
+    fields: list[pa.Field] = []
+    arrays: list[pa.Array] = []
+    for uid, kind in kinds.items():
+        wanted = ARROW_TYPES[kind]
+        column = columns.get(uid.encode())
+        if column is not None and not column.type.equals(wanted):
+            raise MalformedError("an attribute that travels with another type", code="UID_REUSED")
+        fields.append(pa.field(uid, wanted))
+        arrays.append(pa.nulls(header.count, wanted) if column is None else column)
+    schema = pa.schema(fields, metadata={TYPE_ID_KEY: type_id.hex().encode()})
+    return batch_of(arrays, schema, header.count)

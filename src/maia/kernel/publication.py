@@ -1,0 +1,220 @@
+"""What a publisher's rows become before they are sealed: the first half of the enforcement kernel.
+
+In order (row 7.05): the type check; attributes that the clause does not open become null; a constraint that is an
+equality forces its value, any other drops the rows that do not meet it and says so; names become uids. Each row that
+goes in comes out exactly once: admitted, or refused with a code.
+
+A certificate may ask for more (choice C1): that what could be forced is dropped instead, or that a batch with a row
+that no clause admits is rejected as a whole. A batch is what one call publishes; of more rows, as many as go into one
+parcel.
+
+Constraints come after the nulls. On an attribute that the clause keeps closed an equality still forces its value, which
+is the issuer's word and not the publisher's; any other constraint meets a null there and drops the row.
+
+When a publisher has several clauses a row goes out under one of them, never under a mixture: of those that admit it,
+the one that changes the fewest cells, and among equals the first in the order of `clauses_from`, which does not depend
+on the order of the evidence. Conditions come after constraints, at the time the batch is published; a rate is drawn
+upon for the rows that a clause was chosen for, and a row that it does not grant may still go out under another clause.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from maia.authority import OnViolation
+from maia.events import EventType, batch_to_transit, to_arrow_schema
+from maia.kernel.clauses import Clause
+from maia.kernel.conditions import CONDITION_FALSE, RATE_LIMITED
+from maia.kernel.rows import Mask, Positions, batch_of, column_of, forced_value, kind_of, mask_of
+from maia.kernel.type_check import Refusal, check_types
+
+CONSTRAINT_VIOLATED = "CONSTRAINT_VIOLATED"
+BATCH_REJECTED = "BATCH_REJECTED"
+
+
+@dataclass(frozen=True, slots=True)
+class Enforced:
+    """The rows that may be sealed, in transit form, and what happened to the others.
+
+    Attributes:
+        batch: Admitted rows, columns named by uid.
+        rows: For each of them, its position in the input.
+        refusals: The rest of the input.
+        nulled: How many admitted rows lost a value that their publisher may not set.
+        forced: How many admitted rows had a value forced.
+    """
+
+    batch: pa.RecordBatch
+    rows: Positions
+    refusals: tuple[Refusal, ...]
+    nulled: int = 0
+    forced: int = 0
+
+
+def enforce_publication(
+    event_type: EventType,
+    batch: pa.RecordBatch,
+    clauses: Iterable[Clause],
+    *,
+    at: datetime | None = None,
+    reservation: bytes = b"",
+) -> Enforced:
+    """Apply a publisher's clauses to a batch of its events.
+
+    Args:
+        event_type: The version that was advertised.
+        batch: Columns named by attribute name.
+        clauses: The publisher's clauses, as its session has them; none of them refuses every row.
+        at: When the batch is published; by default the time of the clock where conditions are asked.
+        reservation: Names this part of the publication, the same when it is tried again: a rate counts it once. Without
+            a name every call counts.
+    """
+    checked = check_types(event_type, batch)
+    rows, refusals = checked.rows, checked.refusals
+    if checked.batch is None:
+        return Enforced(_empty(event_type), rows, refusals)
+    transit = batch_to_transit(event_type, checked.batch)
+    candidates = [_Candidate.of(clause, transit, at) for clause in clauses if clause.counts]
+    if not candidates:
+        refused = tuple(Refusal(int(row), "NOT_PERMITTED") for row in rows)
+        return Enforced(_empty(event_type), rows[:0], (*refusals, *refused))
+    if all(candidate.clause.on_violation is OnViolation.REJECT for candidate in candidates):
+        unmet = ~np.logical_or.reduce([candidate.fits for candidate in candidates])
+        if unmet.any():
+            codes = np.where(unmet, CONSTRAINT_VIOLATED, BATCH_REJECTED).tolist()
+            rejected = tuple(Refusal(int(row), code) for row, code in zip(rows, codes, strict=True))
+            return Enforced(_empty(event_type), rows[:0], (*refusals, *rejected))
+    chosen = _draw(candidates, transit.num_rows, at, reservation)
+    names = {str(item.uid): item.name for item in event_type.attributes}
+    dropped = tuple(
+        Refusal(int(rows[row]), *_reason(candidates, int(row), names)) for row in np.flatnonzero(chosen < 0).tolist()
+    )
+    parts: list[pa.RecordBatch] = []
+    order: list[Positions] = []
+    for number, candidate in enumerate(candidates):
+        mine = chosen == number
+        if mine.any():
+            whole = bool(mine.all())
+            parts.append(candidate.result if whole else candidate.result.filter(pa.array(mine)))
+            order.append(np.flatnonzero(mine))
+    if not parts:
+        return Enforced(_empty(event_type), rows[:0], (*refusals, *dropped))
+    positions = np.concatenate(order)
+    result = parts[0]
+    if len(parts) > 1:
+        back = np.argsort(positions, kind="stable")
+        result = pa.concat_batches(parts).take(pa.array(back))
+        positions = positions[back]
+    nulled = sum(int(np.count_nonzero(c.nulls[chosen == n])) for n, c in enumerate(candidates))
+    forced = sum(int(np.count_nonzero(c.forces[chosen == n])) for n, c in enumerate(candidates))
+    return Enforced(result, rows[positions], (*refusals, *dropped), nulled, forced)
+
+
+@dataclass(slots=True)
+class _Candidate:
+    """What one clause would make of the batch: for each row, whether it is admitted and how many cells change.
+
+    ``fits`` are the rows that meet the constraints, ``holds`` those that meet the conditions too, and ``admits`` what
+    is left when rates refused some.
+    """
+
+    clause: Clause
+    result: pa.RecordBatch
+    fits: Mask
+    holds: Mask
+    admits: Mask
+    nulls: Positions
+    forces: Positions
+    drops: tuple[str, ...]
+
+    @classmethod
+    def of(cls, clause: Clause, transit: pa.RecordBatch, at: datetime | None) -> _Candidate:
+        size = transit.num_rows
+        nulls, forces = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+        forced: dict[str, pa.Array] = {}
+        drops = []
+        forcing = clause.on_violation is OnViolation.FORCE
+        for uid, tag in clause.constraints:
+            column = column_of(transit, uid)
+            value = None if column is None or not forcing else forced_value(tag, kind_of(column))
+            if value is None or column is None:
+                drops.append((uid, tag))
+                continue
+            forced[uid] = pa.repeat(value, size)
+            forces += ~_same(column, forced[uid])
+        columns: list[pa.Array] = []
+        for name in transit.schema.names:
+            column = transit.column(name)
+            if name in forced:
+                column = forced[name]
+            elif not clause.opens(name):
+                if column.null_count != size:
+                    nulls += np.asarray(column.is_valid())
+                column = pa.nulls(size, column.type)
+            columns.append(column)
+        result = batch_of(columns, transit.schema, size)
+        fits = mask_of(result, tuple(drops))
+        guard = clause.guard
+        holds = fits if guard is None or not fits.any() else fits & guard.mask(result, at=at)
+        return cls(clause, result, fits, holds, holds, nulls, forces, tuple(uid for uid, _ in drops))
+
+
+def _same(column: pa.Array, constant: pa.Array) -> Mask:
+    return np.asarray(pc.equal(column, constant).fill_null(False))
+
+
+def _draw(candidates: list[_Candidate], size: int, at: datetime | None, reservation: bytes) -> Positions:
+    """Choose a clause for each row, and draw from the rates of the chosen; what they refuse is chosen for anew.
+
+    Each clause is drawn upon once: it keeps the rows that it got, and no other row comes to it afterwards.
+    """
+    drawn: set[int] = set()
+    while True:
+        chosen = _choose(candidates, size)
+        number = next(
+            (n for n in np.unique(chosen).tolist() if n >= 0 and n not in drawn and _rates(candidates[n])), -1
+        )
+        if number < 0:
+            return chosen
+        drawn.add(number)
+        candidate, mine = candidates[number], np.flatnonzero(chosen == number)
+        guard = candidate.clause.guard
+        # Under the clause's own name: a clause that is gone when the part is tried again renames no other.
+        name = reservation + candidate.clause.identity if reservation else b""
+        granted = 0 if guard is None else guard.grant(len(mine), reservation=name, at=at)
+        candidate.admits = np.zeros(size, dtype=np.bool_)
+        candidate.admits[mine[:granted]] = True
+
+
+def _rates(candidate: _Candidate) -> bool:
+    guard = candidate.clause.guard
+    return guard is not None and bool(guard.rates)
+
+
+def _reason(candidates: list[_Candidate], row: int, names: Mapping[str, str]) -> tuple[str, str]:
+    """Say what refused a row, by the clause that came nearest to admitting it, and the column when one is at fault."""
+    if any(candidate.holds[row] for candidate in candidates):
+        return RATE_LIMITED, ""
+    if any(candidate.fits[row] for candidate in candidates):
+        return CONDITION_FALSE, ""
+    demanded = {uid for candidate in candidates for uid in candidate.drops}
+    return CONSTRAINT_VIOLATED, names.get(demanded.pop(), "") if len(demanded) == 1 else ""
+
+
+def _choose(candidates: list[_Candidate], size: int) -> Positions:
+    chosen, fewest = np.full(size, -1, dtype=np.int64), np.full(size, np.iinfo(np.int64).max)
+    for number, candidate in enumerate(candidates):
+        changes = candidate.nulls + candidate.forces
+        better = candidate.admits & (changes < fewest)
+        chosen[better], fewest[better] = number, changes[better]
+    return chosen
+
+
+def _empty(event_type: EventType) -> pa.RecordBatch:
+    return batch_to_transit(event_type, pa.RecordBatch.from_pylist([], schema=to_arrow_schema(event_type)))

@@ -1,0 +1,136 @@
+"""Publishing on executors: rows in, sealed parcels out, every refused row accounted for.
+
+The plan is made on the driver from verified definitions and proven rights and travels to the workers; it holds no key.
+Workers build the signer and the key provider from references, where they run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from maia.encoding import encode
+from maia.encryption import KeyProvider, Parcel
+from maia.events import EventType, parse_event_type
+from maia.kernel.clauses import Clause
+from maia.kernel.parcels import Sealing, seal_batch
+from maia.kernel.plan_html import publishing_html
+from maia.kernel.publication import enforce_publication
+from maia.kernel.type_check import Refusal
+from maia.principals import Signer
+
+MakeSigner = Callable[[], Signer]
+MakeKeys = Callable[[], KeyProvider]
+NextStamp = Callable[[], int]
+"""Gives the next stamp of this broker; strictly increasing, also across processes and restarts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishPlan:
+    """All that a worker needs to enforce and seal, but the keys.
+
+    Attributes:
+        publication: Names the publication; a retry has the same name.
+        principal: Fingerprint of the publisher, for the audit.
+        definition: The signed definition of the advertised version.
+        clauses: The publisher's clauses; their conditions are asked again for each parcel, when it is made.
+        sealing: Mode, evidence, padding.
+        max_events: Most events in one parcel.
+    """
+
+    publication: str
+    principal: str
+    definition: bytes
+    clauses: tuple[Clause, ...]
+    sealing: Sealing
+    max_events: int = 16_384
+
+    def event_type(self) -> EventType:
+        """Read the version back; it was verified when the plan was made."""
+        return parse_event_type(self.definition).definition
+
+    def _repr_html_(self) -> str:
+        """Show the plan in a notebook."""
+        return publishing_html(self.event_type(), self.clauses)
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """What became of one input batch: perhaps a parcel, and the refusals by code.
+
+    ``letters`` are the refused rows one by one, each by its position in the partition.
+    """
+
+    parcel: Parcel | None
+    refused: dict[str, int]
+    nulled: int
+    forced: int
+    letters: tuple[Refusal, ...] = ()
+
+
+def publish_batches(
+    plan: PublishPlan,
+    partition: int,
+    batches: Iterator[pa.RecordBatch],
+    signer: Signer,
+    keys: KeyProvider,
+    next_stamp: NextStamp,
+) -> Iterator[Sealed]:
+    """Enforce and seal the batches of one partition, in order.
+
+    Args:
+        plan: What to enforce.
+        partition: Which part of the publication this is; names its events.
+        batches: Rows of the advertised version, columns by attribute name.
+        signer: This broker.
+        keys: This broker's keys.
+        next_stamp: Reserves a stamp, durably, before it is used.
+    """
+    event_type = plan.event_type()
+    index = done = 0
+    for batch in batches:
+        for start in range(0, batch.num_rows, plan.max_events):
+            name = event_base(signer.public_key.key_id, plan.publication, partition, index)
+            part = batch.slice(start, plan.max_events)
+            enforced = enforce_publication(event_type, part, plan.clauses, reservation=name)
+            refused: dict[str, int] = {}
+            for refusal in enforced.refusals:
+                refused[refusal.code] = refused.get(refusal.code, 0) + 1
+            parcel = None
+            if enforced.batch.num_rows:
+                parcel = seal_batch(
+                    enforced.batch,
+                    plan.sealing,
+                    signer,
+                    keys,
+                    stamp=next_stamp(),
+                    parcel_id=secrets.token_bytes(16),
+                    event_base=name,
+                )
+            index += 1
+            letters = tuple(Refusal(done + start + item.row, item.code, item.column) for item in enforced.refusals)
+            yield Sealed(parcel, refused, enforced.nulled, enforced.forced, letters)
+        done += batch.num_rows
+
+
+def event_base(origin: bytes, publication: str, partition: int, index: int) -> bytes:
+    """Name the events of one parcel; the same after every retry of the same publication of the same broker."""
+    name = encode((b"maia/1 events", origin, publication.encode(), b"%d" % partition, b"%d" % index))
+    return hashlib.sha256(name).digest()[:16]
+
+
+def parcel_row(parcel: Parcel) -> dict[str, object]:
+    """Write a parcel as a row of the log."""
+    header = parcel.header
+    return {
+        "type_id": header.type_id,
+        "origin": header.origin,
+        "stamp": header.stamp,
+        "events": header.count,
+        "evidence": header.evidence,
+        "parcel": memoryview(parcel.to_buffer()),
+    }

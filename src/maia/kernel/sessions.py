@@ -1,0 +1,284 @@
+"""Who advertises and who subscribes: sessions checked once, and ended when their right ends.
+
+A session's right is proven when it is made (rows 6.09, 7.02, 7.03); without proof no state remains. Its clauses are
+derived from the same evidence at the time of each batch, and derived anew only when a statement arrived or the time of
+a certificate or statement came, so a right that ends takes the session's view with it, mid-stream (choice C38).
+
+A clause with conditions counts only while all of them hold. Those that depend on the moment are asked here at each
+request; the clause then carries a guard that asks the others when data meets it. What they may ask beyond the moment is
+the caller's to provide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from maia.authority import Action, CertificatePool, Challenge, VerifiedEventType, Verifier, ask_network, ask_type
+from maia.errors import ChainError, DeniedError, NotFoundError, VerificationError
+from maia.events import AttributeType, EncryptionMode, EventType, TypeId
+from maia.filters import Bound, Side, TypedFilter, allows, compile_filter
+from maia.kernel.clauses import Clause, clauses_from
+from maia.kernel.conditions import CONDITION_FALSE, MakeSurroundings, NoSurroundings, make_guard
+from maia.kernel.delivery import DeliveryPlan, Subscription, check_readable, uid_filter
+from maia.principals import CertificateId, Principal, PublicKey
+
+Network = tuple[Principal, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Advertisement:
+    """A client's announced intention to publish one version of a type, and the chains that allow it."""
+
+    principal: PublicKey
+    event_type: EventType
+    chains: tuple[tuple[CertificateId, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LiveSubscription:
+    """A client's subscription as it was made, and the chains that allowed it."""
+
+    identity: str
+    principal: PublicKey
+    event_type: EventType
+    filter: TypedFilter
+    chains: tuple[tuple[CertificateId, ...], ...] = ()
+
+
+@dataclass(slots=True)
+class Sessions:
+    """The advertisements and subscriptions of one broker, and the rights behind them.
+
+    Attributes:
+        verifier: Proves rights.
+        network: Whose members alone are served, when there is one.
+        surroundings: Builds what conditions may ask here; it travels with the clauses to wherever data meets them.
+        bounds: For types that have some, a filter must be allowed by one of them: no wider, no finer than the owner of
+            the policy wants. They come on top of the right, and before any state.
+    """
+
+    verifier: Verifier
+    network: Network | None = None
+    surroundings: MakeSurroundings = NoSurroundings
+    bounds: Mapping[TypeId, tuple[Bound, ...]] = field(default_factory=dict)
+    _types: dict[tuple[TypeId, str], VerifiedEventType] = field(default_factory=dict)
+    _advertisements: dict[tuple[PublicKey, TypeId], Advertisement] = field(default_factory=dict)
+    _subscriptions: dict[str, LiveSubscription] = field(default_factory=dict)
+    _clauses: dict[tuple[object, ...], tuple[Clause, ...]] = field(default_factory=dict)
+
+    def install(self, verified: VerifiedEventType) -> None:
+        """Learn a verified definition."""
+        name = verified.event_type.name
+        self._types[name.type_id, name.version.text] = verified
+
+    def event_type(self, type_id: TypeId, version: str, *, at: datetime) -> EventType:
+        """Return a known, unexpired version.
+
+        Raises:
+            NotFoundError: The version was never installed here: ``UNKNOWN_TYPE``.
+            VerificationError: Its credentials have expired: ``TYPE_EXPIRED``.
+        """
+        known = self._types.get((type_id, version))
+        if known is None:
+            raise NotFoundError("the type, or this version of it, is not known here", code="UNKNOWN_TYPE")
+        if not known.holds_at(at):
+            raise VerificationError("the credentials of the type have expired", code="TYPE_EXPIRED")
+        return known.event_type
+
+    def kinds(self, type_id: TypeId) -> dict[str, AttributeType]:
+        """Return the attribute types by uid over all known versions of a type."""
+        found: dict[str, AttributeType] = {}
+        for (identity, _), verified in sorted(self._types.items()):
+            if identity == type_id:
+                found.update({item.uid: item.type for item in verified.event_type.attributes})
+        return found
+
+    def modes(self, type_id: TypeId) -> frozenset[EncryptionMode]:
+        """Return how the known versions of a type let their events be sealed."""
+        known = [verified for (identity, _), verified in self._types.items() if identity == type_id]
+        return frozenset(verified.event_type.options.encryption for verified in known)
+
+    def advertise(
+        self, principal: PublicKey, type_id: TypeId, version: str, evidence: CertificatePool, *, at: datetime
+    ) -> Advertisement:
+        """Check a client's right to publish once, before any state exists.
+
+        Raises:
+            MaiaError: The type is unknown, or the right is not proven.
+        """
+        event_type = self.event_type(type_id, version, at=at)
+        self.check_connected(principal, evidence, at=at)
+        clauses = self.require_clauses(principal, Action.PUBLISH, event_type, evidence, at=at)
+        made = Advertisement(principal, event_type, tuple(clause.chain for clause in clauses))
+        self._advertisements[principal, type_id] = made
+        return made
+
+    def unadvertise(self, principal: PublicKey, type_id: TypeId) -> None:
+        """Withdraw an advertisement, if there is one."""
+        self._advertisements.pop((principal, type_id), None)
+
+    def advertisement(self, principal: PublicKey, type_id: TypeId) -> Advertisement:
+        """Return a client's advertisement.
+
+        Raises:
+            DeniedError: There is none: ``NOT_ADVERTISED``.
+        """
+        found = self._advertisements.get((principal, type_id))
+        if found is None:
+            raise DeniedError("publishing needs an advertisement of the type", code="NOT_ADVERTISED")
+        return found
+
+    def subscribe(
+        self,
+        identity: str,
+        principal: PublicKey,
+        type_id: TypeId,
+        version: str,
+        filter_text: str,
+        evidence: CertificatePool,
+        *,
+        at: datetime,
+    ) -> LiveSubscription:
+        """Check a client's right to subscribe and its filter, then remember it.
+
+        Raises:
+            MaiaError: The type is unknown, the right is not proven, the filter is ill-typed, out of bounds or reads a
+                closed attribute, or somebody else's subscription has this identity.
+        """
+        held = self._subscriptions.get(identity)
+        if held is not None and held.principal != principal:
+            raise DeniedError("the subscription is somebody else's", code="NOT_YOUR_SUBSCRIPTION")
+        event_type = self.event_type(type_id, version, at=at)
+        self.check_connected(principal, evidence, at=at)
+        clauses = self.require_clauses(principal, Action.SUBSCRIBE, event_type, evidence, at=at)
+        types = {item.name: item.type.value for item in event_type.attributes}
+        typed = compile_filter(filter_text, types)
+        self._check_bounds(type_id, typed)
+        filter_ = uid_filter(event_type, typed)
+        check_readable(filter_, clauses)
+        made = LiveSubscription(identity, principal, event_type, filter_, tuple(clause.chain for clause in clauses))
+        self._subscriptions[identity] = made
+        return made
+
+    def _check_bounds(self, type_id: TypeId, wanted: TypedFilter) -> None:
+        bounds = self.bounds.get(type_id)
+        if bounds is not None and not any(
+            allows(bound.filter, kind=bound.kind, side=Side.SUBSCRIBE, subject=wanted) for bound in bounds
+        ):
+            raise DeniedError("a filter that is wider or finer than the type's bounds", code="FILTER_OUT_OF_BOUNDS")
+
+    def unsubscribe(self, identity: str) -> None:
+        """Withdraw a subscription, if there is one."""
+        self._subscriptions.pop(identity, None)
+
+    def subscriptions(self, type_id: TypeId | None = None) -> tuple[LiveSubscription, ...]:
+        """List the subscriptions, of one type or of all."""
+        found = sorted(self._subscriptions.values(), key=lambda item: item.identity)
+        return tuple(item for item in found if type_id is None or item.event_type.type_id == type_id)
+
+    def live(self, type_id: TypeId, evidence: CertificatePool, *, at: datetime) -> tuple[Subscription, ...]:
+        """Return the subscriptions of a type with the rights they have now; those without any are left out."""
+        found = []
+        for item in self.subscriptions(type_id):
+            clauses = self._session_clauses(item, evidence, at=at)
+            if clauses:
+                found.append(Subscription(item.identity, item.event_type, item.filter, clauses))
+        return tuple(found)
+
+    def plan(self, type_id: TypeId, evidence: CertificatePool, *, at: datetime) -> DeliveryPlan:
+        """Compile the live subscriptions of a type into an index."""
+        plan = DeliveryPlan(self.kinds(type_id))
+        for subscription in self.live(type_id, evidence, at=at):
+            plan.add(subscription)
+        return plan
+
+    def check_connected(self, principal: PublicKey, evidence: CertificatePool, *, at: datetime) -> None:
+        """Refuse a client that may not connect to this broker's network, when it belongs to one."""
+        if self.network is None:
+            return
+        owner, name = self.network
+        request = ask_network(Action.CONNECT, owner, name)
+        if not self.verifier.verify(request, principal=principal, evidence=evidence, at=at).conditions:
+            return
+        for right in self.verifier.clauses(request, principal=principal, evidence=evidence, at=at):
+            guard = make_guard(
+                right.conditions, right.proof.certificate_ids(), action=Action.CONNECT, principal=principal.key_id,
+                event_type="", evidence=evidence, make=self.surroundings, at=at,
+            )  # fmt: skip
+            if guard is not None and not guard.conditions:  # nothing is left that would need an event
+                return
+        raise ChainError("the conditions of the right do not hold", code=CONDITION_FALSE)
+
+    def require_clauses(
+        self, principal: PublicKey, action: Action, event_type: EventType, evidence: CertificatePool, *, at: datetime
+    ) -> tuple[Clause, ...]:
+        """Return a principal's clauses, or raise what the verifier says when there are none."""
+        clauses = self.clauses(principal, action, event_type, evidence, at=at)
+        if not clauses:
+            name = event_type.name
+            request = ask_type(action, name.owner, name.name, name.version.text)
+            self.verifier.verify(request, principal=principal, evidence=evidence, at=at)
+            raise ChainError("the conditions of the right do not hold", code=CONDITION_FALSE)
+        return clauses
+
+    def clauses(
+        self,
+        principal: PublicKey,
+        action: Action,
+        event_type: EventType,
+        evidence: CertificatePool,
+        *,
+        at: datetime,
+        challenge: Challenge | None = None,
+    ) -> tuple[Clause, ...]:
+        """Return a principal's clauses for an action at an instant, those whose conditions hold.
+
+        With a challenge, clauses that rest on its answers count as well, this once.
+        """
+        name = event_type.name
+        book = self.verifier.statements
+        moment = (evidence.phase(at), book.phase(at), book.revision)
+        key = (principal, action, name, evidence.token, moment)
+        request = ask_type(action, name.owner, name.name, name.version.text)
+        found = self._clauses.get(key) if challenge is None else None
+        if challenge is not None:
+            found = clauses_from(
+                self.verifier.clauses(request, principal=principal, evidence=evidence, at=at, challenge=challenge)
+            )
+        elif found is None:
+            found = clauses_from(self.verifier.clauses(request, principal=principal, evidence=evidence, at=at))
+            if len(self._clauses) > 10_000:
+                self._clauses.clear()
+            self._clauses[key] = found
+        guarded = (self._guarded(clause, principal, action, name.name, evidence, at) for clause in found)
+        return tuple(clause for clause in guarded if clause is not None)
+
+    def _guarded(
+        self,
+        clause: Clause,
+        principal: PublicKey,
+        action: Action,
+        type_name: str,
+        evidence: CertificatePool,
+        at: datetime,
+    ) -> Clause | None:
+        """Put a clause with conditions under a guard; nothing when they do not hold now."""
+        if not clause.conditions:
+            return clause
+        guard = make_guard(
+            clause.conditions, clause.chain, action=action, principal=principal.key_id, event_type=type_name,
+            evidence=evidence, make=self.surroundings, at=at,
+        )  # fmt: skip
+        return None if guard is None else replace(clause, guard=guard)
+
+    def _session_clauses(
+        self, item: LiveSubscription, evidence: CertificatePool, *, at: datetime
+    ) -> tuple[Clause, ...]:
+        try:
+            self.event_type(item.event_type.type_id, item.event_type.name.version.text, at=at)
+            self.check_connected(item.principal, evidence, at=at)
+        except (VerificationError, NotFoundError):
+            return ()
+        return self.clauses(item.principal, Action.SUBSCRIBE, item.event_type, evidence, at=at)

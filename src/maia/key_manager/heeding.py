@@ -1,0 +1,100 @@
+"""The validity lists that a key manager follows: those that its brokers' certificates demand.
+
+A broker's certificates come from its domain, and so do the lists that say whether they still hold. They stand in the
+log that the manager publishes to, so it needs nobody to bring them. Rules kept here:
+
+- what a broker shows is judged with the lists that the log holds at that moment, and again in every round;
+- SECURITY: of evidence that nobody has judged yet, only lists count whose signers are named by certificates that owners
+  signed, or that lead down from owners. A stranger cannot make a manager keep lists of his own.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from datetime import datetime
+
+from sqlalchemy import Connection, func, select
+
+from maia.authority import CertificatePool
+from maia.database import key_brokers
+from maia.errors import VerificationError
+from maia.key_manager.brokers import list_brokers
+from maia.principals import (
+    KeyHash,
+    KeyId,
+    Name,
+    Principal,
+    PublicKey,
+    Subject,
+    TestKind,
+    Threshold,
+    UnverifiedCertificate,
+    parse_certificate,
+    threshold_leaves,
+    verify_certificate,
+)
+
+Heed = Callable[[frozenset[KeyId], datetime], None]
+"""Takes up what the log says of these signers' lists by an instant."""
+Mark = tuple[int, int]
+"""Tells one state of the known brokers from another: a broker's stamps only grow."""
+
+
+def demanded_by(pool: CertificatePool, owners: Iterable[Principal]) -> frozenset[KeyId]:
+    """Name the signers whose lists evidence demands, as far as it leads down from owners.
+
+    Args:
+        pool: What a broker shows, unverified.
+        owners: The principals where chains begin.
+    """
+    issued: dict[KeyId, list[UnverifiedCertificate]] = defaultdict(list)
+    for certificate in pool:
+        issued[certificate.body.issuer_id].append(certificate)
+    found: set[KeyId] = set()
+    known = {key for owner in owners for key in _keys(owner)}
+    queue = list(known)
+    while queue:  # bounded: each key enters once, and the pool is
+        for certificate in issued.get(queue.pop(), ()):
+            try:
+                verify_certificate(certificate)
+            except VerificationError:
+                continue  # what is forged leads nowhere
+            found |= _signers(certificate)
+            fresh = _keys(certificate.body.subject) - known
+            known |= fresh
+            queue += fresh
+    return frozenset(found)
+
+
+def demanded_by_brokers(connection: Connection) -> frozenset[KeyId]:
+    """Name the signers whose lists the certificates of the known brokers demand; all of these were judged."""
+    found: set[KeyId] = set()
+    for record in list_brokers(connection):
+        for raw in record.evidence:
+            found |= _signers(parse_certificate(raw))
+    return frozenset(found)
+
+
+def brokers_mark(connection: Connection) -> Mark:
+    """Sum up the known brokers, to see that something about them changed."""
+    wanted = select(func.count(), func.sum(key_brokers.c.stamp)).select_from(key_brokers)
+    count, stamps = connection.execute(wanted).one()
+    return int(count), int(stamps or 0)
+
+
+def _signers(certificate: UnverifiedCertificate) -> frozenset[KeyId]:
+    tests = certificate.body.tests
+    return frozenset(test.signer.key_id for test in tests if test.kind is not TestKind.ONE_TIME)
+
+
+def _keys(subject: Subject) -> set[KeyId]:
+    """List the keys that a principal stands for, or begins with."""
+    match subject:
+        case PublicKey() | KeyHash():
+            return {subject.key_id}
+        case Name():
+            return {subject.base.key_id}
+        case Threshold():
+            return {key for leaf in threshold_leaves(subject) for key in _keys(leaf)}
+    return set()

@@ -1,0 +1,248 @@
+"""What brokers ask of a key manager: to join, to leave, to count.
+
+Rules kept here:
+
+- a request is taken on its own signature, fresh and in the order of its stamps; the last one again is answered again;
+- a broker gets a place in every group that its certificates open, with the current key at once when it was authorised
+  at the last refresh (16.04), and with a new epoch otherwise;
+- what is refused leaves no trace: everything happens in one transaction.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection, select
+
+from maia.authority import CertificatePool
+from maia.database import key_groups
+from maia.encryption import (
+    ChangeKind,
+    CountUse,
+    GroupPlace,
+    JoinGroups,
+    KeyGroupId,
+    LeaveGroups,
+    VerifiedGroupRequest,
+    seal_place,
+    sign_join_answer,
+    step_group,
+    verify_group_request,
+)
+from maia.errors import (
+    ExpiredError,
+    NotFoundError,
+    UncheckedError,
+    UsageError,
+    VerificationError,
+)
+from maia.kernel import GroupAdmission, membership_changes, milliseconds
+from maia.key_manager.brokers import (
+    BrokerRecord,
+    count_uses,
+    drop_place,
+    find_broker,
+    find_place,
+    save_broker,
+    save_place,
+    usable_evidence,
+    used_evidence,
+)
+from maia.key_manager.core import ManagerCore, change_of
+from maia.key_manager.groups import is_group
+from maia.principals import PublicKey
+
+
+class JoiningManager(ManagerCore):
+    """A key manager's answers to brokers."""
+
+    def join(self, request: bytes, evidence: Iterable[bytes], *, at: datetime) -> bytes:
+        """Admit a broker to all groups of a type that its certificates open.
+
+        The same request again is answered as before, so a broker whose answer was lost asks again. A later request of a
+        member gives it new places: it lost what it knew.
+
+        Args:
+            request: As `sign_group_request` wrote it.
+            evidence: The broker's certificates.
+            at: Now.
+
+        Returns:
+            An answer for `open_join_answer`, given once everything is durable and in the log.
+
+        Raises:
+            MalformedError: It is no such request.
+            VerificationError: Its signature, its freshness or the broker's right is not proven.
+            NotFoundError: The type's groups are not managed here: ``KEY_GROUP_UNKNOWN``.
+            UncheckedError: A group is full.
+        """
+        verified = verify_group_request(request, self.public_key.key_id)
+        what = verified.request.what
+        if not isinstance(what, JoinGroups):
+            raise UsageError("not a request to join", code="GROUP_REQUEST_KIND")
+        shown = tuple(evidence)
+        self._heed_evidence(verified.request.type_id, shown, at)
+        with self._writing() as connection:
+            places = self._join(connection, verified, what, shown, at)
+        self.publish()
+        return sign_join_answer(places, what.key, member=verified.sender.key_id, signer=self._signer)
+
+    def leave(self, request: bytes, *, at: datetime) -> tuple[KeyGroupId, ...]:
+        """Let a broker go; the keys it knows change when its right ends or the period is over (16.05).
+
+        Returns:
+            The groups that it was in.
+
+        Raises:
+            MaiaError: As `join` does.
+        """
+        verified = verify_group_request(request, self.public_key.key_id)
+        what = verified.request.what
+        if not isinstance(what, LeaveGroups):
+            raise UsageError("not a request to leave", code="GROUP_REQUEST_KIND")
+        member = verified.sender.key_id
+        left: list[KeyGroupId] = []
+        with self._writing() as connection:
+            record = self._check_fresh(connection, verified, at)
+            if record is not None and record.stamp < verified.request.stamp:
+                for group in self._vault.groups(connection, verified.request.type_id):
+                    if (not what.labels or group.label in what.labels) and find_place(connection, group, member):
+                        self._change(connection, group, [change_of(ChangeKind.LEAVE, member)], at)
+                        drop_place(connection, group, member)
+                        left.append(group)
+                save_broker(connection, replace(record, stamp=verified.request.stamp, join_key=bytes(32)), at=at)
+        self.publish()
+        return tuple(left)
+
+    def count_use(self, request: bytes, *, at: datetime) -> tuple[KeyGroupId, ...]:
+        """Take a broker's count of the blocks it sealed; a key that is used up is refreshed at once (T46).
+
+        Returns:
+            The groups that were refreshed for it.
+
+        Raises:
+            MaiaError: As `join` does.
+        """
+        verified = verify_group_request(request, self.public_key.key_id)
+        what = verified.request.what
+        if not isinstance(what, CountUse):
+            raise UsageError("not a count of use", code="GROUP_REQUEST_KIND")
+        member = verified.sender.key_id
+        refreshed: list[KeyGroupId] = []
+        with self._writing() as connection:
+            record = self._check_fresh(connection, verified, at)
+            if record is None or record.stamp == verified.request.stamp:
+                return ()
+            for label, number, uses in what.uses:
+                group = KeyGroupId(verified.request.type_id, label)
+                if find_place(connection, group, member) is None:
+                    continue
+                newest = connection.scalar(select(key_groups.c.number).where(is_group(key_groups, group)))
+                if number != newest:
+                    continue  # an epoch that is over, or not begun
+                if count_uses(connection, group, member, number=number, uses=uses) >= self._settings.cap:
+                    self._change(connection, group, [change_of(ChangeKind.EXHAUST)], at)
+                    refreshed.append(group)
+            save_broker(connection, replace(record, stamp=verified.request.stamp, join_key=bytes(32)), at=at)
+        self.publish()
+        return tuple(refreshed)
+
+    def _check_fresh(self, connection: Connection, verified: VerifiedGroupRequest, at: datetime) -> BrokerRecord | None:
+        """Return what is known of the sender, or refuse a request that is stale or was overtaken by a later one."""
+        stamp, window = verified.request.stamp, self._settings.window // timedelta(milliseconds=1)
+        if abs(stamp - milliseconds(at)) > window:
+            raise ExpiredError("the request to the key manager is not fresh", code="STALE_PROOF")
+        record = find_broker(connection, verified.request.type_id, verified.sender.key_id)
+        if record is not None and stamp < record.stamp:
+            raise VerificationError("a later request of this broker was answered before", code="REPLAY")
+        return record
+
+    def _join(
+        self,
+        connection: Connection,
+        verified: VerifiedGroupRequest,
+        what: JoinGroups,
+        evidence: tuple[bytes, ...],
+        at: datetime,
+    ) -> list[GroupPlace]:
+        type_id, broker = verified.request.type_id, verified.sender
+        groups = self._vault.groups(connection, type_id)
+        if not groups:
+            raise NotFoundError("the key manager has no key groups of this type", code="KEY_GROUP_UNKNOWN")
+        record = self._check_fresh(connection, verified, at)
+        if record is not None and record.stamp == verified.request.stamp:
+            if record.join_key != what.key:
+                raise VerificationError("two requests of this broker with one stamp", code="REPLAY")
+            return self._places_again(connection, groups, broker, what)
+        pool = usable_evidence(connection, (*evidence, *(() if record is None else record.evidence)))
+        admissions = self._admissions(type_id, broker, pool, at)
+        places = []
+        for group in groups:
+            own = admissions.get(group)
+            place = None if own is None else self._join_group(connection, group, broker, what, own, pool, at)
+            if place is not None:
+                places.append(place)
+        if not places:
+            raise ExpiredError("the broker's right ends before its keys would begin", code="RIGHT_ENDS")
+        save_broker(
+            connection,
+            BrokerRecord(
+                type_id=type_id, key=broker, stamp=verified.request.stamp, join_key=what.key,
+                evidence=used_evidence(pool, (item for own in admissions.values() for item in own)),
+            ),
+            at=at,
+        )  # fmt: skip
+        return places
+
+    def _join_group(
+        self,
+        connection: Connection,
+        group: KeyGroupId,
+        broker: PublicKey,
+        what: JoinGroups,
+        admissions: Sequence[GroupAdmission],
+        pool: CertificatePool,
+        at: datetime,
+    ) -> GroupPlace | None:
+        stored = self._vault.load(connection, group)
+        member, instant = broker.key_id, self._instant(stored, at)
+        changes = membership_changes(
+            stored.state, member, admissions, at=instant, joins=True,
+            authorised_then=lambda admission: self._was_admitted(admission, stored, broker, pool),
+        )  # fmt: skip
+        was_inside = member in stored.state.members
+        state, refresh = step_group(stored.state, changes, at=instant, period=self._period)
+        if member not in state.members:
+            return None
+        if member not in stored.tree.members and len(stored.tree.members) >= self._settings.max_members:
+            raise UncheckedError("the key group is full", code="LIMIT_EXCEEDED")
+        stored.state = state
+        individual, welcome = secrets.token_bytes(32), b""
+        if not was_inside:
+            self._vault.record_changes(connection, group, [("join", member)], at=at)
+        if refresh is not None:
+            self._begin(connection, stored, refresh, at, joins={member: individual})
+        else:
+            self._log.check(stored.tree)
+            admit = stored.tree.readmit if member in stored.tree.members else stored.tree.admit
+            welcome = admit(member, individual, self._signer).to_bytes()
+        self._vault.save(connection, stored)
+        save_place(connection, group, member, number=stored.tree.number, welcome=welcome)
+        sealed = seal_place(individual, what.key, group=group, member=member, manager=self.public_key)
+        return GroupPlace(group=group, number=stored.tree.number, sealed=sealed, welcome=welcome)
+
+    def _places_again(
+        self, connection: Connection, groups: Iterable[KeyGroupId], broker: PublicKey, what: JoinGroups
+    ) -> list[GroupPlace]:
+        """Answer a request as it was answered before: the same keys, sealed anew."""
+        places = []
+        for group in groups:
+            place = find_place(connection, group, broker.key_id)
+            individual = self._vault.load(connection, group).tree.individual(broker.key_id)
+            if place is not None and individual is not None:
+                sealed = seal_place(individual, what.key, group=group, member=broker.key_id, manager=self.public_key)
+                places.append(GroupPlace(group=group, number=place[0], sealed=sealed, welcome=place[1]))
+        return places

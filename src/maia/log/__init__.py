@@ -1,0 +1,50 @@
+"""The log of a domain: commits and segments, notices, the outbox and the audit, kept as files."""
+
+from __future__ import annotations
+
+from maia.log.audit import AUDIT_SCHEMA, AuditRow, RefusedRows, chain_hash, write_audit, write_refused
+from maia.log.columns import COUNT, EVENT, REFUSED, STAMP, SUBSCRIPTION
+from maia.log.directory import PARCEL_SCHEMA, Commit, LogDirectory, LogFile
+from maia.log.notices import Notice, NoticeKind, NoticeLog
+from maia.log.numbered import named_errors, write_once
+from maia.log.outbox import DeadLetter, Outbox, OutboxCommit, OutboxFile, OutboxWriter, outbox_secret
+from maia.log.repeats import Repeats, deliver_once
+from maia.log.statements import StatementPublisher, StatementSubscription, tidy_statements
+from maia.log.upkeep import Expired, compact, expire
+
+__all__ = [
+    "AUDIT_SCHEMA",
+    "COUNT",
+    "EVENT",
+    "PARCEL_SCHEMA",
+    "REFUSED",
+    "STAMP",
+    "SUBSCRIPTION",
+    "AuditRow",
+    "Commit",
+    "DeadLetter",
+    "Expired",
+    "LogDirectory",
+    "LogFile",
+    "Notice",
+    "NoticeKind",
+    "NoticeLog",
+    "Outbox",
+    "OutboxCommit",
+    "OutboxFile",
+    "OutboxWriter",
+    "RefusedRows",
+    "Repeats",
+    "StatementPublisher",
+    "StatementSubscription",
+    "chain_hash",
+    "compact",
+    "deliver_once",
+    "expire",
+    "named_errors",
+    "outbox_secret",
+    "tidy_statements",
+    "write_audit",
+    "write_once",
+    "write_refused",
+]

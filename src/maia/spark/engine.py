@@ -1,0 +1,115 @@
+"""Spark behind a domain: frames in, frames out, through the one data source and the one kernel."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import pandas as pd
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+
+from maia.domain import Asked, Domain, Published, Written, commit_publication, published_before, write_partition
+from maia.errors import DeniedError, UsageError
+from maia.home import Home
+from maia.kernel import PublishPlan
+from maia.spark.options import SourceOptions
+from maia.spark.session import session
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+Rows: TypeAlias = DataFrame | pa.Table | pa.RecordBatch | pd.DataFrame
+"""What can be published."""
+
+
+class SparkEngine:
+    """Runs the plans of one domain on Spark."""
+
+    def __init__(self, domain: Domain) -> None:
+        """Serve a domain; no session is started yet."""
+        self._domain = domain
+
+    def is_stream(self, rows: object) -> bool:
+        """Tell whether rows are a streaming DataFrame."""
+        return isinstance(rows, DataFrame) and rows.isStreaming
+
+    def publish(self, rows: Rows, asked: Asked, *, publication: str, strict: bool) -> Published:
+        """Publish the rows of a batch: planned and committed here, enforced and sealed by the tasks."""
+        domain = self._domain
+        broker = domain.home.broker.public_key.key_id.hex()
+        plan = domain.publish_plan(asked.type, client=asked.client, version=asked.version, publication=publication)
+        known = domain.log.find(publication, origin=broker)
+        if known is not None and not known.query:
+            return published_before(known)
+        written = _run(_frame(rows), plan, str(domain.home.path.resolve()))
+        refused = sum(letter.count for item in written for letter in item.letters)
+        if strict and refused:
+            reasons = sorted({reason for item in written for reason in item.refused})
+            shown = ", ".join(f"{code} in `{column}`" if column else code for code, column in reasons)
+            raise DeniedError(f"{refused} rows are refused, so nothing is published: {shown}", code="ROWS_REFUSED")
+        return commit_publication(domain.home, domain.log, plan, written, client=asked.client, at=domain.clock())
+
+    def publish_stream(self, frame: DataFrame, asked: Asked, *, publication: str, checkpoint: Path) -> StreamingQuery:
+        """Publish a stream, each micro-batch once."""
+        options = self._options(asked, publication=publication)
+        writer = frame.writeStream.format("maia").options(**options.to_spark())
+        return writer.option("checkpointLocation", str(checkpoint)).start()
+
+    def read(self, asked: Asked) -> DataFrame:
+        """Read what the log holds now."""
+        return session().read.format("maia").options(**self._options(asked).to_spark()).load()
+
+    def subscribe(self, asked: Asked, *, starting: str) -> DataFrame:
+        """Follow the log."""
+        options = self._options(asked, starting=starting)
+        return session().readStream.format("maia").options(**options.to_spark()).load()
+
+    def audit(self) -> DataFrame:
+        """Give the audit as a table."""
+        return session().read.parquet(str(self._domain.home.audit_path.resolve()))
+
+    def _options(self, asked: Asked, *, publication: str | None = None, starting: str = "earliest") -> SourceOptions:
+        return SourceOptions(
+            home=str(self._domain.home.path.resolve()), type=asked.type, as_=asked.client, where=asked.where,
+            version=asked.version, attributes=asked.attributes, with_event_id=asked.with_event_id,
+            publication=publication, starting_offsets=starting,
+        )  # fmt: skip
+
+
+def _frame(rows: Rows) -> DataFrame:
+    """Make a DataFrame of whatever rows are.
+
+    Raises:
+        UsageError: They are nothing that holds rows: ``NO_ROWS``.
+    """
+    if isinstance(rows, DataFrame):
+        return rows
+    if isinstance(rows, pa.RecordBatch):
+        rows = pa.Table.from_batches([rows])
+    if isinstance(rows, pd.DataFrame):
+        rows = pa.Table.from_pandas(rows, preserve_index=False)
+    if isinstance(rows, pa.Table):
+        return session().createDataFrame(rows)
+    raise UsageError(
+        f"rows come as a DataFrame of Spark or pandas, or as an Arrow table, not as `{type(rows).__name__}`",
+        code="NO_ROWS",
+    )
+
+
+def _run(frame: DataFrame, plan: PublishPlan, home: str) -> list[Written]:
+    """Run the tasks of a publication. What they send back are names, counts and positions, no values."""
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        place = Home.open(home)
+        partition = 0 if context is None else context.partitionId()
+        written = write_partition(place, plan, partition, batches, at=Domain(place).clock())
+        yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(written)], type=pa.binary())], names=["written"])
+
+    found = frame.mapInArrow(task, "written binary").collect()
+    return [pickle.loads(bytes(row[0])) for row in found]  # noqa: S301 - of our own tasks

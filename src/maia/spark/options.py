@@ -1,0 +1,148 @@
+"""The options of the data source: named as Spark names its own, read once into typed values.
+
+A name that is unknown is refused with the nearest one; so is a value that is not what its name says. The home becomes an
+absolute path where the options are read, on the driver.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from maia.domain import MAX_EVENTS
+from maia.errors import UsageError
+
+MAX_COMMITS = 64
+_MOST = 1 << 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """What a reader or writer was asked for.
+
+    Attributes:
+        home: The domain's home, as an absolute path.
+        type: ``owner/name@version``, with what is clear left out.
+        as_: The client's key name.
+        where: The client's filter.
+        version: The version, when the type does not say.
+        attributes: Which attributes a reader gets; all when there are none.
+        starting_offsets: ``earliest``, ``latest``, or the commit after which a stream starts.
+        with_event_id: Whether rows carry ``_event`` and ``_stamp``.
+        max_events: Most events in one parcel.
+        max_commits: Most commits in one micro-batch.
+        publication: The name of a publication, which stays the same when it is repeated.
+    """
+
+    home: str
+    type: str
+    as_: str
+    where: str = ""
+    version: str | None = None
+    attributes: tuple[str, ...] | None = None
+    starting_offsets: str = "earliest"
+    with_event_id: bool = False
+    max_events: int = MAX_EVENTS
+    max_commits: int = MAX_COMMITS
+    publication: str | None = None
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> SourceOptions:
+        """Read Spark's options.
+
+        Raises:
+            UsageError: One is unknown, missing or not what it must be.
+        """
+        found: dict[str, object] = {}
+        for key, value in options.items():
+            name = key.lower()
+            if name in _FOREIGN or name.startswith("option."):
+                continue  # Spark's own, and the copies that its catalogue keeps
+            known = _KNOWN.get(name)
+            if known is None:
+                raise UsageError(f"unknown option `{key}`{_nearest(name)}", code="UNKNOWN_OPTION")
+            field, read = known
+            if name != "path" or "home" not in {other.lower() for other in options}:
+                found[field] = read(key, value)
+        for spelling, field in (("home", "home"), ("type", "type"), ("as", "as_")):
+            if field not in found:
+                raise UsageError(f"option `{spelling}` is missing", code="MISSING_OPTION")
+        return cls(**found)  # type: ignore[arg-type]
+
+    def to_spark(self) -> dict[str, str]:
+        """Write them for Spark's readers and writers, those that differ from the defaults."""
+        found = {"home": self.home, "type": self.type, "as": self.as_}
+        if self.where:
+            found["where"] = self.where
+        if self.version is not None:
+            found["version"] = self.version
+        if self.attributes is not None:
+            found["attributes"] = ",".join(self.attributes)
+        if self.publication is not None:
+            found["publication"] = self.publication
+        if self.with_event_id:
+            found["withEventId"] = "true"
+        if self.starting_offsets != "earliest":
+            found["startingOffsets"] = self.starting_offsets
+        return found
+
+
+def _text(_key: str, value: str) -> str:
+    return value
+
+
+def _home(_key: str, value: str) -> str:
+    return str(Path(value).absolute())
+
+
+def _flag(key: str, value: str) -> bool:
+    if value.lower() not in {"true", "false"}:
+        raise UsageError(f"option `{key}` is `true` or `false`, not `{value}`", code="OPTION_VALUE")
+    return value.lower() == "true"
+
+
+def _count(key: str, value: str) -> int:
+    if not value.isascii() or not value.isdigit() or not 0 < int(value) < _MOST:
+        raise UsageError(f"option `{key}` is a number above 0, not `{value}`", code="OPTION_VALUE")
+    return int(value)
+
+
+def _names(key: str, value: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in value.split(","))
+    if not all(names) or len(set(names)) != len(names):
+        raise UsageError(f"option `{key}` lists attributes, each once, with commas between them", code="OPTION_VALUE")
+    return names
+
+
+def _start(key: str, value: str) -> str:
+    if value not in {"earliest", "latest"} and not (value.isascii() and value.isdigit()):
+        raise UsageError(
+            f"option `{key}` is `earliest`, `latest` or the number of a commit, not `{value}`", code="OPTION_VALUE"
+        )
+    return value
+
+
+_Read = Callable[[str, str], object]
+_SPELLINGS: dict[str, tuple[str, _Read]] = {
+    "home": ("home", _home),
+    "type": ("type", _text),
+    "as": ("as_", _text),
+    "where": ("where", _text),
+    "version": ("version", _text),
+    "attributes": ("attributes", _names),
+    "startingOffsets": ("starting_offsets", _start),
+    "withEventId": ("with_event_id", _flag),
+    "maxEventsPerParcel": ("max_events", _count),
+    "maxCommitsPerTrigger": ("max_commits", _count),
+    "publication": ("publication", _text),
+}
+_KNOWN = {spelling.lower(): known for spelling, known in _SPELLINGS.items()} | {"path": ("home", _home)}
+_FOREIGN = frozenset(("checkpointlocation", "provider", "owner", "location"))
+
+
+def _nearest(name: str) -> str:
+    near = difflib.get_close_matches(name, [item.lower() for item in _SPELLINGS], n=1)
+    close = next((item for item in _SPELLINGS if near and item.lower() == near[0]), None)
+    return f"; did you mean `{close}`?" if close else f"; known are {', '.join(_SPELLINGS)}"

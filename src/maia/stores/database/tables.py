@@ -1,9 +1,0 @@
-"""All tables of all services: importing this module puts every one of them on ``metadata``."""
-
-from maia.stores.database import access_control, key_groups, requests
-from maia.stores.database.columns import metadata
-
-MODULES = (requests, key_groups, access_control)
-"""The modules whose tables the migrations make."""
-
-__all__ = ["MODULES", "metadata"]
