@@ -118,6 +118,14 @@ class Domain:
         """Let go of what was opened; it opens again when it is needed."""
         self._own.close()
 
+    def __enter__(self) -> Domain:
+        """Work for the domain until the block ends."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let go of what was opened."""
+        self.close()
+
     def __repr__(self) -> str:
         """Name the domain and its home."""
         return f"<domain {self.name} at {self.path}>"
