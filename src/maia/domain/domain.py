@@ -33,7 +33,8 @@ MakeEngine = Callable[["Domain"], "Engine"]
 AskPassphrase = Callable[[], str]
 
 
-def _clock() -> datetime:
+def now() -> datetime:
+    """Read the clock."""
     return datetime.now(UTC)
 
 
@@ -46,7 +47,7 @@ class Domain:
         clock: Reads the time.
     """
 
-    def __init__(self, home: Home, *, engine: MakeEngine | None = None, clock: Callable[[], datetime] = _clock) -> None:
+    def __init__(self, home: Home, *, engine: MakeEngine | None = None, clock: Callable[[], datetime] = now) -> None:
         """Open a home; nothing is read yet.
 
         Args:
