@@ -20,7 +20,7 @@ from maia.errors import MaiaError, SealError, UsageError
 from maia.home import Home, HomeConfig
 from maia.log import Outbox, OutboxCommit
 from maia.spark import check_start
-from maia.spark.jobs import Group, Report, Work
+from maia.domain.delivery import Group, Report, Work
 from maia.testing import ATTRIBUTES, TYPE_NAME, grant
 
 

@@ -29,7 +29,7 @@ from maia.errors import MaiaError
 from maia.events import AttributeType, EventType, Options, TypeName, attribute, parse_version, sign_event_type
 from maia.home import Home, HomeConfig
 from maia.log import Commit, LogDirectory
-from maia.spark.jobs import Group, Report, Work, run_groups
+from maia.domain.delivery import Group, Report, Work, run_groups
 from maia.testing import ATTRIBUTES, TYPE_NAME, grant
 
 

@@ -274,9 +274,9 @@ def test_one_subscription_gets_all_and_a_hundred_share(tmp_path: Path) -> None:
 def test_neighbouring_small_files_of_the_log_share_a_task(sizes: list[int], cores: int, tasks: list[int]) -> None:
     """Files keep their order, each is read once, and no task is much larger than a large file."""
     from maia.log import LogFile
-    from maia.spark.source import LogPart, _packed
+    from maia.domain import LogPart, share_out
 
     parts = [LogPart("", LogFile(str(at), size, "", 1, 1, 0, 0, ("",)), frozenset()) for at, size in enumerate(sizes)]
-    groups = _packed(parts, cores=cores)
+    groups = share_out(parts, cores=cores)
     assert [part for group in groups for part in group] == parts
     assert [len(group) for group in groups] == tasks

@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 from key_network import Network, build
 
+from maia.domain import Domain
 from maia.errors import UnavailableError
 from maia.home import Home
-from maia.spark import source
+from maia.spark import writer
 from maia.spark.options import SourceOptions
-from maia.spark.source import MaiaStreamWriter, Written
+from maia.spark.session import SETTINGS
+from maia.spark.writer import MaiaStreamWriter, WrittenMessage
 from maia.testing import TYPE_NAME
 
 PARTS = (["AE05 XYZ", "BX51 ABC"], ["CD02 DEF", "AE05 XYZ"])
@@ -34,8 +36,9 @@ class Task:
         return self.partition
 
     def getLocalProperty(self, name: str) -> str:  # noqa: N802 - Spark's
-        """Give the micro-batch, or the query."""
-        return {"streaming.sql.batchId": str(self.batch), "sql.streaming.queryId": "query"}[name]
+        """Give the micro-batch, the query, or a setting of the session."""
+        stream = {"streaming.sql.batchId": str(self.batch), "sql.streaming.queryId": "query"}
+        return (SETTINGS | stream)[name]
 
 
 class Stream:
@@ -44,17 +47,20 @@ class Stream:
     def __init__(self, network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
         self.network = network
         self.task = Task(0, 0)
-        monkeypatch.setattr(source, "_now", lambda: network.now)
-        monkeypatch.setattr(source.TaskContext, "get", lambda: self.task)
+        monkeypatch.setattr(writer, "now", lambda: network.now)
+        monkeypatch.setattr(
+            Domain, "open", lambda path: Domain(Home.open(path), clock=lambda: network.now)
+        )  # fmt: skip
+        monkeypatch.setattr(writer.TaskContext, "get", lambda: self.task)
         monkeypatch.setattr(Home, "next_stamp", lambda _: network.stamp())
         home = str(network.homes["ccs"].path)
         self.writer = MaiaStreamWriter(SourceOptions(home=home, type=TYPE_NAME, as_="CCTV", publication="camera"))
 
-    def write(self, partition: int, batch: int, plates: list[str]) -> Written:
+    def write(self, partition: int, batch: int, plates: list[str]) -> WrittenMessage:
         """Run one task."""
         self.task = Task(partition, batch)
         written = self.writer.write(iter([self.network.rows(plates)] if plates else []))
-        assert isinstance(written, Written)
+        assert isinstance(written, WrittenMessage)
         return written
 
     def change(self) -> None:
@@ -86,7 +92,7 @@ def test_ids_that_change_within_a_micro_batch_repeat_it_and_lose_nothing(network
     first = stream.write(0, 0, PARTS[0])
     stream.change()
     second = stream.write(1, 0, PARTS[1])
-    assert first.sealed_as != second.sealed_as
+    assert first.written.sealed_as != second.written.sealed_as
     with pytest.raises(UnavailableError) as refusal:
         stream.writer.commit([first, second], 0)
     assert refusal.value.code == "PLAN_CHANGED"
@@ -98,13 +104,13 @@ def test_ids_that_change_within_a_micro_batch_repeat_it_and_lose_nothing(network
     assert network.read("ccs", "BO") == []
 
     again = [stream.write(partition, 0, plates) for partition, plates in enumerate(PARTS)]
-    assert {message.sealed_as for message in again} == {second.sealed_as}
+    assert {message.written.sealed_as for message in again} == {second.written.sealed_as}
     stream.writer.commit(again, 0)
     expected = sorted((plate, None) for plates in PARTS for plate in plates)
     assert network.read("ccs", "BO") == expected
     assert network.read("met", "Smith") == [("AE05 XYZ", "Victoria")] * 2
     (commit,) = network.log.commits()
-    assert again[0].sealed_as == (commit.type_id, commit.evidence)
+    assert again[0].written.sealed_as == (commit.type_id, commit.evidence)
 
 
 def test_a_change_between_micro_batches_or_beside_an_empty_task_repeats_nothing(
@@ -115,7 +121,7 @@ def test_a_change_between_micro_batches_or_beside_an_empty_task_repeats_nothing(
     empty = stream.write(0, 1, [])
     stream.change()
     full = stream.write(1, 1, PARTS[1])
-    assert empty.sealed_as != full.sealed_as
+    assert empty.written.sealed_as != full.written.sealed_as
     stream.writer.commit([empty, full], 1)
     assert len({commit.type_id for commit in network.log.commits()}) == 2
     assert network.read("ccs", "BO") == sorted((plate, None) for plates in PARTS for plate in plates)

@@ -9,7 +9,7 @@ import typing as _typing
 from maia.domain.certificates import push_certificates
 from maia.domain.client import Client
 from maia.domain.delivery import DeliveryJob, Group, Report, Work, check_log
-from maia.domain.domain import Domain, now
+from maia.domain.domain import Domain
 from maia.domain.engine import Asked
 from maia.domain.explanation import CellExplanation
 from maia.domain.keys import HomeKeys, HomeSigner, ensure_keys
@@ -75,7 +75,6 @@ __all__ = [
     "join_key_groups",
     "leave_key_groups",
     "manager_signer",
-    "now",
     "open_access_control",
     "open_home_groups",
     "open_key_manager",

@@ -7,7 +7,7 @@ manager and the log, and looks again only at what changed. Every door calls it; 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from maia.domain.snapshot import Snapshot, Snapshots
 from maia.domain.types import find_type
 from maia.errors import UsageError, VerificationError
 from maia.events import EventType, TypeName
-from maia.home import Home, HomeConfig, read_key
+from maia.home import Home, HomeConfig, now, read_key
 from maia.kernel import DeliverPlan, PublishPlan
 from maia.log import Commit, LogDirectory, Repeats
 
@@ -31,11 +31,6 @@ if TYPE_CHECKING:
 
 MakeEngine = Callable[["Domain"], "Engine"]
 AskPassphrase = Callable[[], str]
-
-
-def now() -> datetime:
-    """Read the clock."""
-    return datetime.now(UTC)
 
 
 class Domain:

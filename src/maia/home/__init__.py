@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import typing as _typing
 
-from maia.home import providers
 from maia.home.certificates import CertificateFolder
 from maia.home.config import HomeConfig
 from maia.home.files import PRIVATE_FILE, list_files, locked, read_file, write_file
@@ -16,9 +15,10 @@ from maia.home.statements import StatementFile
 from maia.home.types import DirectoryRegistry, verify_with_registry
 from maia.home.verified_cache import VerifiedCache
 from maia.lazy import on_first_use as _on_first_use
+from maia.home import providers
 
 if _typing.TYPE_CHECKING:
-    from maia.home.clock import ClockFile
+    from maia.home.clock import ClockFile, now
     from maia.home.home import Home
     from maia.home.key_uses import KeyUses
 
@@ -37,6 +37,7 @@ __all__ = [
     "key_of",
     "list_files",
     "locked",
+    "now",
     "providers",
     "read_file",
     "read_key",
@@ -53,5 +54,6 @@ __getattr__ = _on_first_use(
         "ClockFile": "clock",
         "Home": "home",
         "KeyUses": "key_uses",
+        "now": "clock",
     },
 )

@@ -27,6 +27,11 @@ _STEP = 1000
 _MAX_FILE = 32
 
 
+def now() -> datetime:
+    """Read the clock of this machine."""
+    return datetime.now(UTC)
+
+
 class ClockFile:
     """The floor under a home's clock."""
 
@@ -41,17 +46,17 @@ class ClockFile:
             UnavailableError: The clock went back by more than the window: ``CLOCK_BACK``.
             MalformedError: The file holds no instant.
         """
-        now = milliseconds(at)
+        moment = milliseconds(at)
         floor = self._floor()
-        if floor is None or now >= floor + _STEP:
+        if floor is None or moment >= floor + _STEP:
             with locked(self.path):
                 floor = self._floor()
-                if floor is None or now >= floor + _STEP:
-                    write_file(self.path, b"%d" % now, mode=PUBLIC_FILE)
+                if floor is None or moment >= floor + _STEP:
+                    write_file(self.path, b"%d" % moment, mode=PUBLIC_FILE)
                     return at
-        if now >= floor:
+        if moment >= floor:
             return at
-        behind = timedelta(milliseconds=floor - now)
+        behind = timedelta(milliseconds=floor - moment)
         if behind > window:
             seconds = int(behind.total_seconds())
             raise UnavailableError(

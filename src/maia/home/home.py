@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 
 from maia.authority import CertificatePool, Verifier
@@ -39,6 +38,7 @@ from maia.encryption import (
 from maia.errors import NotFoundError, UsageError
 from maia.events import EventType, TypeId, TypeName, parse_event_type, parse_version
 from maia.home.certificates import CertificateFolder
+from maia.home.clock import now
 from maia.home.config import CONFIG_FILE, MAX_CONFIG, HomeConfig
 from maia.home.files import PRIVATE_FILE, PUBLIC_FILE, locked, make_folder, read_file, write_file
 from maia.home.keys import check_key_name, read_key, read_public_key, write_key, write_public_key
@@ -239,6 +239,6 @@ class Home:
         path = self.path / "stamps"
         with locked(path):
             high = read_mark(read_file(path, limit=64)) if path.exists() else -1
-            stamp = reserve_stamps(high, now=milliseconds(datetime.now(UTC)), count=1).first
+            stamp = reserve_stamps(high, now=milliseconds(now()), count=1).first
             write_file(path, write_mark(stamp), mode=PUBLIC_FILE)
             return stamp

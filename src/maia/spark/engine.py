@@ -12,9 +12,9 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
-from maia.domain import Asked, Domain, Published, Written, commit_publication, now, published_before, write_partition
+from maia.domain import Asked, Domain, Published, Written, commit_publication, published_before, write_partition
 from maia.errors import DeniedError, UsageError
-from maia.home import Home
+from maia.home import Home, now
 from maia.kernel import PublishPlan
 from maia.spark.errors import spark_errors
 from maia.spark.one_line import in_one_line

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
-from maia.domain import Domain, LogPart, now, parts_of, scan, share_out
+from maia.domain import Domain, LogPart, parts_of, scan, share_out
 from maia.errors import DeniedError, VerificationError
-from maia.home import Home
+from maia.home import Home, now
 from maia.kernel import DeliverPlan
 from maia.log import AuditRow, LogDirectory, write_audit
 from maia.spark.log_stream import LogFollower, Offset, check_offset

@@ -10,9 +10,9 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
-from maia.domain import Domain, Written, commit_publication, now, write_partition
+from maia.domain import Domain, Written, commit_publication, write_partition
 from maia.errors import DeniedError, NotFoundError, UsageError, VerificationError
-from maia.home import Home
+from maia.home import Home, now
 from maia.kernel import PublishPlan
 from maia.log import RefusedRows
 from maia.spark.one_line import in_one_line
