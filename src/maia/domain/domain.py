@@ -173,7 +173,8 @@ class Domain:
             MaiaError: The type is unknown, or the client or the broker has no right.
         """
         moment = self.follow(at=at)
-        found, known = self.find_type(name, version), self.known(at=moment)
+        known = self.known(at=moment)
+        found = find_type(self.home, name, version, among=known.names)
         return self._planner.publish(
             known, found, self.home.key(client), publication=publication, at=moment, max_events=max_events
         )
@@ -195,7 +196,8 @@ class Domain:
             MaiaError: The type is unknown, the client has no right, or the filter is refused.
         """
         moment = self.follow(at=at)
-        found, known = self.find_type(name, version), self.known(at=moment)
+        known = self.known(at=moment)
+        found = find_type(self.home, name, version, among=known.names)
         made = self._planner.subscription(
             known, found, self.home.key(client), identity=client, where=where, at=moment
         )  # fmt: skip

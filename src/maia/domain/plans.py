@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from maia.authority import Action, ask_type
+from maia.authority import Action, CertificatePool, Verifier, ask_type
 from maia.domain.keys import ensure_keys
 from maia.domain.own_key_manager import OwnKeyManager
 from maia.domain.snapshot import Snapshot
@@ -33,6 +33,7 @@ from maia.principals import KeyHash, KeyId, PublicKey
 
 MAX_EVENTS = 16_384
 """Most events in one parcel, unless the publisher asks for fewer."""
+_MAX_ORIGINS = 10_000
 
 
 class Planner:
@@ -43,6 +44,8 @@ class Planner:
         self._home = home
         self._log = log
         self._own = own
+        self._origins: dict[tuple[object, ...], tuple[Clause, ...]] = {}
+        self._pools: dict[bytes, CertificatePool] = {}
 
     def publish(
         self,
@@ -145,24 +148,50 @@ class Planner:
         The certificates are those that the parcels name by hash, and they must prove the right now. A clause with
         conditions does not count: what holds at another domain cannot be seen from here.
         """
-        name = event_type.name
-        request = ask_type(Action.PUBLISH, name.owner, name.name, None)
         found: dict[Origin, tuple[Clause, ...]] = {}
-        ids = self._home.type_ids()
         wire = {identity.hex() for identity in self._home.wire_ids(event_type.type_id)}
         for commit in commits:
             origin = (bytes.fromhex(commit.origin), bytes.fromhex(commit.evidence))
-            if commit.type_id not in wire or origin in found:
-                continue
-            principal, evidence = KeyHash(KeyId(origin[0])), self._log.evidence(origin[1])
-            if ids is not None and len(evidence) == 1:
-                evidence = ids.open_evidence(evidence[0]) or evidence
+            if commit.type_id in wire and origin not in found:
+                found[origin] = self._origin(known, event_type, origin, at)
+        return {origin: clauses for origin, clauses in found.items() if clauses}
+
+    def _origin(self, known: Snapshot, event_type: EventType, origin: Origin, at: datetime) -> tuple[Clause, ...]:
+        """Derive what an origin may set, anew only when its evidence, a statement or the time could change it."""
+        name, book = event_type.name, known.verifier.statements
+        try:
+            pool = self._evidence(known.verifier, origin[1])
+        except VerificationError:
+            return ()
+        moment = (pool.phase(at), book.phase(at), book.revision)
+        key = (origin, name.type_id, known.verifier, pool.token, moment)
+        derived = self._origins.get(key)
+        if derived is None:
+            request = ask_type(Action.PUBLISH, name.owner, name.name, None)
+            principal = KeyHash(KeyId(origin[0]))
             try:
-                rights = known.verifier.clauses(request, principal=principal, evidence=evidence, at=at)
+                rights = known.verifier.clauses(request, principal=principal, evidence=pool, at=at)
             except VerificationError:
                 rights = ()
-            found[origin] = tuple(clause for clause in clauses_from(rights) if not clause.conditions)
-        return {origin: clauses for origin, clauses in found.items() if clauses}
+            derived = tuple(clause for clause in clauses_from(rights) if not clause.conditions)
+            if len(self._origins) >= _MAX_ORIGINS:
+                self._origins.clear()
+            self._origins[key] = derived
+        return derived
+
+    def _evidence(self, verifier: Verifier, digest: bytes) -> CertificatePool:
+        """Read the certificates that a hash names; what was there whole once is not read again."""
+        pool = self._pools.get(digest)
+        if pool is None:
+            certificates, ids = self._log.evidence(digest), self._home.type_ids()
+            if ids is not None and len(certificates) == 1:
+                certificates = ids.open_evidence(certificates[0]) or certificates
+            pool = CertificatePool(certificates, limits=verifier.limits)
+            if len(self._pools) >= _MAX_ORIGINS:
+                self._pools.clear()
+            if len(pool):
+                self._pools[digest] = pool
+        return pool
 
     def _publishing_evidence(self, known: Snapshot, event_type: EventType, at: datetime) -> tuple[bytes, ...]:
         """Return the certificates that prove this broker's right to publish a type.

@@ -11,14 +11,14 @@ Rules kept here:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from stat import S_ISDIR
 
 from maia.authority import CertificatePool, SignatureCache, VerifiedEventType, Verifier
 from maia.errors import VerificationError
-from maia.events import TypeId
+from maia.events import TypeId, TypeName
 from maia.home import CertificateFolder, Home, verify_with_registry
 from maia.kernel import Sessions
 
@@ -34,6 +34,7 @@ class Snapshot:
         pool: Its certificates.
         sessions: With its statements, its network and every type that verifies.
         types: Those types, with the bytes that were verified.
+        names: Of all that the home keeps, verified or not.
         failed: Whether there were definitions that did not verify.
         at: When it was made.
     """
@@ -41,6 +42,7 @@ class Snapshot:
     pool: CertificatePool
     sessions: Sessions
     types: tuple[tuple[VerifiedEventType, bytes], ...]
+    names: tuple[TypeName, ...]
     failed: bool
     at: datetime
 
@@ -92,8 +94,7 @@ class Snapshots:
         if kept is None or kept[0] != state or kept[1].verifier is not verifier or not kept[1].holds_at(at):
             kept = self._kept = (state, self._make(pool, verifier, at))
         elif kept[1].pool is not pool:
-            made = kept[1]
-            kept = self._kept = (state, Snapshot(pool, made.sessions, made.types, made.failed, made.at))
+            kept = self._kept = (state, replace(kept[1], pool=pool))
         return kept[1]
 
     def _verify_with(self, state: _State) -> Verifier:
@@ -107,7 +108,8 @@ class Snapshots:
         sessions = Sessions(verifier, network=network, surroundings=self._home.surroundings)
         found: list[tuple[VerifiedEventType, bytes]] = []
         failed = False
-        for name in registry.names():
+        names = registry.names()
+        for name in names:
             for unverified in registry.find(name):
                 try:
                     verified = verify_with_registry(registry, unverified, verifier=verifier, at=at, network=network)
@@ -116,7 +118,7 @@ class Snapshots:
                     continue
                 sessions.install(verified)
                 found.append((verified, unverified.raw))
-        return Snapshot(pool, sessions, tuple(found), failed, at)
+        return Snapshot(pool, sessions, tuple(found), names, failed, at)
 
 
 def file_state(path: Path, *, depth: int = 1) -> _State:

@@ -21,6 +21,7 @@ from pathlib import Path
 from maia.domain.delivery import DeliveryJob
 from maia.domain.domain import Domain
 from maia.domain.keys import HomeKeys
+from maia.domain.types import find_type
 from maia.encryption import groups_of
 from maia.errors import (
     DeniedError,
@@ -80,7 +81,7 @@ class DomainPlans:
         found: dict[TypeId, list[Subscription]] = {}
         for item in read_subscriptions(home.path) if self._wanted is None else self._wanted:
             try:
-                name = domain.find_type(item.type, item.version)
+                name = find_type(home, item.type, item.version, among=known.names)
                 if present.isdisjoint(identity.hex() for identity in home.wire_ids(name.type_id)):
                     continue
                 client = home.key(item.as_)

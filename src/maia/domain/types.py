@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from maia.errors import MaiaError, NotFoundError, UsageError
 from maia.events import TypeName
 from maia.home import Folder, Home
 from maia.principals import Principal, PublicKey
 
 
-def find_type(home: Home, text: str, version: str | None = None) -> TypeName:
+def find_type(
+    home: Home, text: str, version: str | None = None, *, among: Iterable[TypeName] | None = None
+) -> TypeName:
     """Find a type that a home keeps by ``name``, ``name@version``, ``owner/name`` or ``owner/name@version``.
 
     Args:
@@ -16,12 +20,13 @@ def find_type(home: Home, text: str, version: str | None = None) -> TypeName:
         text: The name. The owner is the name of a key of the home, or its fingerprint; it may be left out when one owner
             has the name, the version when one is kept.
         version: The version, when the text does not say.
+        among: The names to look among, when they are known already.
 
     Raises:
         NotFoundError: There is none: ``TYPE_NOT_FOUND``.
         UsageError: Several fit, and the message lists them: ``TYPE_AMBIGUOUS``.
     """
-    known = home.types.names()
+    known = home.types.names() if among is None else tuple(among)
     for owner, name, wanted in _readings(text, version):
         found = [item for item in known if item.name == name and wanted in (None, item.version.text)]
         if owner is not None:

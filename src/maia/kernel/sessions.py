@@ -67,6 +67,7 @@ class Sessions:
     _advertisements: dict[tuple[PublicKey, TypeId], Advertisement] = field(default_factory=dict)
     _subscriptions: dict[str, LiveSubscription] = field(default_factory=dict)
     _clauses: dict[tuple[object, ...], tuple[Clause, ...]] = field(default_factory=dict)
+    _filters: dict[tuple[EventType, str], tuple[TypedFilter, TypedFilter]] = field(default_factory=dict)
 
     def install(self, verified: VerifiedEventType) -> None:
         """Learn a verified definition."""
@@ -153,14 +154,23 @@ class Sessions:
         event_type = self.event_type(type_id, version, at=at)
         self.check_connected(principal, evidence, at=at)
         clauses = self.require_clauses(principal, Action.SUBSCRIBE, event_type, evidence, at=at)
-        types = {item.name: item.type.value for item in event_type.attributes}
-        typed = compile_filter(filter_text, types)
+        typed, filter_ = self._compiled(event_type, filter_text)
         self._check_bounds(type_id, typed)
-        filter_ = uid_filter(event_type, typed)
         check_readable(filter_, clauses)
         made = LiveSubscription(identity, principal, event_type, filter_, tuple(clause.chain for clause in clauses))
         self._subscriptions[identity] = made
         return made
+
+    def _compiled(self, event_type: EventType, text: str) -> tuple[TypedFilter, TypedFilter]:
+        """Give a filter by name and by uid, compiled once for a version."""
+        found = self._filters.get((event_type, text))
+        if found is None:
+            typed = compile_filter(text, {item.name: item.type.value for item in event_type.attributes})
+            found = (typed, uid_filter(event_type, typed))
+            if len(self._filters) > 10_000:
+                self._filters.clear()
+            self._filters[event_type, text] = found
+        return found
 
     def _check_bounds(self, type_id: TypeId, wanted: TypedFilter) -> None:
         bounds = self.bounds.get(type_id)
