@@ -1,10 +1,15 @@
-"""Types by the names that people write: ``owner/name@version``, with what is clear left out."""
+"""The types that a home keeps: found by the names that people write, ``owner/name@version``, and verified."""
 
 from __future__ import annotations
 
-from maia.errors import MaiaError, NotFoundError, UsageError
-from maia.events import TypeName
-from maia.home import Folder, Home
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
+
+from maia.authority import VerifiedEventType, Verifier
+from maia.errors import MaiaError, NotFoundError, UsageError, VerificationError
+from maia.events import TypeId, TypeName, UnverifiedEventType
+from maia.home import Folder, Home, verify_with_registry
 from maia.principals import Principal, PublicKey
 
 
@@ -41,6 +46,21 @@ def show_type(home: Home, name: TypeName) -> str:
     owner = name.owner
     shown = Folder(home.path).names.get(owner.key_id, owner.fingerprint) if isinstance(owner, PublicKey) else str(owner)
     return f"{shown}/{name.name}@{name.version.text}"
+
+
+def check_types(
+    home: Home, *, verifier: Verifier, at: datetime, type_id: TypeId | None = None
+) -> Iterator[tuple[UnverifiedEventType, VerifiedEventType | None]]:
+    """Walk the definitions that a home keeps, of one type or of all, each verified at an instant, or with nothing."""
+    registry, network = home.types, home.network
+    for name in registry.names():
+        if type_id not in (None, name.type_id):
+            continue
+        for unverified in registry.find(name):
+            verified = None
+            with suppress(VerificationError):
+                verified = verify_with_registry(registry, unverified, verifier=verifier, at=at, network=network)
+            yield unverified, verified
 
 
 def _readings(text: str, version: str | None) -> list[tuple[str | None, str, str | None]]:
