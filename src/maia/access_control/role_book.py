@@ -13,10 +13,10 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Self
+from typing import Self, TypeVar
 
 from maia import database
-from maia.access_control.values import Environment
+from maia.access_control.values import Outside
 from maia.errors import MaiaError
 from maia.policy import (
     Atom,
@@ -40,6 +40,8 @@ from maia.policy import (
     role_state,
 )
 
+_T = TypeVar("_T")
+
 
 class RoleBook:
     """The engine with what the database keeps of it."""
@@ -58,7 +60,7 @@ class RoleBook:
         cls,
         records: database.AccessControlRecords,
         text: str,
-        environment: Environment | None,
+        outside: Outside | None,
         *,
         at: datetime,
         policy: Policy | None = None,
@@ -68,7 +70,7 @@ class RoleBook:
         Args:
             records: The database.
             text: The policy in force.
-            environment: Is asked what holds now.
+            outside: Is asked what holds now.
             at: Now; facts that have ended are dropped.
             policy: Another policy to come under: a role stays when it could be activated at this moment.
         """
@@ -82,7 +84,7 @@ class RoleBook:
             facts.append(fact)
             if until is not None:
                 ends[fact] = until
-        provided = _provided(environment, at=at)
+        provided = _provided(outside, at=at)
         states: list[RoleState] = []
         anonymous: set[Fact] = set()
         for raw, hidden in records.roles():
@@ -133,10 +135,10 @@ class RoleBook:
         return tuple(fallen)
 
     def refresh(
-        self, records: database.AccessControlRecords, environment: Environment | None, *, at: datetime
+        self, records: database.AccessControlRecords, outside: Outside | None, *, at: datetime
     ) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
-        """Ask the environment anew; give the facts that hold no longer and the roles that fell with them."""
-        now = _provided(environment, at=at)
+        """Ask anew what is true outside; give the facts that hold no longer and the roles that fell with them."""
+        now = _provided(outside, at=at)
         for fact in now - self._provided:
             self.engine.observe(fact.atom)
         recorded = {fact for fact in self._provided - now if self._is_recorded(records, fact)}
@@ -193,24 +195,21 @@ class RoleBook:
 
     def privileges(self, principal: str) -> dict[Privilege, datetime | None]:
         """Give the privileges that a principal has now, each with the instant at which it ends at the latest."""
-        found: dict[Privilege, datetime | None] = {}
-        for privilege, role in given(self.engine, principal):
-            until = ends_of(self.engine, role, self._ends)
-            if privilege in found:
-                known = found[privilege]
-                until = None if until is None or known is None else max(until, known)
-            found[privilege] = until
-        return found
+        return self._latest_ends(given(self.engine, principal))
 
     def role_ends(self, principal: str) -> dict[str, datetime | None]:
         """Give the names of the roles that a principal has active, each with its latest end."""
-        found: dict[str, datetime | None] = {}
-        for role in self.engine.roles(principal):
+        return self._latest_ends((role.atom.name, role) for role in self.engine.roles(principal))
+
+    def _latest_ends(self, stands_on: Iterable[tuple[_T, Fact]]) -> dict[_T, datetime | None]:
+        """Give each thing with the latest end of the roles it stands on; ``None`` when one of them has no end."""
+        found: dict[_T, datetime | None] = {}
+        for thing, role in stands_on:
             until = ends_of(self.engine, role, self._ends)
-            if role.atom.name in found:
-                known = found[role.atom.name]
+            if thing in found:
+                known = found[thing]
                 until = None if until is None or known is None else max(until, known)
-            found[role.atom.name] = until
+            found[thing] = until
         return found
 
     def decide(self, privilege: Privilege | str, *, principal: str) -> Decision:
@@ -250,12 +249,12 @@ class RoleBook:
         return records.has_fact(fact_to_bytes(fact))
 
 
-def _provided(environment: Environment | None, *, at: datetime) -> frozenset[Fact]:
+def _provided(outside: Outside | None, *, at: datetime) -> frozenset[Fact]:
     """Ask what holds; whoever fails says no."""
-    if environment is None:
+    if outside is None:
         return frozenset()
     try:
-        return frozenset(Fact(FactKind.ENVIRONMENT, atom) for atom in environment.facts(at=at))
+        return frozenset(Fact(FactKind.ENVIRONMENT, atom) for atom in outside.facts(at=at))
     except MaiaError:
         return frozenset()
 
