@@ -54,12 +54,13 @@ def invite_all(register: Register, invitations: Iterable[Invitation], *, at: dat
         PolicySyntaxError: An appointment is no fact.
     """
     wanted = _some(invitations)
-    codes = {secrets.token_urlsafe(_CODE): _record(item, at=at) for item in wanted}
+    codes = [secrets.token_urlsafe(_CODE) for _ in wanted]
+    invited = [_record(item, code, at=at) for item, code in zip(wanted, codes, strict=True)]
     with register.writing(at) as records:
         _require_new(register, records, [item.name for item in wanted], at=at)
-        records.forget_invitations(before=at)
-        records.add_invitations({_digest(code): record for code, record in codes.items()})
-        records.note_all((("invite", f"{item.kind.value} {item.name}", None) for item in wanted), at=at)
+        records.invitations.forget(before=at)
+        records.invitations.add(invited)
+        records.journal.note_all((("invite", f"{item.kind.value} {item.name}", None) for item in wanted), at=at)
     return tuple(codes)
 
 
@@ -84,16 +85,16 @@ def enrol_all(register: Register, applications: Iterable[Application], *, at: da
         newcomers = _admit(register, records, applying, at=at)
         members = [member for member, _ in newcomers]
         register.add_members(records, members)
-        register.roles.record(records, [fact for _, facts in newcomers for fact in facts])
+        register.roles.record(records.roles, [fact for _, facts in newcomers for fact in facts])
         roles = [
             Fact(FactKind.ROLE, atom, member.name)
             for member, atoms in zip(members, wanted, strict=True)
             for atom in atoms
         ]
         active = [(role, register.settings.hides(role)) for role in roles]
-        register.roles.activate(records, active)
+        register.roles.activate(records.roles, active)
         handed = hand_out(register, records, members, at=at)
-        records.note_all((("enrol", f"{item.kind.value} {item.name}", item.name) for item in members), at=at)
+        records.journal.note_all((("enrol", f"{item.kind.value} {item.name}", item.name) for item in members), at=at)
         note_roles(register, records, "activate", active, at=at)
     return tuple(Enrolment(member=member, handed=own) for member, own in zip(members, handed, strict=True))
 
@@ -104,7 +105,7 @@ def _admit(register: Register, records: Records, applying: Sequence[Application]
     if len({key.raw for key in keys}) < len(keys) or any(map(register.has_key, keys)):
         raise UsageError("this key is or was a member already", code="MEMBER_KEY")
     shown = [_digest(item.invitation) for item in applying if item.invitation is not None]
-    invitations = records.take_invitations(shown)
+    invitations = records.invitations.take(shown)
     book = book_of(records, at=at) if len(shown) < len(applying) else None
     newcomers: list[_Newcomer] = []
     for item in applying:
@@ -128,7 +129,7 @@ def _require_new(register: Register, records: Records, names: Sequence[str], *, 
     for name in names:
         if not _MEMBER_NAME.fullmatch(name) or name in _RESERVED:
             raise UsageError(f"`{name}` cannot name a member", code="MEMBER_NAME")
-    taken = {name for name in names if name in register.members} | records.invited(names, at=at)
+    taken = {name for name in names if name in register.members} | records.invitations.invited(names, at=at)
     for name in names:
         if name in taken:
             raise UsageError(f"the name `{name}` is taken", code="MEMBER_NAME_TAKEN")
@@ -142,7 +143,7 @@ def _some(items: Iterable[_T]) -> tuple[_T, ...]:
     return found
 
 
-def _record(invitation: Invitation, *, at: datetime) -> database.InvitationRecord:
+def _record(invitation: Invitation, code: str, *, at: datetime) -> database.InvitationRecord:
     """Check an invitation and write it down."""
     if len(invitation.appointments) > MAX_APPOINTMENTS:
         raise UsageError(f"an invitation brings at most {MAX_APPOINTMENTS} appointments", code="INVITATION")
@@ -150,7 +151,11 @@ def _record(invitation: Invitation, *, at: datetime) -> database.InvitationRecor
         raise UsageError("an invitation is open for at most a year", code="INVITATION")
     facts = [str(parse_fact(text)) for text in invitation.appointments]
     return database.InvitationRecord(
-        name=invitation.name, kind=invitation.kind.value, until=at + invitation.life, appointments=json.dumps(facts)
+        digest=_digest(code),
+        name=invitation.name,
+        kind=invitation.kind.value,
+        until=at + invitation.life,
+        appointments=json.dumps(facts),
     )
 
 

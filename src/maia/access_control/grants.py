@@ -53,7 +53,7 @@ def grant(
         certificate = issue(body, register.signer)
         if _is_withdrawn(records, certificate):
             raise DeniedError("exactly this certificate was withdrawn; issue it a second later", code="WITHDRAWN")
-        records.add_certificates([record_of(certificate, at=at, holder=holder)])
+        records.certificates.add([record_of(certificate, at=at, holder=holder)])
         sign_due(register, records, at=at)
     return certificate
 
@@ -75,7 +75,7 @@ def honour(register: Register, signed: SignedAgreement, *, at: datetime) -> Hand
             if _is_withdrawn(records, certificate):
                 raise DeniedError("what the agreement gives was withdrawn; sign a new one", code="WITHDRAWN")
             name = getattr(certificate.body.subject, "parts", ("",))[0]
-            records.add_certificates([record_of(certificate, at=at, privilege=f"agreement: {name}")])
+            records.certificates.add([record_of(certificate, at=at, privilege=f"agreement: {name}")])
         owners = frozenset(known.owner for known in register.holdings.types(at=at).types())
         given = [Entitlement(privilege="", tag=parse_tag(body.tag), owner=owner) for body in bodies for owner in owners]
         sign_due(register, records, at=at)
@@ -86,8 +86,8 @@ def honour(register: Register, signed: SignedAgreement, *, at: datetime) -> Hand
             book=register.holdings.statements(),
             at=at,
         )
-        statements = records.statements(at=at)
-        records.note("agree", verified.agreement.title, who=None, at=at)
+        statements = records.lists.current(at=at)
+        records.journal.note("agree", verified.agreement.title, who=None, at=at)
     return Handed(certificates=certificates, chain=chain, statements=statements)
 
 
@@ -103,8 +103,8 @@ def gain(register: Register, certificate: bytes, *, at: datetime) -> Certificate
         raise DeniedError("the certificate gives this domain nothing", code="NOT_FOR_DOMAIN")
     register.holdings.keep(found)
     with register.writing(at) as records:
-        records.post(CERTIFICATE, register.key.key_id, found.raw)
-        records.note("gain", found.certificate_id.hex()[:16], who=None, at=at)
+        records.outbox.post(CERTIFICATE, register.key.key_id, found.raw)
+        records.journal.note("gain", found.certificate_id.hex()[:16], who=None, at=at)
     return found
 
 
@@ -120,13 +120,13 @@ def report(register: Register, who: Authenticated, certificate: bytes, *, at: da
         parent = None if found.body.issuer_id != who.key.key_id else _delegated_to(records, who, at=at)
         if parent is None or not isinstance(found.body, Authorisation):
             raise DeniedError("nobody gave this delegate something to pass on", code="REPORT_REFUSED")
-        records.add_certificates([record_of(found, at=at, parent=parent)])
+        records.certificates.add([record_of(found, at=at, parent=parent)])
 
 
 def entries(register: Register, *, at: datetime) -> tuple[Entry, ...]:
     """List the live certificates, those that were reported included; expired ones are removed."""
     with register.writing(at) as records:
-        records.forget_certificates(before=at)
+        records.certificates.forget(before=at)
         return tuple(
             Entry(
                 certificate_id=record.certificate_id,
@@ -136,18 +136,18 @@ def entries(register: Register, *, at: datetime) -> tuple[Entry, ...]:
                 until=record.until,
                 reported=record.parent is not None,
             )
-            for record in records.certificates(at=at)
+            for record in records.certificates.live(at=at)
         )
 
 
 def _is_withdrawn(records: Records, certificate: Certificate) -> bool:
-    known = records.certificate(certificate.certificate_id)
+    known = records.certificates.find(certificate.certificate_id)
     return known is not None and known.withdrawn is not None
 
 
 def _delegated_to(records: Records, who: Authenticated, *, at: datetime) -> CertificateId | None:
     """Find something live that a principal may pass on."""
-    for record in records.certificates(at=at):
+    for record in records.certificates.live(at=at):
         body = parse_certificate(record.raw).body
         if isinstance(body, Authorisation) and body.delegate and subject_key(body) == who.key.key_id:
             return record.certificate_id

@@ -101,7 +101,7 @@ def renew(register: Register, who: Authenticated, certificate: bytes, *, at: dat
         if found is not None:
             (fresh,) = sign_new(register, records, [(found, member)], at=at)
         if found is None or fresh is None:
-            records.note("refuse", f"renewal of {old.certificate_id.hex()[:16]}", who=member.name, at=at)
+            records.journal.note("refuse", f"renewal of {old.certificate_id.hex()[:16]}", who=member.name, at=at)
         else:
             (handed,) = _complete(register, records, [_Handover(member, (found,), (), [fresh])], at=at)
     if handed is None:
@@ -111,7 +111,7 @@ def renew(register: Register, who: Authenticated, certificate: bytes, *, at: dat
 
 def hand_out(register: Register, records: Records, members: Sequence[Member], *, at: datetime) -> tuple[Handed, ...]:
     """Give members, in order, everything that they may have now; what is fresh is signed and registered."""
-    live = records.held_by((member.name for member in members), at=at)
+    live = records.certificates.held_by((member.name for member in members), at=at)
     handovers: list[_Handover] = []
     fresh: list[tuple[_Handover, int]] = []
     for member, (entitlements, refused) in zip(members, entitled(register, members, at=at), strict=True):
@@ -127,7 +127,9 @@ def hand_out(register: Register, records: Records, members: Sequence[Member], *,
     signed = sign_new(register, records, wanted, at=at)
     for (handover, place), certificate in zip(fresh, signed, strict=True):
         handover.certificates[place] = certificate
-    records.note_all((("issue", item.certificate_id.hex()[:16], None) for item in signed if item is not None), at=at)
+    records.journal.note_all(
+        (("issue", item.certificate_id.hex()[:16], None) for item in signed if item is not None), at=at
+    )
     return _complete(register, records, handovers, at=at)
 
 
@@ -151,7 +153,7 @@ def sign_new(
             body = write_body(item, member, domain=register.key, settings=register.settings, at=at, back=back)
             if body is not None:
                 tried[place] = issue(body, register.signer)
-        known = records.withdrawals({item.certificate_id for item in tried.values()})
+        known = records.certificates.withdrawals({item.certificate_id for item in tried.values()})
         # SECURITY: an identity on a list stays dead, so the new certificate needs another one
         open_places = [place for place, item in tried.items() if known.get(item.certificate_id) is not None]
         found |= {place: item for place, item in tried.items() if known.get(item.certificate_id) is None}
@@ -160,7 +162,7 @@ def sign_new(
     else:
         raise UncheckedError("this right was withdrawn and issued too often to be told apart", code="LIMIT_EXCEEDED")
     lines = ((certificate, *wanted[place]) for place, certificate in found.items())
-    records.add_certificates(
+    records.certificates.add(
         record_of(certificate, at=at, holder=member.name, privilege=item.privilege, right=item.right)
         for certificate, item, member in lines
     )
@@ -184,7 +186,7 @@ def _complete(
             chain = (*blanket, *(item.raw for item in _gained(register, at=at)), *chain)
         found.append(tuple(dict.fromkeys(chain)))
     sign_due(register, records, at=at)
-    statements = records.statements(at=at)
+    statements = records.lists.current(at=at)
     return tuple(
         Handed(
             certificates=tuple(item for item in handover.certificates if item is not None),
@@ -199,8 +201,8 @@ def _complete(
 def _blanket(register: Register, records: Records, *, at: datetime) -> Certificate:
     """Give the grant to all brokers, signed once."""
     certificate = issue(blanket_body(register.key, register.settings), register.signer)
-    if records.certificate(certificate.certificate_id) is None:
-        records.add_certificates([record_of(certificate, at=at, privilege=BLANKET)])
+    if records.certificates.find(certificate.certificate_id) is None:
+        records.certificates.add([record_of(certificate, at=at, privilege=BLANKET)])
     return certificate
 
 

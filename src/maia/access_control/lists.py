@@ -40,7 +40,7 @@ def answer(register: Register, challenge: Challenge, certificates: Iterable[byte
         good = frozenset(
             identity
             for identity in asked
-            if (record := records.certificate(identity)) is not None
+            if (record := records.certificates.find(identity)) is not None
             and record.withdrawn is None
             and record.parent is None
             and (record.until is None or record.until >= at)
@@ -62,10 +62,10 @@ def sign_due(register: Register, records: Records, *, at: datetime) -> tuple[Sta
         if kind is TestKind.ONE_TIME:
             continue
         if register.settings.rhythm is None:
-            if records.last_sequence(kind) == 0:
+            if records.lists.last_sequence(kind) == 0:
                 signed.append(_sign(register, records, kind, None, at=at))
             continue
-        interval = register.settings.rhythm.due(records.last_timed(kind), at=at)
+        interval = register.settings.rhythm.due(records.lists.last_end(kind), at=at)
         if interval is not None:
             signed.append(_sign(register, records, kind, interval, at=at))
     return tuple(signed)
@@ -81,7 +81,7 @@ def sign_withdrawals(register: Register, records: Records, *, at: datetime) -> S
 def book_of(records: Records, *, at: datetime) -> StatementBook:
     """Read the lists that count now into a book."""
     book = StatementBook()
-    for raw in records.statements(at=at):
+    for raw in records.lists.current(at=at):
         book.accept(verify_statement(parse_statement(raw)))
     return book
 
@@ -96,13 +96,13 @@ def _sign(
 ) -> Statement:
     starts, ends = (None, None) if interval is None else interval
     since = at if starts is None else max(starts, at)
-    covered = records.withdrawn(at=since) if kind is TestKind.CRL else records.good(at=at)
-    sequence = records.last_sequence(kind) + 1
+    covered = records.certificates.withdrawn(at=since) if kind is TestKind.CRL else records.certificates.good(at=at)
+    sequence = records.lists.last_sequence(kind) + 1
     body = ListStatement(
         kind=kind, signer=register.key, sequence=sequence, certificates=covered, starts=starts, ends=ends
     )
     statement = issue_statement(body, register.signer)
-    records.add_statement(kind, sequence, statement.raw, starts=starts, ends=ends)
-    records.forget_statements(kind, before=at)
-    records.post(STATEMENT, register.key.key_id, statement.raw)
+    records.lists.add(kind, sequence, statement.raw, starts=starts, ends=ends)
+    records.lists.forget(kind, before=at)
+    records.outbox.post(STATEMENT, register.key.key_id, statement.raw)
     return statement

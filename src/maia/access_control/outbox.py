@@ -30,10 +30,10 @@ def tell(register: Register, telling: Telling | None) -> bool:
     """
     if telling is None:
         with register.writing_rows() as records:
-            records.told(item.number for item in records.outbox())
+            records.outbox.told(item.number for item in records.outbox.waiting())
         return True
     with register.reading_rows() as records:  # mostly there is nothing, and no writer has to wait for that
-        waiting = records.outbox(last=WITHDRAWN)
+        waiting = records.outbox.waiting(last=WITHDRAWN)
     heard: list[int] = []
     try:
         for item in waiting:
@@ -49,7 +49,7 @@ def tell(register: Register, telling: Telling | None) -> bool:
     finally:
         if heard:
             with register.writing_rows() as records:
-                records.told(heard)
+                records.outbox.told(heard)
     return True
 
 

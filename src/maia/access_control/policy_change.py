@@ -29,7 +29,7 @@ def apply(register: Register, text: str, *, at: datetime) -> PolicyChange:
     policy, findings = _checked(register, text, at=at)
     with register.writing(at) as records:
         number = records.add_policy(text, at=at)
-        records.note("policy", f"number {number}", who=None, at=at)
+        records.journal.note("policy", f"number {number}", who=None, at=at)
         return _change(register, records, text, policy, findings, number=number, at=at)
 
 

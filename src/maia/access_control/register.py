@@ -174,9 +174,9 @@ class Register:
         revision, number = records.state()
         if self._book is None or revision != self._revision:
             self._policy = records.policy(number)
-            self._members = {item.name: _member(item) for item in records.members()}
+            self._members = {item.name: _member(item) for item in records.members.all()}
             self._names = {member.key.raw: name for name, member in self._members.items()}
-            self._book, fallen = RoleBook.load(records, self._policy, self.outside, at=at)
+            self._book, fallen = RoleBook.load(records.roles, self._policy, self.outside, at=at)
             self._revision = revision
             if fallen:
                 self.changes()
@@ -184,7 +184,7 @@ class Register:
         over = self._book.ended(at=at)
         if over:
             self.changes()
-            self._caught.append(self._cascade(self, records, self._book.retract(records, over), over, at=at))
+            self._caught.append(self._cascade(self, records, self._book.retract(records.roles, over), over, at=at))
 
     # ------------------------------------------------------------------ what is remembered, inside a transaction
 
@@ -245,7 +245,7 @@ class Register:
     def add_members(self, records: Records, members: Sequence[Member]) -> None:
         """Make principals members."""
         self.changes()
-        records.add_members(
+        records.members.add(
             database.MemberRecord(name=item.name, key=item.key.raw, kind=item.kind.value, joined=item.joined)
             for item in members
         )
@@ -256,14 +256,14 @@ class Register:
         """Let present members go; their names and keys stay taken."""
         self.changes()
         leaving = [self.present(name) for name in names]
-        records.end_members(names, at=at)
+        records.members.end(names, at=at)
         self._members |= {member.name: replace(member, gone=at) for member in leaving}
 
     def change_policy(self, records: Records, text: str, policy: Policy, *, at: datetime) -> tuple[Fact, ...]:
         """Come under another policy; give the roles that it does not carry."""
         self.changes()
         anonymous = set(self.roles.anonymous)
-        self._book, fallen = RoleBook.load(records, text, self.outside, at=at, policy=policy)
+        self._book, fallen = RoleBook.load(records.roles, text, self.outside, at=at, policy=policy)
         self._book.anonymous |= anonymous & set(fallen)  # what falls anonymously is noted anonymously
         self._policy = text
         return fallen

@@ -35,8 +35,8 @@ def record(register: Register, fact: Fact, *, at: datetime, until: datetime | No
         raise UsageError("a fact that has ended already", code="FACT_ENDED")
     with register.writing(at) as records:
         register.changes()
-        (new,) = register.roles.record(records, [(fact, until)])
-        records.note("appoint" if fact.kind is FactKind.APPOINTMENT else "observe", str(fact), who=None, at=at)
+        (new,) = register.roles.record(records.roles, [(fact, until)])
+        records.journal.note("appoint" if fact.kind is FactKind.APPOINTMENT else "observe", str(fact), who=None, at=at)
         return new
 
 
@@ -60,7 +60,7 @@ def activate(
     with register.writing(at) as records:
         wanted = Fact(FactKind.ROLE, atom, register.require(who).name)
         hidden = register.settings.hides(wanted) if anonymous is None else anonymous
-        (proof,) = register.roles.activate(records, [(wanted, hidden)])
+        (proof,) = register.roles.activate(records.roles, [(wanted, hidden)])
         register.changes()
         note_roles(register, records, "activate", [(wanted, hidden)], at=at)
     return proof
@@ -71,6 +71,6 @@ def note_roles(
 ) -> None:
     """Write what became of roles into the journal; of those that are hidden it names nobody."""
     shown = register.settings.shown
-    records.note_all(
+    records.journal.note_all(
         ((action, shown(role, anonymous=hidden), None if hidden else role.holder) for role, hidden in roles), at=at
     )

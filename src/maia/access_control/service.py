@@ -376,7 +376,7 @@ class AccessControl:
         """Give the signed lists that count now."""
         self.beat(at=at)
         with self._register.reading_rows() as records:
-            return records.statements(at=at)
+            return records.lists.current(at=at)
 
     def answer(self, challenge: Challenge, certificates: Iterable[bytes], *, at: datetime) -> Statement:
         """Answer one challenge of one verifier: which of some certificates are good."""
@@ -392,7 +392,7 @@ class AccessControl:
     def journal(self, *, after: int = 0, limit: int = 1_000) -> tuple[database.JournalRecord, ...]:
         """Read what the service did; roles that are used anonymously name nobody."""
         with self._register.reading_rows() as records:
-            return records.journal(after=after, limit=limit)
+            return records.journal.read(after=after, limit=limit)
 
 
 def _principals(first: str | None, others: Iterable[str]) -> tuple[str, ...]:

@@ -49,12 +49,12 @@ def revocation(
         elif principals:
             gone = tuple(dict.fromkeys(principals))
             register.end_members(records, gone, at=at)
-            fallen = register.roles.close(records, gone)
+            fallen = register.roles.close(records.roles, gone)
         for identity in certificates:
-            if (known := records.certificate(identity)) is None or known.parent is not None:
+            if (known := records.certificates.find(identity)) is None or known.parent is not None:
                 raise NotFoundError(f"this domain has no certificate `{identity.hex()[:16]}`", code="NO_CERTIFICATE")
         named = _named(certificates, role, gone)
-        records.note_all((("revoke", line, None) for line in named), at=at)
+        records.journal.note_all((("revoke", line, None) for line in named), at=at)
         return cascade(register, records, fallen, (), at=at, certificates=certificates, members=gone)
 
     return work
@@ -78,8 +78,8 @@ def retract(register: Register, fact: Atom | str, *, at: datetime, kind: FactKin
     gone = tuple(Fact(each, atom) for each in kinds)
     with register.writing(at) as records:
         register.changes()
-        fallen = register.roles.retract(records, gone)
-        records.note("retract", str(atom), who=None, at=at)
+        fallen = register.roles.retract(records.roles, gone)
+        records.journal.note("retract", str(atom), who=None, at=at)
         return cascade(register, records, fallen, gone, at=at)
 
 
@@ -87,7 +87,7 @@ def refresh(register: Register, *, at: datetime) -> Revocation:
     """Ask anew what is true outside, and withdraw what stood on what is not; say what ended by itself as well."""
     with register.writing(at) as records:
         register.changes()
-        gone, fallen = register.roles.refresh(records, register.outside, at=at)
+        gone, fallen = register.roles.refresh(records.roles, register.outside, at=at)
         found = (*register.caught, cascade(register, records, fallen, gone, at=at))
     return Revocation(
         roles=tuple(role for item in found for role in item.roles),
@@ -128,7 +128,7 @@ def cascade(
     register.roles.forget(roles)
     concerned = {role.holder for role in roles} | register.roles.concerned(gone) | {*members, *changed}
     ending = _unsupported(register, records, concerned, at=at)
-    ending += [record for item in certificates if (record := records.certificate(item)) is not None]
+    ending += [record for item in certificates if (record := records.certificates.find(item)) is not None]
     if not ending:
         return Revocation(roles=tuple(map(str, roles)), members=members)
     return _end(register, records, ending, roles, members, at=at)
@@ -138,7 +138,7 @@ def _end_role(register: Register, records: Records, atom: Atom, principal: str |
     held = [role for role in register.roles.engine.roles(principal) if role.atom == atom]
     if not held:
         raise NotFoundError(f"nobody has `{atom}` active", code="NO_ROLE")
-    return register.roles.deactivate(records, held)
+    return register.roles.deactivate(records.roles, held)
 
 
 def _unsupported(
@@ -146,7 +146,7 @@ def _unsupported(
 ) -> list[database.CertificateRecord]:
     """List the live certificates of members that their policy does not give them any more."""
     found: list[database.CertificateRecord] = []
-    held = records.held_by(sorted(register.members.keys() & set(names)), at=at)
+    held = records.certificates.held_by(sorted(register.members.keys() & set(names)), at=at)
     members = [register.members[name] for name in held]
     for member, (entitlements, _) in zip(members, entitled(register, members, at=at), strict=True):
         rights = {item.right for item in entitlements}
@@ -170,7 +170,7 @@ def _end(
     """End certificates with what was delegated from them, sign the list, and put the notice into the outbox."""
     book = book_of(records, at=at)
     own = {record.certificate_id: record for record in ending}
-    below = records.reported_under(own, at=at)
+    below = records.certificates.reported_under(own, at=at)
     read = {record.certificate_id: parse_certificate(record.raw) for record in (*own.values(), *below)}
     ended = tuple(
         Ended(
@@ -182,11 +182,11 @@ def _end(
         )
         for record in (*own.values(), *below)
     )
-    records.withdraw((*own, *(record.certificate_id for record in below)), at=at)
+    records.certificates.withdraw((*own, *(record.certificate_id for record in below)), at=at)
     statement = sign_withdrawals(register, records, at=at)
     keys = (subject_key(read[identity].body) for identity in own)
     notice = Withdrawn(certificates=frozenset(own), keys=frozenset(key for key in keys if key is not None), at=at)
-    records.post(WITHDRAWN, register.key.key_id, withdrawn_to_bytes(notice))
+    records.outbox.post(WITHDRAWN, register.key.key_id, withdrawn_to_bytes(notice))
     return Revocation(
         roles=tuple(map(str, roles)),
         certificates=ended,
