@@ -93,7 +93,7 @@ def subject_key(body: Body) -> KeyId | None:
     return body.subject.key_id if isinstance(body.subject, PublicKey | KeyHash) else None
 
 
-def record_of(
+def line_of(
     certificate: Certificate,
     *,
     at: datetime,

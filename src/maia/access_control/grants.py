@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from maia.access_control.certificates import Entitlement, chain_of, record_of, subject_key
+from maia.access_control.certificates import Entitlement, chain_of, line_of, subject_key
 from maia.access_control.lists import sign_due
 from maia.access_control.outbox import CERTIFICATE
 from maia.access_control.register import Records, Register
@@ -53,7 +53,7 @@ def grant(
         certificate = issue(body, register.signer)
         if _is_withdrawn(records, certificate):
             raise DeniedError("exactly this certificate was withdrawn; issue it a second later", code="WITHDRAWN")
-        records.certificates.add([record_of(certificate, at=at, holder=holder)])
+        records.certificates.add([line_of(certificate, at=at, holder=holder)])
         sign_due(register, records, at=at)
     return certificate
 
@@ -75,7 +75,7 @@ def honour(register: Register, signed: SignedAgreement, *, at: datetime) -> Hand
             if _is_withdrawn(records, certificate):
                 raise DeniedError("what the agreement gives was withdrawn; sign a new one", code="WITHDRAWN")
             name = getattr(certificate.body.subject, "parts", ("",))[0]
-            records.certificates.add([record_of(certificate, at=at, privilege=f"agreement: {name}")])
+            records.certificates.add([line_of(certificate, at=at, privilege=f"agreement: {name}")])
         owners = frozenset(known.owner for known in register.holdings.types(at=at).types())
         given = [Entitlement(privilege="", tag=parse_tag(body.tag), owner=owner) for body in bodies for owner in owners]
         sign_due(register, records, at=at)
@@ -120,7 +120,7 @@ def report(register: Register, who: Authenticated, certificate: bytes, *, at: da
         parent = None if found.body.issuer_id != who.key.key_id else _delegated_to(records, who, at=at)
         if parent is None or not isinstance(found.body, Authorisation):
             raise DeniedError("nobody gave this delegate something to pass on", code="REPORT_REFUSED")
-        records.certificates.add([record_of(found, at=at, parent=parent)])
+        records.certificates.add([line_of(found, at=at, parent=parent)])
 
 
 def entries(register: Register, *, at: datetime) -> tuple[Entry, ...]:

@@ -20,7 +20,7 @@ from maia.access_control.certificates import (
     blanket_body,
     chain_of,
     entitlements_of,
-    record_of,
+    line_of,
     right_of,
     serves,
     subject_key,
@@ -163,7 +163,7 @@ def sign_new(
         raise UncheckedError("this right was withdrawn and issued too often to be told apart", code="LIMIT_EXCEEDED")
     lines = ((certificate, *wanted[place]) for place, certificate in found.items())
     records.certificates.add(
-        record_of(certificate, at=at, holder=member.name, privilege=item.privilege, right=item.right)
+        line_of(certificate, at=at, holder=member.name, privilege=item.privilege, right=item.right)
         for certificate, item, member in lines
     )
     return tuple(found.get(place) for place in range(len(wanted)))
@@ -202,7 +202,7 @@ def _blanket(register: Register, records: Records, *, at: datetime) -> Certifica
     """Give the grant to all brokers, signed once."""
     certificate = issue(blanket_body(register.key, register.settings), register.signer)
     if records.certificates.find(certificate.certificate_id) is None:
-        records.certificates.add([record_of(certificate, at=at, privilege=BLANKET)])
+        records.certificates.add([line_of(certificate, at=at, privilege=BLANKET)])
     return certificate
 
 

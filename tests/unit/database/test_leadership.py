@@ -112,7 +112,7 @@ def test_a_leader_whose_session_died_unnoticed_is_fenced(postgres: str, postgres
 
 LEAD = """
 import sys
-from maia.stores.database import Leadership, open_database
+from maia.database import Leadership, open_database
 leader = Leadership(open_database(sys.argv[1]), "keys")
 print(leader.try_lead(), flush=True)
 sys.stdin.read()
