@@ -96,9 +96,13 @@ def test_a_preview_leaves_database_and_memory_as_they_were(met, register):
 @pytest.mark.parametrize("error", [DeniedError("no", code="NO_RULE"), RuntimeError("a bug")], ids=["denial", "bug"])
 def test_what_fails_leaves_everything_as_it_was(met, register, error):
     """A change of the memory that is not committed is forgotten, whatever stopped it."""
-    with pytest.raises(type(error)), register.writing(met.now) as records:
+
+    def work(records):
         register.end_members(records, ["smith"], at=met.now)
         raise error
+
+    with pytest.raises(type(error)):
+        register.write(work, at=met.now)
     with register.reading(met.now):
         assert register.require(met.prove("Smith")).gone is None
 
