@@ -18,8 +18,8 @@ def find_type(home: Home, text: str, version: str | None = None) -> TypeName:
 
     Args:
         home: Whose types.
-        text: The name. The owner is the name of a key of the home, or its fingerprint; it may be left out when one owner
-            has the name, the version when one is kept.
+        text: The name. The owner is the name of a key of the home, or its fingerprint; it may be left out when one
+            owner has the name, the version when one is kept.
         version: The version, when the text does not say.
 
     Raises:
