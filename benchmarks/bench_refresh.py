@@ -30,7 +30,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from maia.authority import Action, type_right
-from maia.domain import HomeKeys, join_key_groups, open_home_groups, open_key_manager
+from maia.domain import HomeKeys, SealingKeys, find_type, join_key_groups, open_home_groups, open_key_manager
 from maia.encryption import parse_parcel, verify_parcel
 from maia.events import EncryptionMode, EventType, Options, TypeName, attribute, parse_version, sign_event_type
 from maia.home import Home, HomeConfig
@@ -97,7 +97,7 @@ def make_world(root: Path, attributes: int) -> World:
     manager, _ = open_key_manager(world.owner, settings=settings)
     for home, name in ((world.home, TYPE), (world.other, OTHER)):
         _give(domain, (world.owner, home), home, name, attributes)
-        type_name = world.owner.find_type(name)
+        type_name = find_type(world.owner, name)
         open_home_groups(world.owner, manager, type_name, at=now())
         ask = partial(_ask, manager)
         join_key_groups(home, type_name, ask, manager=manager.public_key, at=now())
@@ -161,7 +161,7 @@ def pass_through(home: Home, rows: pa.RecordBatch, window: Window) -> None:
     log, name = LogDirectory(home.log_path), secrets.token_hex(8)
     plan = publish_plan(home, TYPE, as_="client", version=None, publication=name, at=now(), max_events=PARCEL)
     writer = log.writer(name, plan.sealing.type_id, 0, secrets.token_hex(4), at=now())
-    for sealed in publish_batches(plan, 0, iter([rows]), home.broker, home.sealing_keys(), home.next_stamp):
+    for sealed in publish_batches(plan, 0, iter([rows]), home.broker, SealingKeys(home), home.next_stamp):
         assert sealed.parcel is not None
         window.epochs.add(sealed.parcel.header.epoch)
         writer.add(parcel_row(sealed.parcel))
@@ -180,7 +180,7 @@ def keep_refreshing(path: str, mode: Synchronized[int], done: Synchronized[int])
     """Begin an epoch of every group of one type each second: of none, the other, or the one that is published."""
     home = Home.open(path)
     manager, _ = open_key_manager(home, settings=KeySettings(lead=LEAD))
-    names = {1: home.find_type(OTHER).type_id, 2: home.find_type(TYPE).type_id}
+    names = {1: find_type(home, OTHER).type_id, 2: find_type(home, TYPE).type_id}
     groups = [status.group for status in manager.status() if status.members]
     due = time.monotonic()
     while mode.value >= 0:
@@ -231,7 +231,7 @@ def signing_cost(home: Home, rows: pa.RecordBatch) -> tuple[float, float, float]
     parcels, sealing = [], []
     for _ in range(10):
         start = time.perf_counter()
-        parcels += publish_batches(plan, 0, iter([one]), home.broker, home.sealing_keys(), home.next_stamp)
+        parcels += publish_batches(plan, 0, iter([one]), home.broker, SealingKeys(home), home.next_stamp)
         sealing.append(time.perf_counter() - start)
     data = parcels[0].parcel.to_bytes()  # type: ignore[union-attr]
     signer, body = KeySigner.generate(), bytes(600)
@@ -251,7 +251,7 @@ def signing_cost(home: Home, rows: pa.RecordBatch) -> tuple[float, float, float]
 def following_cost(world: World) -> tuple[float, float]:
     """Time what it takes a home to take up a new epoch of all groups, and to find nothing new: in milliseconds."""
     manager, _ = open_key_manager(world.owner, settings=KeySettings(lead=LEAD))
-    type_id = world.owner.find_type(TYPE).type_id
+    type_id = find_type(world.owner, TYPE).type_id
     groups = [status.group for status in manager.status() if status.members and status.group.type_id == type_id]
     news: list[float] = []
     idle: list[float] = []

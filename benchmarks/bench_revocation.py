@@ -27,7 +27,7 @@ from typing import ClassVar
 from revocation_trials import KINDS, Trial, Way, play
 
 from maia.authority import Action, Rhythm, type_right
-from maia.domain import Domain, Wanted, delivery_job
+from maia.domain import Domain, OwnKeyManager, Wanted, delivery_job, ensure_keys
 from maia.encryption import Keyring
 from maia.events import EventType, TypeName, attribute, parse_version, sign_event_type
 from maia.home import Home, HomeConfig
@@ -108,7 +108,7 @@ def stream(readers: int, root: Path) -> Live:
         for certificate in network.certificates.values():
             home.certificates.add(certificate)
         home.types.put(signed.raw, at=start)
-    ccs.ensure_keys(definition, at=start)
+    ensure_keys(ccs, OwnKeyManager(ccs), definition, at=start)
     met.save_keyring(Keyring.from_bytes(ccs.keyring().to_bytes()))
     lister = KeySigner.generate()
     rights: dict[str, Certificate] = {}

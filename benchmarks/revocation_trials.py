@@ -30,7 +30,7 @@ from maia.authority import (
     renew,
     type_right,
 )
-from maia.domain import DeliveryJob, Domain, Wanted, delivery_job
+from maia.domain import DeliveryJob, Domain, DomainPlans, Wanted, delivery_job
 from maia.errors import DeniedError
 from maia.events import EventType, TypeName, attribute, parse_version, sign_event_type
 from maia.home import Home, HomeConfig
@@ -155,7 +155,7 @@ class World:
         self.job: DeliveryJob = replace(
             delivery_job(Domain.open(self.met.path), regular), clock=lambda: self.broker_clock(self.now), audit=None
         )
-        plans = HomePlans(str(self.met.path), regular)
+        plans = DomainPlans(Domain.open(str(self.met.path)), regular)
         self.job.make_plans = lambda commits, at: self._plans(plans, commits, at)
 
     def _subscriber(self, way: Way, name: str) -> None:
@@ -315,12 +315,13 @@ class World:
         self.batches.append(self.now)
         self.job.run_here()
 
-    def _plans(self, plans: HomePlans, commits: Sequence[Commit], at: datetime) -> Iterator[DeliverPlan]:
+    def _plans(self, plans: DomainPlans, commits: Sequence[Commit], at: datetime) -> Iterator[DeliverPlan]:
         """Plan as every home does, and ask those who confirm rights one by one, afresh for each micro-batch."""
         for plan in plans(commits, at):
             asked = [trial for trial in self.trials if trial.way is Way.ONE_TIME]
             home = Home.open(self.met.path)
-            sessions, pool = home.sessions(at=at), home.pool()
+            known = Domain(home).known(at=at)
+            sessions, pool = known.sessions, known.pool
             extra = []
             for trial in asked:
                 challenge = Challenge(nonce=secrets.token_bytes(16), verifier="met", until=at + timedelta(seconds=5))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from maia.authority import Action, type_right
-from maia.domain import DeliveryJob, Wanted
+from maia.domain import DeliveryJob, SealingKeys, Wanted, find_type
 from maia.events import (
     ClosedAttributes,
     EncryptionMode,
@@ -154,7 +154,7 @@ def publish_here(
     type_id = made.sealing.type_id
     writer = network.log.writer(publication, type_id, 0, secrets.token_hex(8), at=datetime.now(UTC))
     refused = 0
-    for sealed in publish_batches(made, 0, iter(batches), home.broker, home.sealing_keys(), home.next_stamp):
+    for sealed in publish_batches(made, 0, iter(batches), home.broker, SealingKeys(home), home.next_stamp):
         refused += sum(sealed.refused.values())
         if sealed.parcel is not None:
             writer.add(parcel_row(sealed.parcel))
@@ -174,4 +174,4 @@ def delivered(job: DeliveryJob, subscription: str) -> Iterator[dict[str, object]
 def schema_of(network: Network) -> pa.Schema:
     """Give the schema of the type."""
     home = Home.open(network.ccs)
-    return to_arrow_schema(home.read_type(home.find_type(TYPE_NAME)))
+    return to_arrow_schema(home.read_type(find_type(home, TYPE_NAME)))

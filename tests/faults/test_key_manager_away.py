@@ -23,9 +23,8 @@ from key_network import LEAD, Network, build
 from echo_service import free_port
 from maia.authority import Action, Rhythm, network_right, type_right
 from maia.clients import ClientLimits, KeyManagerClient, Rest, connect_key_manager
-from maia.domain import join_key_groups
+from maia.domain import SealingKeys, join_key_groups
 from maia.domain.memberships import GroupKeys
-from maia.domain.sealing_keys import SealingKeys
 from maia.errors import SealError, UnavailableError, VerificationError
 from maia.home import Home
 from maia.kernel import BROKERS, publish_batches
@@ -66,7 +65,7 @@ def add_essex(network: Network, **limits: Any) -> Home:
 def send(network: Network, home: Home, who: str, publication: str, keys: SealingKeys | None = None) -> None:
     """Publish one sighting from a home, now."""
     plan = publish_plan(home, TYPE_NAME, as_=who, version=None, publication=publication, at=network.now)
-    held = home.sealing_keys() if keys is None else keys
+    held = SealingKeys(home) if keys is None else keys
     sealed = publish_batches(plan, 0, iter([network.rows([PLATE])]), home.broker, held, network.stamp)
     network.commit(
         publication, [item.parcel for item in sealed if item.parcel is not None],

@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
-import maia.stores.home as clocked
 import pytest
 from network import CCS_SUBSCRIPTIONS, Network, delivered, publish_here, sightings
 
+import maia.home.home as clocked
 from maia.domain import Domain, delivery_job
 from maia.home import Home
 from maia.log import LogDirectory

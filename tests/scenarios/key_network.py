@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from maia.authority import Action, network_right, type_right
-from maia.domain import HomeKeys, join_key_groups, open_home_groups, open_key_manager
+from maia.domain import HomeKeys, SealingKeys, join_key_groups, open_home_groups, open_key_manager
 from maia.encryption import KeyGroupId, Parcel, parse_parcel
 from maia.events import (
     AttributeType,
@@ -213,7 +213,7 @@ class Network:
         self.look(follow)
         home, plan = self.homes["ccs"], self.plan(publication) if plan is None else plan
         sealed = publish_batches(
-            plan, 0, iter([self.rows(plates)]), home.broker, home.sealing_keys(), next_stamp or self.stamp
+            plan, 0, iter([self.rows(plates)]), home.broker, SealingKeys(home), next_stamp or self.stamp
         )
         parcels = [item.parcel for item in sealed if item.parcel is not None]
         self.commit(

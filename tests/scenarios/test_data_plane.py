@@ -23,7 +23,7 @@ from network import CCS_SUBSCRIPTIONS, MET_SUBSCRIPTIONS, Network, build, delive
 
 import maia.encryption.parcel as parcel_module
 from maia.authority import Action, type_right
-from maia.domain import DeliveryJob, Domain, Wanted, delivery_job
+from maia.domain import DeliveryJob, Domain, Wanted, delivery_job, find_type
 from maia.encryption import EpochId, Keyring, encode_column, parse_parcel, verify_parcel
 from maia.errors import MaiaError
 from maia.events import AttributeType, EventType, Options, TypeName, attribute, parse_version, sign_event_type
@@ -84,7 +84,7 @@ def test_kent_relays_ciphertext_and_knows_neither_type_nor_key(network: Network)
     needles = [*hunting.forms(word), *hunting.forms("AE05 XYZ"), *hunting.forms("Victoria")]
     assert hunting.hunt(kent.home.path, needles) == []
     with pytest.raises(MaiaError, match="TYPE_NOT_FOUND"):
-        kent.home.find_type(TYPE_NAME)
+        find_type(kent.home, TYPE_NAME)
     # Behind Kent the Metropolitan's broker, which holds the keys of all three attributes, delivers.
     met = Home.open(network.met)
     assert len({group.label for group in met.keyring().groups()} & {uid.encode() for uid in ATTRIBUTES.values()}) == 3
@@ -116,7 +116,7 @@ def test_split_domains_are_kept_apart_by_keys_and_not_by_a_broker(network: Netwo
         (home.path / "maia.toml").write_text(home.config.to_toml(), "utf-8")
         for certificate in network.people.certificates.values():
             home.certificates.add(certificate)
-        home.types.put(Home.open(network.ccs).definition(home_type(network)), at=datetime.now(UTC))
+        home.types.put(Home.open(network.ccs).types.find(home_type(network))[0].raw, at=datetime.now(UTC))
         part = Keyring()
         for group in whole.groups():
             if group.label not in {ATTRIBUTES[missing].encode(), b"*"}:
@@ -137,7 +137,7 @@ def test_split_domains_are_kept_apart_by_keys_and_not_by_a_broker(network: Netwo
 
 def home_type(network: Network) -> TypeName:
     """Name the type."""
-    return Home.open(network.ccs).find_type(TYPE_NAME)
+    return find_type(Home.open(network.ccs), TYPE_NAME)
 
 
 @pytest.mark.requirement("7.09")

@@ -13,7 +13,7 @@ import pytest
 from key_network import Network, build
 
 from maia.authority import Action, type_right
-from maia.domain import own_key_manager as group_keys_home
+from maia.domain import OwnKeyManager, SealingKeys, ensure_keys
 from maia.domain.memberships import GroupKeys
 from maia.encryption import KeyGroupId, Tolerance
 from maia.errors import SealError, UnavailableError, UsageError, VerificationError
@@ -186,22 +186,21 @@ def test_home_that_owns_its_types_manages_their_keys_in_process(
     home.certificates.add(grant(domain, home.broker, publish))
     groups = (KeyGroupId(event_type.type_id, b"1"), KeyGroupId(event_type.type_id, b"*"))
     named = naming(domain, BROKERS, home.broker)
-    assert not group_keys_home.manages(home, event_type, at=now)
+    assert not OwnKeyManager(home).manages(event_type, at=now)
     home.certificates.add(named)
     plan = publish_plan(home, "Report", as_="domain", version=None, publication="one", at=now)
     assert GroupKeys(home).groups() == tuple(sorted(groups))
     ring = home.keyring()
     assert len(ring.epochs(groups[0])) == 1
     assert ring.epochs(groups[0])[0] <= milliseconds(now)
-    assert home.ensure_keys(event_type, at=now) == 0
+    assert ensure_keys(home, OwnKeyManager(home), event_type, at=now) == 0
     rows = pa.RecordBatch.from_pydict({"text": ["fine"]}, schema=pa.schema([("text", pa.string())]))
-    (sealed,) = publish_batches(plan, 0, iter([rows]), home.broker, home.sealing_keys(), home.next_stamp)
+    (sealed,) = publish_batches(plan, 0, iter([rows]), home.broker, SealingKeys(home), home.next_stamp)
     assert sealed.parcel is not None
     later = now + timedelta(days=2)
     follow(home, at=later)
     follow(home, at=later + timedelta(seconds=10))
     assert len(home.keyring().epochs(groups[0])) == 2, "the period is over, so the key was refreshed"
-    group_keys_home.close_managers()
 
     def unreachable(*_: object, **__: object) -> None:
         raise UnavailableError("no database", code="DATABASE_UNAVAILABLE")
@@ -209,7 +208,6 @@ def test_home_that_owns_its_types_manages_their_keys_in_process(
     monkeypatch.setattr(KeyManager, "tick", unreachable)
     assert follow(home, at=later + timedelta(days=3)) == later + timedelta(days=3)
     assert "DATABASE_UNAVAILABLE" in caplog.text
-    group_keys_home.close_managers()
 
 
 def test_home_without_a_manager_keeps_its_own_keys(tmp_path: Path) -> None:
@@ -222,11 +220,12 @@ def test_home_without_a_manager_keeps_its_own_keys(tmp_path: Path) -> None:
     )
     now = datetime.now(UTC)
     alone = Home.create(tmp_path / "alone", HomeConfig(name="alone"))
-    assert (alone.ensure_keys(event_type, at=now), alone.ensure_keys(event_type, at=now)) == (1, 0)
+    own = OwnKeyManager(alone)
+    assert (ensure_keys(alone, own, event_type, at=now), ensure_keys(alone, own, event_type, at=now)) == (1, 0)
     assert GroupKeys(alone).groups() == ()
     served = Home.create(tmp_path / "served", HomeConfig(name="served", key_manager="https://keys.example"))
     with pytest.raises(UnavailableError, match="maia keys join Report"):
-        served.ensure_keys(event_type, at=now)
+        ensure_keys(served, OwnKeyManager(served), event_type, at=now)
     assert served.keyring().groups() == ()
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from maia.authority import Action
-from maia.domain import DeliveryJob, Domain, Wanted, delivery_job
+from maia.domain import DeliveryJob, Domain, Wanted, delivery_job, find_type
 from maia.testing import FLOWS, StockWorld, stock_world
 
 NOW = datetime(2026, 6, 1, 9, tzinfo=UTC)
@@ -98,8 +98,9 @@ def test_an_investor_gets_what_its_firm_bought_and_grants(market: Market) -> Non
         "cem": {"commodities"},
     }
     firm = market.world.firms["firm-a"]
-    sessions, pool = firm.home.sessions(at=market.now), firm.home.pool()
-    name = firm.home.find_type(FLOWS["derivatives"])
+    known = Domain(firm.home).known(at=market.now)
+    sessions, pool = known.sessions, known.pool
+    name = find_type(firm.home, FLOWS["derivatives"])
     event_type = sessions.event_type(name.type_id, name.version.text, at=market.now)
     assert sessions.clauses(firm.home.key("ann"), Action.SUBSCRIBE, event_type, pool, at=market.now) == ()
 

@@ -11,6 +11,7 @@ import pytest
 from network import Network, sightings
 from tasks import fail_once
 
+import maia
 from maia.authority import Action, type_right
 from maia.home import Home
 from maia.testing import ATTRIBUTES, TYPE_NAME, grant
@@ -54,9 +55,9 @@ def test_a_rate_is_shared_by_executors_and_counts_a_repeated_task_once(
     rows = sightings(f"P{number}" for number in range(8))
     frame = spark.createDataFrame(rows.to_pandas(), "numberplate string, timestamp timestamp, location string")
     failing = frame.repartition(2).mapInArrow(partial(fail_once, str(tmp_path / "failed")), frame.schema)
-    home.publish(failing, TYPE_NAME, as_="lamp")
+    maia.open(home.path).client("lamp").publish(failing, TYPE_NAME)
     assert len(list(tmp_path.glob("failed-*"))) >= 1
-    home.publish(frame.repartition(2), TYPE_NAME, as_="lamp")
+    maia.open(home.path).client("lamp").publish(frame.repartition(2), TYPE_NAME)
     assert [commit.events for commit in network.log.commits()] == [8, 4]
     assert refused(network) == {"RATE_LIMITED": 4}
 
@@ -71,9 +72,9 @@ def test_conditions_on_events_are_asked_on_the_workers(spark: Any, network: Netw
     (home.path / "policy" / "known.csv").write_text("P1\nP2\nP3\n", "utf-8")
     rows = sightings(f"P{number}" for number in range(6))
     frame = spark.createDataFrame(rows.to_pandas(), "numberplate string, timestamp timestamp, location string")
-    home.publish(frame.repartition(2), TYPE_NAME, as_="lamp")
+    maia.open(home.path).client("lamp").publish(frame.repartition(2), TYPE_NAME)
     assert refused(network) == {"CONDITION_FALSE": 3}
-    seen = home.read(TYPE_NAME, as_="clerk").collect()
+    seen = maia.open(home.path).client("clerk").read(TYPE_NAME).collect()
     assert sorted(row["numberplate"] for row in seen) == ["P1", "P3"]
     (home.path / "policy" / "known.csv").unlink()  # the provider is down: nothing is seen
-    assert home.read(TYPE_NAME, as_="clerk").collect() == []
+    assert maia.open(home.path).client("clerk").read(TYPE_NAME).collect() == []

@@ -27,7 +27,7 @@ from network import (
 )
 from tasks import fail_once, stamps
 
-from maia.domain import Domain, HomeKeys, HomeSigner, Wanted, delivery_job
+from maia.domain import Domain, DomainPlans, HomeKeys, HomeSigner, Wanted, delivery_job
 from maia.encryption import parse_parcel
 from maia.events import EncryptionMode
 from maia.log import COUNT, EVENT, REFUSED, SUBSCRIPTION, LogDirectory
@@ -173,7 +173,7 @@ def test_stages_give_the_same_views_in_every_mode(spark: Any, tmp_path: Path, mo
     assert (b"AE05 XYZ" in bytes(row[0])) is (mode is EncryptionMode.PLAIN)
     # The origin's right is proven by the evidence that a commit names.
     publish_here(network, "evidence", [sightings(["X"])])
-    [made] = HomePlans(home, CCS_SUBSCRIPTIONS)(list(network.log.commits()), datetime.now(UTC))
+    [made] = DomainPlans(Domain.open(home), CCS_SUBSCRIPTIONS)(list(network.log.commits()), datetime.now(UTC))
     for stage in (deliver, history):
         rows = [item.asDict() for item in stage(stored, made, HomeKeys(home)).collect()]
         assert {item[REFUSED] for item in rows} == {None}
@@ -353,7 +353,7 @@ def test_count_column_says_how_many_events_a_refusal_stands_for(spark: Any, netw
     position = table.schema.get_field_index("parcel")
     table = table.set_column(position, table.schema.field(position), pa.array([bytes(forged)], type=pa.binary()))
     pq.write_table(table, tmp_path / "forged.parquet")
-    [made] = HomePlans(str(network.ccs), CCS_SUBSCRIPTIONS)([commit], datetime.now(UTC))
+    [made] = DomainPlans(Domain.open(str(network.ccs)), CCS_SUBSCRIPTIONS)([commit], datetime.now(UTC))
     rows = deliver(spark.read.parquet(str(tmp_path / "forged.parquet")), made, HomeKeys(str(network.ccs))).collect()
     assert [(row[REFUSED], row[COUNT]) for row in rows] == [("BAD_SIGNATURE", len(PLATES))]
     assert LogDirectory(network.log.path).latest() == 0
@@ -417,7 +417,7 @@ def test_stages_work_on_streams_and_name_events_of_each_micro_batch_apart(
     bases = [parse_parcel(bytes(row[0])).header.event_base for row in stored.select("parcel").collect()]
     assert len(set(bases)) == len(bases) == 3
     publish_here(network, "evidence", [sightings(["X"])])
-    [made] = HomePlans(home, CCS_SUBSCRIPTIONS)(list(network.log.commits()), datetime.now(UTC))
+    [made] = DomainPlans(Domain.open(home), CCS_SUBSCRIPTIONS)(list(network.log.commits()), datetime.now(UTC))
     seen: list[Any] = []
     views_of = deliver(follow(str(tmp_path / "parcels"), stored.schema), made, HomeKeys(home))
     writer = views_of.writeStream.foreachBatch(lambda rows, _: seen.extend(rows.collect()))

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from maia.domain import Domain, OwnKeyManager, check_admission, join_key_groups, leave_key_groups, manager_signer
+from maia.domain import Domain, check_admission, join_key_groups, leave_key_groups, manager_signer
 from maia.encryption import WHOLE_EVENT, KeyGroupId
 from maia.errors import DeniedError, MaiaError, NotFoundError, UnavailableError, UsageError
 from maia.home import Home
@@ -74,10 +74,11 @@ def join_type(path: Path, type_name: str) -> Membership:
         UnavailableError: The key manager cannot be reached or cannot answer now.
     """
     home, at = Home.open(path), _now()
+    domain = Domain(home)
     name = _find_type(home, type_name)
     if home.config.key_manager is None:
         try:
-            groups = OwnKeyManager(home).join(home.read_type(name), at=at)
+            groups = domain.own_key_manager.join(home.read_type(name), at=at)
         except NotFoundError as error:
             if error.code != "NO_KEY_MANAGER":
                 raise
@@ -89,7 +90,8 @@ def join_type(path: Path, type_name: str) -> Membership:
     else:
         with _asking(home, name, at) as (client, manager):
             groups = join_key_groups(home, name, client.join, manager=manager, at=at)
-    Domain(home).follow(at=at)
+    domain.follow(at=at)
+    domain.close()
     return _membership(home, name, manager, groups)
 
 

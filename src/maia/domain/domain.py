@@ -33,7 +33,8 @@ MakeEngine = Callable[["Domain"], "Engine"]
 AskPassphrase = Callable[[], str]
 
 
-def _clock() -> datetime:
+def now() -> datetime:
+    """Read the clock."""
     return datetime.now(UTC)
 
 
@@ -46,7 +47,7 @@ class Domain:
         clock: Reads the time.
     """
 
-    def __init__(self, home: Home, *, engine: MakeEngine | None = None, clock: Callable[[], datetime] = _clock) -> None:
+    def __init__(self, home: Home, *, engine: MakeEngine | None = None, clock: Callable[[], datetime] = now) -> None:
         """Open a home; nothing is read yet.
 
         Args:
@@ -117,6 +118,14 @@ class Domain:
     def close(self) -> None:
         """Let go of what was opened; it opens again when it is needed."""
         self._own.close()
+
+    def __enter__(self) -> Domain:
+        """Work for the domain until the block ends."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let go of what was opened."""
+        self.close()
 
     def __repr__(self) -> str:
         """Name the domain and its home."""

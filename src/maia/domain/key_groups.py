@@ -12,6 +12,7 @@ from datetime import datetime
 
 from maia.authority import VerifiedEventType
 from maia.database import Leadership, migrate, open_database
+from maia.domain.manager_key import manager_signer
 from maia.domain.memberships import GroupKeys
 from maia.domain.statements import StatementFollower
 from maia.domain.types import check_types
@@ -28,27 +29,15 @@ from maia.encryption import (
 from maia.errors import NotFoundError, UsageError, VerificationError
 from maia.events import EventType, TypeId, TypeName
 from maia.home import Home
-from maia.kernel import KEY_MANAGER, admit_broker, milliseconds
+from maia.kernel import admit_broker, milliseconds
 from maia.key_manager import DEFAULT_SETTINGS, KeyManager, KeySettings, manager_secret, used_evidence
 from maia.log import NoticeLog
-from maia.principals import KeySigner, PublicKey
+from maia.principals import PublicKey
 
 AskToJoin = Callable[[bytes, Sequence[bytes]], bytes]
 """Carries a signed request and the evidence to a key manager, and its answer back."""
 AskToLeave = Callable[[bytes], Sequence[KeyGroupId]]
 """Carries a signed request to a key manager, and back the groups that the broker was in."""
-
-
-def manager_signer(home: Home) -> KeySigner:
-    """Return the key with which a home manages key groups.
-
-    Raises:
-        NotFoundError: The home has neither a key ``key-manager`` nor the one that speaks for its domain.
-    """
-    try:
-        return home.signer(KEY_MANAGER)
-    except NotFoundError:
-        return home.signer(home.config.domain)
 
 
 def open_key_manager(

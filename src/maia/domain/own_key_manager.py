@@ -16,17 +16,20 @@ from __future__ import annotations
 import logging
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from maia.domain.key_groups import join_key_groups, manager_signer, open_home_groups, open_key_manager
+from maia.domain.manager_key import manager_signer
 from maia.domain.memberships import GroupKeys
 from maia.encryption import KeyGroupId
 from maia.errors import NotFoundError, UnavailableError
 from maia.events import EventType
 from maia.home import Home
 from maia.kernel import BROKERS, KEY_MANAGER, named
-from maia.key_manager import KeyManager, KeySettings
 from maia.log import NoticeLog
 from maia.principals import KeyHash, PublicKey
+
+if TYPE_CHECKING:
+    from maia.key_manager import KeyManager
 
 _BETWEEN = timedelta(seconds=1)
 _logger = logging.getLogger(__name__)
@@ -61,6 +64,9 @@ class OwnKeyManager:
             NotFoundError: The home has no key that could manage the type: ``NO_KEY_MANAGER``.
             MaiaError: The manager is not the type's, or the broker may join no group.
         """
+        from maia.domain.key_groups import open_home_groups, open_key_manager  # noqa: PLC0415 - needs a database
+        from maia.key_manager import KeySettings  # noqa: PLC0415 - as above
+
         if self._own_key(event_type) is None:
             raise NotFoundError(
                 f"this home does not manage the keys of `{event_type.name.name}` and names no key manager",
@@ -116,6 +122,8 @@ class OwnKeyManager:
         return self._home.key_path(KEY_MANAGER).exists()
 
     def _join(self, manager: KeyManager, event_type: EventType, at: datetime) -> tuple[KeyGroupId, ...]:
+        from maia.domain.key_groups import join_key_groups  # noqa: PLC0415 - needs a database
+
         joined = join_key_groups(
             self._home, event_type, lambda request, evidence: manager.join(request, evidence, at=at),
             manager=manager.public_key, at=at,
@@ -124,6 +132,8 @@ class OwnKeyManager:
         return joined
 
     def _manager(self) -> KeyManager:
+        from maia.domain.key_groups import open_key_manager  # noqa: PLC0415 - needs a database
+
         key = manager_signer(self._home).public_key.key_id
         if self._opened is None or self._opened[0] != key:
             self.close()

@@ -11,7 +11,8 @@ from maia.errors import MalformedError
 CONFIG_FILE = "maia.toml"
 MAX_CONFIG = 1 << 16
 _NUMBERS = ("grace", "skew", "history", "alarm")
-_TEXTS = ("name", "broker", "domain", "log", "keyed_types", *_NUMBERS)
+_TEXTS = ("name", "broker", "domain", "log", "keyed_types", "spill", *_NUMBERS)
+_SPILLS = ("sealed", "trusted")
 _SERVICES: dict[str, str | None] = {"database": "store.db", "key_manager": None, "access_control": None}
 
 
@@ -30,6 +31,8 @@ class HomeConfig:
         history: Seconds for which replaced keys are kept, at least ``grace``; without it, as long as the log keeps
             commits of their time.
         alarm: Events an hour above which the audit points a subscription out; without it, none.
+        spill: ``sealed`` when what leaves Spark's memory must be sealed by Spark, ``trusted`` when the disks that it
+            spills to are protected otherwise.
         keyed_types: The network owner's type whose key hides type ids on the wire; without it they are plain.
         database: Where the domain's services keep their state: a file in the home, or a database address.
         key_manager: Address of the key manager; without one it runs in process.
@@ -46,6 +49,7 @@ class HomeConfig:
     history: int | None = None
     alarm: int | None = None
     keyed_types: str | None = None
+    spill: str = "sealed"
     database: str = "store.db"
     key_manager: str | None = None
     access_control: str | None = None
@@ -59,6 +63,8 @@ class HomeConfig:
             lines.append(f"history = {self.history}")
         if self.alarm is not None:
             lines.append(f"alarm = {self.alarm}")
+        if self.spill != "sealed":
+            lines.append(f"spill = {_quote(self.spill)}")
         if self.keyed_types is not None:
             lines.append(f"keyed_types = {_quote(self.keyed_types)}")
         if self.network is not None:
@@ -89,6 +95,7 @@ class HomeConfig:
             and isinstance(services, dict)
             and _all_known(services, _SERVICES)
             and "name" in value
+            and value.get("spill", "sealed") in _SPILLS
         ):
             raise MalformedError(f"`{CONFIG_FILE}` has a setting that is unknown or wrong", code="HOMECONFIG_FILE")
         pair = (network["owner"], network["name"]) if network else None

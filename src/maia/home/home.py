@@ -188,6 +188,11 @@ class Home:
         return url if "://" in url else str(self.path / url)
 
     @property
+    def trusts_disks(self) -> bool:
+        """Whether the disks that Spark spills to are protected otherwise than by Spark."""
+        return self.config.spill == "trusted"
+
+    @property
     def surroundings(self) -> HomeSurroundings:
         """A reference to what conditions may ask here: the clock, ``policy/providers.toml`` and the ledger of rates."""
         return HomeSurroundings(str(self.path.resolve()))

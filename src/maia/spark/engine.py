@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, TypeAlias
 import pandas as pd
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
-from maia.domain import Asked, Domain, Published, Written, commit_publication, published_before, write_partition
+from maia.domain import Asked, Domain, Published, Written, commit_publication, now, published_before, write_partition
 from maia.errors import DeniedError, UsageError
 from maia.home import Home
 from maia.kernel import PublishPlan
+from maia.spark.errors import spark_errors
+from maia.spark.one_line import in_one_line
 from maia.spark.options import SourceOptions
-from maia.spark.session import session
+from maia.spark.session import check_task, prepare_session, session
 
 if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
@@ -46,7 +48,7 @@ class SparkEngine:
         known = domain.log.find(publication, origin=broker)
         if known is not None and not known.query:
             return published_before(known)
-        written = _run(_frame(rows), plan, str(domain.home.path.resolve()))
+        written = self._run(self._frame(rows), plan)
         refused = sum(letter.count for item in written for letter in item.letters)
         if strict and refused:
             reasons = sorted({reason for item in written for reason in item.refused})
@@ -56,22 +58,27 @@ class SparkEngine:
 
     def publish_stream(self, frame: DataFrame, asked: Asked, *, publication: str, checkpoint: Path) -> StreamingQuery:
         """Publish a stream, each micro-batch once."""
+        prepare_session(frame.sparkSession, trusted=self._domain.home.trusts_disks)
         options = self._options(asked, publication=publication)
         writer = frame.writeStream.format("maia").options(**options.to_spark())
         return writer.option("checkpointLocation", str(checkpoint)).start()
 
     def read(self, asked: Asked) -> DataFrame:
         """Read what the log holds now."""
-        return session().read.format("maia").options(**self._options(asked).to_spark()).load()
+        self._check(asked)
+        with spark_errors():
+            return self._session().read.format("maia").options(**self._options(asked).to_spark()).load()
 
     def subscribe(self, asked: Asked, *, starting: str) -> DataFrame:
         """Follow the log."""
+        self._check(asked)
         options = self._options(asked, starting=starting)
-        return session().readStream.format("maia").options(**options.to_spark()).load()
+        with spark_errors():
+            return self._session().readStream.format("maia").options(**options.to_spark()).load()
 
     def audit(self) -> DataFrame:
         """Give the audit as a table."""
-        return session().read.parquet(str(self._domain.home.audit_path.resolve()))
+        return self._session().read.parquet(str(self._domain.home.audit_path.resolve()))
 
     def _options(self, asked: Asked, *, publication: str | None = None, starting: str = "earliest") -> SourceOptions:
         return SourceOptions(
@@ -80,36 +87,49 @@ class SparkEngine:
             publication=publication, starting_offsets=starting,
         )  # fmt: skip
 
+    def _check(self, asked: Asked) -> None:
+        """Refuse here, before Spark is asked, a client without the right and a filter that it may not use."""
+        domain = self._domain
+        domain.deliver_plan(asked.type, client=asked.client, where=asked.where, version=asked.version, commits=())
 
-def _frame(rows: Rows) -> DataFrame:
-    """Make a DataFrame of whatever rows are.
+    def _session(self) -> SparkSession:
+        spark = session()
+        prepare_session(spark, trusted=self._domain.home.trusts_disks)
+        return spark
 
-    Raises:
-        UsageError: They are nothing that holds rows: ``NO_ROWS``.
-    """
-    if isinstance(rows, DataFrame):
-        return rows
-    if isinstance(rows, pa.RecordBatch):
-        rows = pa.Table.from_batches([rows])
-    if isinstance(rows, pd.DataFrame):
-        rows = pa.Table.from_pandas(rows, preserve_index=False)
-    if isinstance(rows, pa.Table):
-        return session().createDataFrame(rows)
-    raise UsageError(
-        f"rows come as a DataFrame of Spark or pandas, or as an Arrow table, not as `{type(rows).__name__}`",
-        code="NO_ROWS",
-    )
+    def _frame(self, rows: Rows) -> DataFrame:
+        """Make a DataFrame of whatever rows are.
 
+        Raises:
+            UsageError: They are nothing that holds rows: ``NO_ROWS``.
+        """
+        if isinstance(rows, DataFrame):
+            prepare_session(rows.sparkSession, trusted=self._domain.home.trusts_disks)
+            return rows
+        if isinstance(rows, pa.RecordBatch):
+            rows = pa.Table.from_batches([rows])
+        if isinstance(rows, pd.DataFrame):
+            rows = pa.Table.from_pandas(rows, preserve_index=False)
+        if isinstance(rows, pa.Table):
+            return self._session().createDataFrame(rows)
+        raise UsageError(
+            f"rows come as a DataFrame of Spark or pandas, or as an Arrow table, not as `{type(rows).__name__}`",
+            code="NO_ROWS",
+        )
 
-def _run(frame: DataFrame, plan: PublishPlan, home: str) -> list[Written]:
-    """Run the tasks of a publication. What they send back are names, counts and positions, no values."""
+    def _run(self, frame: DataFrame, plan: PublishPlan) -> list[Written]:
+        """Run the tasks of a publication. What they send back are names, counts and positions, no values."""
+        home = str(self._domain.home.path.resolve())
 
-    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        context = TaskContext.get()
-        place = Home.open(home)
-        partition = 0 if context is None else context.partitionId()
-        written = write_partition(place, plan, partition, batches, at=Domain(place).clock())
-        yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(written)], type=pa.binary())], names=["written"])
+        def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            context = TaskContext.get()
+            place = Home.open(home)
+            with in_one_line():
+                check_task(trusted=place.trusts_disks)
+                partition = 0 if context is None else context.partitionId()
+                written = write_partition(place, plan, partition, batches, at=now())
+            yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(written)], type=pa.binary())], names=["written"])
 
-    found = frame.mapInArrow(task, "written binary").collect()
-    return [pickle.loads(bytes(row[0])) for row in found]  # noqa: S301 - of our own tasks
+        with spark_errors():
+            found = frame.mapInArrow(task, "written binary").collect()
+        return [pickle.loads(bytes(row[0])) for row in found]  # noqa: S301 - of our own tasks

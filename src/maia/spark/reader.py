@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
-from maia.domain import Domain, LogPart, parts_of, scan, share_out
+from maia.domain import Domain, LogPart, now, parts_of, scan, share_out
 from maia.errors import DeniedError, VerificationError
 from maia.home import Home
 from maia.kernel import DeliverPlan
 from maia.log import AuditRow, LogDirectory, write_audit
 from maia.spark.log_stream import LogFollower, Offset, check_offset
+from maia.spark.one_line import in_one_line
 from maia.spark.options import SourceOptions
+from maia.spark.pushdown import Pushed, keep, take_filters
+from maia.spark.session import check_task
 
 
 @dataclass
@@ -44,11 +47,14 @@ def _partitions(domain: Domain, asked: SourceOptions, after: int, upto: int) -> 
 
 
 def _read(asked: SourceOptions, columns: tuple[str, ...], partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    if isinstance(partition, LogPartition):
+    if not isinstance(partition, LogPartition):
+        return
+    with in_one_line():
         home = Home.open(asked.home)
+        check_task(trusted=home.trusts_disks)
         yield from scan(
             home, partition.plan, partition.parts, client=asked.as_, columns=columns,
-            with_event_id=asked.with_event_id, at=Domain(home).clock(),
+            with_event_id=asked.with_event_id, at=now(),
         )  # fmt: skip
 
 
@@ -62,12 +68,27 @@ class MaiaReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Plan on the driver; a refused client or filter fails here, before anything is read."""
-        domain = Domain.open(self.asked.home)
-        return _partitions(domain, self.asked, domain.log.expired(), domain.log.latest())
+        with in_one_line(), Domain.open(self.asked.home) as domain:
+            return _partitions(domain, self.asked, domain.log.expired(), domain.log.latest())
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read files on a worker."""
         return _read(self.asked, self.columns, partition)
+
+
+class PushingReader(MaiaReader):
+    """Reads the same, and drops the rows that a query's filters do not want before they go to the JVM."""
+
+    pushed: tuple[Pushed, ...] = ()
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
+        """Take the filters that mean the same here; the others stay with Spark."""
+        self.pushed, left = take_filters(filters, self.columns)
+        return left
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Read files on a worker, and keep what the filters want."""
+        return (keep(batch, self.pushed) for batch in super().read(partition))
 
 
 class MaiaStreamReader(LogFollower):
@@ -87,14 +108,15 @@ class MaiaStreamReader(LogFollower):
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """Plan one micro-batch with the rights of now; a client that lost its right sees nothing of it."""
-        after, upto = check_offset(self.log, start), check_offset(self.log, end)
-        if self._domain is None:
-            self._domain = Domain.open(self.asked.home)
-        try:
-            return _partitions(self._domain, self.asked, after, upto)
-        except (VerificationError, DeniedError) as error:
-            _refuse(self._domain, self.asked, after, upto, error.code)
-            return []
+        with in_one_line():
+            after, upto = check_offset(self.log, start), check_offset(self.log, end)
+            if self._domain is None:
+                self._domain = Domain.open(self.asked.home)
+            try:
+                return _partitions(self._domain, self.asked, after, upto)
+            except (VerificationError, DeniedError) as error:
+                _refuse(self._domain, self.asked, after, upto, error.code)
+                return []
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read files on a worker."""

@@ -1,12 +1,20 @@
 """A Spark session with the settings that Maia's promises need.
 
-A session that the user already has is respected and never changed; `check_session` then says what is missing from it.
+Rules kept here, for every door that leads into Spark:
+
+- what leaves Spark's memory is sealed by Spark: a session without IO encryption (and, beyond one machine, without network
+  encryption) is refused, unless the domain says in ``maia.toml`` that its disks are protected otherwise;
+- names of columns and instants mean what they say: case counts, and times are in UTC. Both can be set while a session
+  runs, so `prepare_session` sets them; where only a task can look (`check_task`) they are demanded;
+- a message names each setting that is missing and how to set it.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from maia.errors import UsageError
@@ -39,42 +47,98 @@ SETTINGS: dict[str, str] = {
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
 }
-REQUIRED = ("spark.sql.caseSensitive", "spark.sql.session.timeZone")
+MEANING = ("spark.sql.caseSensitive", "spark.sql.session.timeZone")
+"""What names and instants mean; can be set while a session runs."""
+_FASTER = {"spark.sql.python.filterPushdown.enabled": "true"}
+_SEALED = ("spark.io.encryption.enabled",)
+_SEALED_BEYOND = (*_SEALED, "spark.network.crypto.enabled")
 
 
 def session(**conf: str) -> SparkSession:
-    """Return the active session, or start a local one with Maia's settings.
+    """Return the active session, or start a local one with Maia's settings; `prepare_session` says whether it will do.
 
     Args:
         conf: Further settings, with underscores for dots (``spark_master="local[2]"``); they win over Maia's.
 
     Raises:
         UnavailableError: There is no Java.
-        UsageError: The active session lacks a setting that Maia's meaning depends on.
     """
     from pyspark.sql import SparkSession  # noqa: PLC0415 - starting Spark is for those who ask for it
 
     active = SparkSession.getActiveSession()
     if active is not None:
-        check_session(active)
         return active
     java = find_java()
     if java.home is not None:
         os.environ["JAVA_HOME"] = str(java.home)
     # Workers must run the Python that has Maia, not the first one on the path.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    wanted = {**SETTINGS, **_FASTER, **{key.replace("_", "."): value for key, value in conf.items()}}
+    if not wanted["spark.master"].startswith("local"):
+        # Spark makes a secret of its own on one machine, on YARN and on Kubernetes only.
+        wanted.setdefault("spark.authenticate.secret", secrets.token_hex(32))
     builder = SparkSession.builder
-    for name, value in {**SETTINGS, **{key.replace("_", "."): value for key, value in conf.items()}}.items():
+    for name, value in wanted.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
 
 
-def check_session(spark: SparkSession) -> None:
-    """Refuse a session under which column names or times would mean something else.
+def prepare_session(spark: SparkSession, *, trusted: bool) -> None:
+    """Set what can be set in a session that somebody else made, and refuse it when the rest is not as it must be.
+
+    Args:
+        spark: The session.
+        trusted: Whether the disks that Spark spills to are protected otherwise.
 
     Raises:
-        UsageError: A required setting differs; the message names it.
+        UsageError: It does not seal what leaves its memory: ``SPARK_SETTING``.
     """
-    for name in REQUIRED:
-        if str(spark.conf.get(name, "")).lower() != SETTINGS[name].lower():
-            raise UsageError(f"the Spark session needs `{name}` = `{SETTINGS[name]}`", code="SPARK_SETTING")
+    found = {name: spark.conf.get(name, None) or "" for name in ("spark.master", *_SEALED_BEYOND)}
+    _check(_missing(found, trusted=trusted, meaning=False))
+    for name in MEANING:
+        if (spark.conf.get(name) or "").lower() != SETTINGS[name].lower():
+            spark.conf.set(name, SETTINGS[name])
+    for name, value in _FASTER.items():
+        spark.conf.set(name, value)
+
+
+def check_task(*, trusted: bool) -> None:
+    """Look at the session from inside one of its tasks, before a key is touched.
+
+    Raises:
+        UsageError: A setting is missing: ``SPARK_SETTING``.
+    """
+    from pyspark import TaskContext  # noqa: PLC0415 - runs on a worker
+
+    context = TaskContext.get()
+    if context is None:
+        return
+    names = ("spark.master", *_SEALED_BEYOND, *MEANING)
+    found = {name: context.getLocalProperty(name) or "" for name in names}
+    _check(_missing(found, trusted=trusted, meaning=True))
+
+
+def _missing(found: Mapping[str, str], *, trusted: bool, meaning: bool) -> list[str]:
+    local = found["spark.master"].startswith("local") and not found["spark.master"].startswith("local-cluster")
+    sealed = () if trusted else _SEALED if local else _SEALED_BEYOND
+    wanted = (*sealed, *(MEANING if meaning else ()))
+    return [name for name in wanted if found[name].lower() != SETTINGS[name].lower()]
+
+
+def _check(missing: list[str]) -> None:
+    if not missing:
+        return
+    now = [f'spark.conf.set("{name}", "{SETTINGS[name]}")' for name in missing if name in MEANING]
+    first = [f'.config("{name}", "{SETTINGS[name]}")' for name in missing if name not in MEANING]
+    ways = []
+    if first:
+        ways.append(
+            f"build the session with {' '.join(first)}, or say in `maia.toml` that Spark's disks are protected "
+            'otherwise: spill = "trusted"'
+        )
+    if now:
+        ways.append(f"run {'; '.join(now)}")
+    raise UsageError(
+        f"the Spark session lacks {', '.join(f'`{name}`' for name in missing)}: {'; and '.join(ways)}",
+        code="SPARK_SETTING",
+    )

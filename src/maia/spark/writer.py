@@ -10,12 +10,14 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
-from maia.domain import Domain, Written, commit_publication, write_partition
+from maia.domain import Domain, Written, commit_publication, now, write_partition
 from maia.errors import DeniedError, NotFoundError, UsageError, VerificationError
 from maia.home import Home
 from maia.kernel import PublishPlan
 from maia.log import RefusedRows
+from maia.spark.one_line import in_one_line
 from maia.spark.options import SourceOptions
+from maia.spark.session import check_task
 
 
 @dataclass
@@ -26,16 +28,18 @@ class WrittenMessage(WriterCommitMessage):
 
 
 def _plan(asked: SourceOptions, publication: str) -> PublishPlan:
-    return Domain.open(asked.home).publish_plan(
-        asked.type, client=asked.as_, version=asked.version, publication=publication, max_events=asked.max_events
-    )
+    with Domain.open(asked.home) as domain:
+        return domain.publish_plan(
+            asked.type, client=asked.as_, version=asked.version, publication=publication, max_events=asked.max_events
+        )
 
 
 def _write(plan: PublishPlan, asked: SourceOptions, batches: Iterator[pa.RecordBatch]) -> Written:
     context = TaskContext.get()
     home = Home.open(asked.home)
+    check_task(trusted=home.trusts_disks)
     partition = 0 if context is None else context.partitionId()
-    return write_partition(home, plan, partition, batches, at=Domain(home).clock())
+    return write_partition(home, plan, partition, batches, at=now())
 
 
 def _commit(
@@ -46,11 +50,11 @@ def _commit(
     query: str = "",
     batch: int = -1,
 ) -> None:
-    domain = Domain.open(asked.home)
     written = [message.written for message in messages if isinstance(message, WrittenMessage)]
-    commit_publication(
-        domain.home, domain.log, plan, written, client=asked.as_, at=domain.clock(), query=query, batch=batch
-    )
+    with in_one_line(), Domain.open(asked.home) as domain:
+        commit_publication(
+            domain.home, domain.log, plan, written, client=asked.as_, at=domain.clock(), query=query, batch=batch
+        )
 
 
 class MaiaWriter(DataSourceArrowWriter):
@@ -63,7 +67,8 @@ class MaiaWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Enforce and seal one partition on a worker."""
-        return WrittenMessage(_write(self.plan, self.asked, iterator))
+        with in_one_line():
+            return WrittenMessage(_write(self.plan, self.asked, iterator))
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Make all files of the publication count, at once."""
@@ -105,7 +110,8 @@ class MaiaStreamWriter(DataSourceStreamArrowWriter):
             count = sum(rows.num_rows for rows in iterator)
             letters = (RefusedRows.of(context.partitionId(), error.code, range(count)),) if count else ()
             return WrittenMessage(Written(None, letters, query=query))
-        return WrittenMessage(replace(_write(plan, self.asked, iterator), query=query))
+        with in_one_line():
+            return WrittenMessage(replace(_write(plan, self.asked, iterator), query=query))
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Make the micro-batch count, once."""

@@ -13,7 +13,8 @@ from maia.log import Commit
 
 def follow(home: Home, *, at: datetime) -> datetime:
     """Bring a home up to date with the notices of its log; return the instant to plan with."""
-    return Domain(home).follow(at=at)
+    with Domain(home) as domain:
+        return domain.follow(at=at)
 
 
 def publish_plan(
@@ -27,9 +28,10 @@ def publish_plan(
     max_events: int = MAX_EVENTS,
 ) -> PublishPlan:
     """Compile what a client's rows will go through; see `Domain.publish_plan`."""
-    return Domain(home).publish_plan(
-        type_name, client=as_, version=version, publication=publication, at=at, max_events=max_events
-    )
+    with Domain(home) as domain:
+        return domain.publish_plan(
+            type_name, client=as_, version=version, publication=publication, at=at, max_events=max_events
+        )
 
 
 def deliver_plan(
@@ -44,6 +46,7 @@ def deliver_plan(
     history: bool = False,
 ) -> DeliverPlan:
     """Compile what a client will see of commits; see `Domain.deliver_plan`."""
-    return Domain(home).deliver_plan(
-        type_name, client=as_, where=where, version=version, commits=commits, at=at, history=history
-    )
+    with Domain(home) as domain:
+        return domain.deliver_plan(
+            type_name, client=as_, where=where, version=version, commits=commits, at=at, history=history
+        )

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from maia.domain import Domain, DomainPlans
 from maia.domain.memberships import GroupKeys, retention
 from maia.encryption import EpochId, KeyGroupId, Keyring, KeyTree, rekey_topic
 from maia.errors import EncodingError, UnavailableError, VerificationError
@@ -59,7 +60,7 @@ def damage(notices: NoticeLog) -> None:
 PLANS = {
     "publish": lambda home: publish_plan(home, "Report", as_="owner", version=None, publication="p", at=NOW),
     "deliver": lambda home: deliver_plan(home, "Report", as_="owner", commits=(), at=NOW),
-    "job": lambda home: list(HomePlans(str(home.path), ())((), NOW)),
+    "job": lambda home: list(DomainPlans(Domain.open(str(home.path)), ())((), NOW)),
 }
 
 
@@ -93,7 +94,7 @@ def test_following_needs_no_database_where_nothing_is_managed(home: Home) -> Non
     """A broker that only follows groups loads no database driver."""
     announce(home)
     code = (
-        "import sys; from datetime import datetime, UTC; from maia.stores import Home, follow; "
+        "import sys; from datetime import datetime, UTC; from maia.home import Home; from maia.testing import follow; "
         f"follow(Home.open({str(home.path)!r}), at=datetime.now(UTC)); print('sqlalchemy' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

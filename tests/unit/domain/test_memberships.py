@@ -11,9 +11,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from maia.domain import SealingKeys
 from maia.domain import memberships as group_keys
 from maia.domain.memberships import Followed, GroupKeys
-from maia.domain.sealing_keys import SealingKeys
 from maia.encryption import EpochId, KeyGroupId, Keyring, KeyTree, RekeyMessage, Welcome, rekey_topic
 from maia.errors import MaiaError, SealError, SignatureError, UnavailableError, UsageError
 from maia.events import TypeId
@@ -416,7 +416,7 @@ def test_sealing_keys_learn_of_an_epoch_between_two_parcels(world: World) -> Non
 def test_sealing_ends_when_the_broker_is_put_out(world: World) -> None:
     """After the eviction there is no key to seal with; before its start the old one still serves."""
     world.follow("met")
-    keys = world.homes["met"].sealing_keys()
+    keys = SealingKeys(world.homes["met"])
     world.rekey(10, leaves=("met",))
     assert keys.sealing_epoch(GROUP, ms(9)) == ms(0)
     assert keys.key(GROUP, keys.sealing_epoch(GROUP, ms(11))) is None
@@ -428,7 +428,7 @@ def test_sealing_keys_of_a_home_without_groups_are_its_keyring(tmp_path: Path) -
     ring = Keyring()
     ring.add(GROUP, EpochId(100), b"k" * 32)
     home.save_keyring(ring)
-    keys = home.sealing_keys()
+    keys = SealingKeys(home)
     assert keys.key(GROUP, keys.sealing_epoch(GROUP, 150)) == b"k" * 32
     with pytest.raises(SealError, match="NO_KEY"):
         keys.sealing_epoch(GROUP, 99)

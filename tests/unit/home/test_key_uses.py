@@ -11,9 +11,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent.parent.parent / "faults"))
 
-import maia.stores.group_keys_sealing as sealing
 from network import CCS_SUBSCRIPTIONS, Network, build, delivered, publish_here, sightings
 
+import maia.domain.sealing_keys as sealing
 from maia.domain import Domain, delivery_job
 from maia.encryption import EpochId
 from maia.errors import EncodingError, SealError

@@ -88,7 +88,7 @@ WATCHED = """
 import os, sys
 from pathlib import Path
 from maia.principals import KeySigner
-from maia.stores import read_key, write_key
+from maia.home import read_key, write_key
 path, passphrase, seen = Path(sys.argv[1]), sys.stdin.readline().strip(), []
 def watch(event, arguments):
     if event in {"subprocess.Popen", "os.exec", "os.fork", "os.posix_spawn", "os.putenv", "os.system"}:
@@ -294,7 +294,7 @@ def test_a_bad_public_key_file_is_refused(tmp_path: Path, text: str) -> None:
 CRASHING = """
 import os, resource, signal, sys
 from pathlib import Path
-from maia.stores import read_key
+from maia.home import read_key
 soft, hard = resource.getrlimit(resource.RLIMIT_CORE)
 resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
 read_key(Path(sys.argv[1]))

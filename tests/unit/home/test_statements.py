@@ -237,7 +237,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from maia.authority import StatementBook, parse_statement, verify_statement
-from maia.stores import StatementFile
+from maia.home import StatementFile
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 setattr(os, sys.argv[3], die)

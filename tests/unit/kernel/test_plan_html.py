@@ -7,9 +7,9 @@ from html.parser import HTMLParser
 
 from hypothesis import given
 from hypothesis import strategies as st
-from maia.domain.streams import CellExplanation
 
 from maia.authority import Action, Verifier, ask_type
+from maia.domain import CellExplanation
 from maia.encoding import html_table
 from maia.encryption import Tolerance
 from maia.events import EncryptionMode, EventType, TypeName, attribute, parse_version, sign_event_type
