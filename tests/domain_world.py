@@ -1,4 +1,4 @@
-"""A police force with an access control service: surroundings in memory, a real database; for several tests."""
+"""A police force with an access control service: holdings in memory, a real database; for several tests."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def numberplate(network: NumberplateNetwork) -> EventType:
 
 
 @dataclass
-class Surroundings:
-    """A domain's home in memory."""
+class Holdings:
+    """What a domain holds, in memory."""
 
     catalogue: TypeCatalogue
     certificates: list[Certificate] = field(default_factory=list)
@@ -84,7 +84,7 @@ class Telling:
 
 @dataclass
 class Outside:
-    """An environment that the test sets."""
+    """What is true outside, as the test sets it."""
 
     true: set[str] = field(default_factory=set)
     fails: bool = False
@@ -108,7 +108,7 @@ class Force:
 
     def __post_init__(self) -> None:
         networks = ((self.network.key("PITO"), NETWORK_NAME),) if self.connected else ()
-        self.home = Surroundings(TypeCatalogue([numberplate(self.network)], networks=networks))
+        self.home = Holdings(TypeCatalogue([numberplate(self.network)], networks=networks))
         self.home.certificates += self.network.some("Cap1", "Cap12")
         self.engine = database.open_database(self.url)
         database.migrate(self.engine)
@@ -118,8 +118,8 @@ class Force:
     def open(self, **others: object) -> AccessControl:
         """Open the service anew, as after a restart."""
         made = {
-            "signer": self.network.people["Met"], "engine": self.engine, "surroundings": self.home,
-            "settings": self.settings, "telling": self.telling, "environment": self.outside,
+            "signer": self.network.people["Met"], "engine": self.engine, "holdings": self.home,
+            "settings": self.settings, "telling": self.telling, "outside": self.outside,
         }  # fmt: skip
         return AccessControl(**(made | others))  # type: ignore[arg-type]
 

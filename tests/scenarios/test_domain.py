@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from domain_world import ASSIGNED, DAY, HOUR, MINUTE, ORDER, PLATE, SECOND, TRACKING, Force, Surroundings, numberplate
+from domain_world import ASSIGNED, DAY, HOUR, MINUTE, ORDER, PLATE, SECOND, TRACKING, Force, Holdings, numberplate
 from maia import database
 from maia.access_control import AccessControl, MemberKind, Revocation, Settings
 from maia.authority import (
@@ -376,7 +376,7 @@ def test_an_agreement_opens_exactly_the_attributes_of_its_table(tmp_path):
         engine = database.open_database(str(tmp_path / f"{name}.db"))
         database.migrate(engine)
         return AccessControl(
-            signer=signer, engine=engine, surroundings=Surroundings(catalogue), settings=Settings(tests=()),
+            signer=signer, engine=engine, holdings=Holdings(catalogue), settings=Settings(tests=()),
             named_roles=lambda *, at: agreed.agreement.roles,
         )  # fmt: skip
 

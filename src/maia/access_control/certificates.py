@@ -4,15 +4,15 @@ Rules kept here:
 
 - a capability ends with the appointment behind it, and lives no longer than the domain's settings say;
 - every certificate carries the domain's on-line tests, so that it can be withdrawn;
-- only a member that is a domain may pass its rights on;
-- one that was withdrawn never comes back: issued anew it is another certificate, also within the same second.
+- only a member that is a domain may pass its rights on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TypeAlias
 
 from maia import database
 from maia.access_control.settings import Settings
@@ -34,25 +34,28 @@ from maia.principals import (
     Authorisation,
     Body,
     Certificate,
+    CertificateId,
+    KeyHash,
+    KeyId,
     Name,
     Naming,
     Period,
     Principal,
     PublicKey,
-    Signer,
-    issue,
 )
 
 MEMBER = "member"
 CONNECT = "connect"
 BLANKET = "blanket of brokers"
 _CONNECT = EventRight(action="connect", event_type="network")
-_TRIES = 600
 _SECOND = timedelta(seconds=1)
+
+Refused: TypeAlias = tuple[tuple[str, str], ...]
+"""Privileges that cannot become a right, each with the code that says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Entitlement:
     """Something a member may have now.
 
     Attributes:
@@ -72,17 +75,54 @@ class Wanted:
     @property
     def right(self) -> bytes:
         """What the certificate gives, in one comparable form."""
-        return encode((b"name", (self.name or "").encode())) if self.tag is None else encode(self.tag.to_sexp())
+        return _name_given(self.name or "") if self.tag is None else encode(self.tag.to_sexp())
 
 
-def wanted_by(
+def right_of(certificate: Certificate) -> bytes:
+    """Give what a certificate gives, in the form of `Entitlement.right`."""
+    body = certificate.body
+    return encode(body.tag) if isinstance(body, Authorisation) else _name_given(body.name)
+
+
+def _name_given(name: str) -> bytes:
+    return encode((b"name", name.encode()))
+
+
+def subject_key(body: Body) -> KeyId | None:
+    """Give the key that a certificate speaks of; nothing when its subject is no key."""
+    return body.subject.key_id if isinstance(body.subject, PublicKey | KeyHash) else None
+
+
+def line_of(
+    certificate: Certificate,
+    *,
+    at: datetime,
+    holder: str | None = None,
+    privilege: str | None = None,
+    right: bytes | None = None,
+    parent: CertificateId | None = None,
+) -> database.CertificateRecord:
+    """Write the line of the register for a certificate that is entered now."""
+    return database.CertificateRecord(
+        certificate_id=certificate.certificate_id,
+        raw=certificate.raw,
+        holder=holder,
+        privilege=privilege,
+        right=right,
+        parent=parent,
+        issued=at,
+        until=certificate.body.period.not_after,
+    )
+
+
+def entitlements_of(
     member: Member,
     privileges: Mapping[Privilege, datetime | None],
     roles: Mapping[str, datetime | None],
     *,
     catalogue: TypeCatalogue,
     settings: Settings,
-) -> tuple[tuple[Wanted, ...], tuple[tuple[str, str], ...]]:
+) -> tuple[tuple[Entitlement, ...], Refused]:
     """List what a member may have, and the privileges that cannot become a right, with the code that says why.
 
     Args:
@@ -92,18 +132,20 @@ def wanted_by(
         catalogue: The known types.
         settings: How the domain issues.
     """
-    found = [Wanted(privilege=MEMBER, name=member.name)]
+    found = [Entitlement(privilege=MEMBER, name=member.name)]
     refused: list[tuple[str, str]] = []
     if member.kind is MemberKind.BROKER:
-        found.append(Wanted(privilege=BROKERS, name=BROKERS))
+        found.append(Entitlement(privilege=BROKERS, name=BROKERS))
     if settings.connect:
         try:
             connect = compile_privilege(_CONNECT, catalogue)
         except MalformedError:
             connect = None  # the domain belongs to no network
         if connect is not None:
-            found.append(Wanted(privilege=CONNECT, tag=connect.tag, owner=connect.owner))
-    found += [Wanted(privilege=role_name(role), name=role_name(role), until=until) for role, until in roles.items()]
+            found.append(Entitlement(privilege=CONNECT, tag=connect.tag, owner=connect.owner))
+    found += [
+        Entitlement(privilege=role_name(role), name=role_name(role), until=until) for role, until in roles.items()
+    ]
     for privilege, until in privileges.items():
         try:
             right = compile_privilege(privilege, catalogue)
@@ -111,12 +153,12 @@ def wanted_by(
             refused.append((str(privilege), error.code))
             continue
         if right is not None:
-            found.append(Wanted(privilege=str(privilege), tag=right.tag, until=until, owner=right.owner))
+            found.append(Entitlement(privilege=str(privilege), tag=right.tag, until=until, owner=right.owner))
     return tuple(found), tuple(refused)
 
 
 def write_body(
-    wanted: Wanted, member: Member, *, domain: PublicKey, settings: Settings, at: datetime, back: int = 0
+    wanted: Entitlement, member: Member, *, domain: PublicKey, settings: Settings, at: datetime, back: int = 0
 ) -> Body | None:
     """Write the certificate of something a member may have; nothing when its time is over.
 
@@ -160,55 +202,7 @@ def blanket_body(domain: PublicKey, settings: Settings) -> Authorisation:
     )
 
 
-def sign_new(
-    records: database.AccessControlRecords,
-    wanted: Sequence[tuple[Wanted, Member]],
-    *,
-    signer: Signer,
-    settings: Settings,
-    at: datetime,
-) -> tuple[Certificate | None, ...]:
-    """Sign certificates and put them into the register; it is the caller's to commit before handing them out.
-
-    Returns:
-        One for each that is wanted, in order; nothing for one whose time is over.
-
-    Raises:
-        UncheckedError: Every certificate that could be told from withdrawn ones is withdrawn.
-    """
-    found: dict[int, Certificate] = {}
-    open_places = list(range(len(wanted)))
-    for back in range(_TRIES):
-        tried: dict[int, Certificate] = {}
-        for place in open_places:
-            item, member = wanted[place]
-            body = write_body(item, member, domain=signer.public_key, settings=settings, at=at, back=back)
-            if body is not None:
-                tried[place] = issue(body, signer)
-        known = records.withdrawals({item.certificate_id for item in tried.values()})
-        # SECURITY: an identity on a list stays dead, so the new certificate needs another one
-        open_places = [place for place, item in tried.items() if known.get(item.certificate_id) is not None]
-        found |= {place: item for place, item in tried.items() if known.get(item.certificate_id) is None}
-        if not open_places:
-            break
-    else:
-        raise UncheckedError("this right was withdrawn and issued too often to be told apart", code="LIMIT_EXCEEDED")
-    records.add_certificates(
-        database.CertificateRecord(
-            certificate_id=certificate.certificate_id,
-            raw=certificate.raw,
-            holder=wanted[place][1].name,
-            privilege=wanted[place][0].privilege,
-            right=wanted[place][0].right,
-            issued=at,
-            until=certificate.body.period.not_after,
-        )
-        for place, certificate in found.items()
-    )
-    return tuple(found.get(place) for place in range(len(wanted)))
-
-
-def serves(record: database.CertificateRecord, wanted: Wanted, *, settings: Settings, at: datetime) -> bool:
+def serves(record: database.CertificateRecord, wanted: Entitlement, *, settings: Settings, at: datetime) -> bool:
     """Tell whether a live certificate gives what is wanted for long enough to be handed out again."""
     if record.right != wanted.right or record.until is None:
         return record.right == wanted.right
@@ -217,7 +211,7 @@ def serves(record: database.CertificateRecord, wanted: Wanted, *, settings: Sett
 
 
 def chain_of(
-    wanted: Iterable[Wanted], *, domain: PublicKey, pool: CertificatePool, book: StatementBook, at: datetime
+    wanted: Iterable[Entitlement], *, domain: PublicKey, pool: CertificatePool, book: StatementBook, at: datetime
 ) -> tuple[bytes, ...]:
     """Find the certificates by which the domain itself has the rights that it passes on."""
     verifier = Verifier(statements=book)

@@ -10,10 +10,11 @@ Rules kept here:
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
-from maia import database
-from maia.access_control.settings import Settings
+from maia.access_control.outbox import STATEMENT
+from maia.access_control.register import Records, Register
 from maia.authority import (
     Challenge,
     ListStatement,
@@ -24,90 +25,84 @@ from maia.authority import (
     parse_statement,
     verify_statement,
 )
-from maia.principals import CertificateId, Signer, TestKind
-
-STATEMENT = "statement"
+from maia.principals import CertificateId, TestKind
 
 
-def sign_due(
-    records: database.AccessControlRecords, *, signer: Signer, settings: Settings, at: datetime
-) -> tuple[Statement, ...]:
-    """Sign the lists that are due: the next of each period, or the first plain one."""
-    signed: list[Statement] = []
-    for kind in settings.tests:
-        if kind is TestKind.ONE_TIME:
-            continue
-        if settings.rhythm is None:
-            if records.last_sequence(kind) == 0:
-                signed.append(_sign(records, kind, None, signer=signer, at=at))
-            continue
-        interval = settings.rhythm.due(records.last_timed(kind), at=at)
-        if interval is not None:
-            signed.append(_sign(records, kind, interval, signer=signer, at=at))
-    return tuple(signed)
+def beat(register: Register, *, at: datetime) -> tuple[Statement, ...]:
+    """Sign the lists that are due now, in a transaction of its own."""
+    return register.write(lambda records: sign_due(register, records, at=at), at=at)
 
 
-def sign_withdrawals(
-    records: database.AccessControlRecords, *, signer: Signer, settings: Settings, at: datetime
-) -> Statement | None:
-    """Sign what was withdrawn at this moment, for those who hear of it before the next timed list."""
-    if TestKind.CRL not in settings.tests:
-        return None
-    return _sign(records, TestKind.CRL, None, signer=signer, at=at)
-
-
-def answer_challenge(
-    records: database.AccessControlRecords,
-    challenge: Challenge,
-    asked: frozenset[CertificateId],
-    *,
-    signer: Signer,
-    at: datetime,
-) -> Statement:
+def answer(register: Register, challenge: Challenge, certificates: Iterable[bytes], *, at: datetime) -> Statement:
     """Say which of some certificates are good, for one decision of one verifier."""
-    good = frozenset(
-        identity
-        for identity in asked
-        if (record := records.certificate(identity)) is not None
-        and record.withdrawn is None
-        and record.parent is None
-        and (record.until is None or record.until >= at)
-    )
+    asked = frozenset(CertificateId(identity) for identity in certificates)
+    with register.reading(at), register.reading_rows() as records:
+        good = frozenset(
+            identity
+            for identity in asked
+            if (record := records.certificates.find(identity)) is not None
+            and record.withdrawn is None
+            and record.parent is None
+            and (record.until is None or record.until >= at)
+        )
     body = OneTimeAnswer(
-        signer=signer.public_key,
+        signer=register.key,
         nonce=challenge.nonce,
         verifier=challenge.verifier,
         request=challenge.request,
         certificates=good,
     )
-    return issue_statement(body, signer)
+    return issue_statement(body, register.signer)
 
 
-def book_of(records: database.AccessControlRecords, *, at: datetime) -> StatementBook:
+def sign_due(register: Register, records: Records, *, at: datetime) -> tuple[Statement, ...]:
+    """Sign the lists that are due: the next of each period, or the first plain one."""
+    signed: list[Statement] = []
+    for kind in register.settings.tests:
+        if kind is TestKind.ONE_TIME:
+            continue
+        if register.settings.rhythm is None:
+            if records.lists.last_sequence(kind) == 0:
+                signed.append(_sign(register, records, kind, None, at=at))
+            continue
+        interval = register.settings.rhythm.due(records.lists.last_end(kind), at=at)
+        if interval is not None:
+            signed.append(_sign(register, records, kind, interval, at=at))
+    return tuple(signed)
+
+
+def sign_withdrawals(register: Register, records: Records, *, at: datetime) -> Statement | None:
+    """Sign what was withdrawn at this moment, for those who hear of it before the next timed list."""
+    if TestKind.CRL not in register.settings.tests:
+        return None
+    return _sign(register, records, TestKind.CRL, None, at=at)
+
+
+def book_of(records: Records, *, at: datetime) -> StatementBook:
     """Read the lists that count now into a book."""
     book = StatementBook()
-    for raw in records.statements(at=at):
+    for raw in records.lists.current(at=at):
         book.accept(verify_statement(parse_statement(raw)))
     return book
 
 
 def _sign(
-    records: database.AccessControlRecords,
+    register: Register,
+    records: Records,
     kind: TestKind,
     interval: tuple[datetime, datetime] | None,
     *,
-    signer: Signer,
     at: datetime,
 ) -> Statement:
     starts, ends = (None, None) if interval is None else interval
     since = at if starts is None else max(starts, at)
-    covered = records.withdrawn(at=since) if kind is TestKind.CRL else records.good(at=at)
-    sequence = records.last_sequence(kind) + 1
+    covered = records.certificates.withdrawn(at=since) if kind is TestKind.CRL else records.certificates.good(at=at)
+    sequence = records.lists.last_sequence(kind) + 1
     body = ListStatement(
-        kind=kind, signer=signer.public_key, sequence=sequence, certificates=covered, starts=starts, ends=ends
+        kind=kind, signer=register.key, sequence=sequence, certificates=covered, starts=starts, ends=ends
     )
-    statement = issue_statement(body, signer)
-    records.add_statement(kind, sequence, statement.raw, starts=starts, ends=ends)
-    records.forget_statements(kind, before=at)
-    records.post(STATEMENT, signer.public_key.key_id, statement.raw)
+    statement = issue_statement(body, register.signer)
+    records.lists.add(kind, sequence, statement.raw, starts=starts, ends=ends)
+    records.lists.forget(kind, before=at)
+    records.outbox.post(STATEMENT, register.key.key_id, statement.raw)
     return statement

@@ -1,47 +1,39 @@
-"""Telling what was decided: in order, at least once, and only out of the outbox when it was heard."""
+"""The outbox: what was decided is told in order, at least once, and leaves only when it was heard."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-
-from sqlalchemy import Connection
-
-from maia import database
-from maia.access_control.lists import STATEMENT
+from maia.access_control.register import Register
 from maia.access_control.values import Telling, Withdrawn
 from maia.encoding import SexpLimits, encode, parse_canonical
 from maia.errors import EncodingError, MaiaError
 from maia.principals import CertificateId, KeyId, encode_instant, parse_instant
 
+STATEMENT = "statement"
 CERTIFICATE = "certificate"
 WITHDRAWN = "withdrawn"
 _LIMITS = SexpLimits(max_bytes=64 << 20, max_depth=4, max_atom=64)
 _HASH = 32
 
 
-def tell(
-    telling: Telling,
-    look: Callable[[], AbstractContextManager[Connection]],
-    begin: Callable[[], AbstractContextManager[Connection]],
-    records_of: Callable[[Connection], database.AccessControlRecords],
-) -> bool:
+def tell(register: Register, telling: Telling | None) -> bool:
     """Tell everything that waits, lists and certificates first, each kind oldest first; stop at what is not heard.
 
     So nobody is shut out of a key group before his certificate is withdrawn, and a key manager that does not answer
     keeps no list from those who need it.
 
     Args:
-        telling: Who must hear.
-        look: Begins a transaction that only reads.
-        begin: Begins one that writes.
-        records_of: Gives the records that a transaction sees.
+        register: Whose outbox.
+        telling: Who must hear; when nobody has to, what waits is dropped.
 
     Returns:
         Whether nothing is left.
     """
-    with look() as connection:  # mostly there is nothing, and no writer has to wait for that
-        waiting = records_of(connection).outbox(last=WITHDRAWN)
+    if telling is None:
+        with register.writing_rows() as records:
+            records.outbox.told(item.number for item in records.outbox.waiting())
+        return True
+    with register.reading_rows() as records:  # mostly there is nothing, and no writer has to wait for that
+        waiting = records.outbox.waiting(last=WITHDRAWN)
     heard: list[int] = []
     try:
         for item in waiting:
@@ -56,8 +48,8 @@ def tell(
         return False
     finally:
         if heard:
-            with begin() as connection:
-                records_of(connection).told(heard)
+            with register.writing_rows() as records:
+                records.outbox.told(heard)
     return True
 
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Self
+from typing import Self, TypeVar
 
 from maia import database
-from maia.access_control.values import Environment
+from maia.access_control.values import Outside
 from maia.errors import MaiaError
 from maia.policy import (
     Atom,
@@ -40,6 +40,8 @@ from maia.policy import (
     role_state,
 )
 
+_T = TypeVar("_T")
+
 
 class RoleBook:
     """The engine with what the database keeps of it."""
@@ -56,9 +58,9 @@ class RoleBook:
     @classmethod
     def load(
         cls,
-        records: database.AccessControlRecords,
+        rows: database.RoleRows,
         text: str,
-        environment: Environment | None,
+        outside: Outside | None,
         *,
         at: datetime,
         policy: Policy | None = None,
@@ -66,26 +68,26 @@ class RoleBook:
         """Bring the engine back as it was, and say which roles did not come back.
 
         Args:
-            records: The database.
+            rows: What the database keeps.
             text: The policy in force.
-            environment: Is asked what holds now.
+            outside: Is asked what holds now.
             at: Now; facts that have ended are dropped.
             policy: Another policy to come under: a role stays when it could be activated at this moment.
         """
         ends: dict[Fact, datetime] = {}
         facts: list[Fact] = []
-        for raw, until in tuple(records.facts()):
+        for raw, until in tuple(rows.facts()):
             if until is not None and until < at:
-                records.drop_fact(raw)
+                rows.drop_fact(raw)
                 continue
             fact = fact_from_bytes(raw)
             facts.append(fact)
             if until is not None:
                 ends[fact] = until
-        provided = _provided(environment, at=at)
+        provided = _provided(outside, at=at)
         states: list[RoleState] = []
         anonymous: set[Fact] = set()
-        for raw, hidden in records.roles():
+        for raw, hidden in rows.roles():
             states.append(RoleState.from_bytes(raw))
             if hidden:
                 anonymous.add(states[-1].role)
@@ -93,56 +95,54 @@ class RoleBook:
         engine, fallen = restore(rules, (*facts, *provided - set(facts)), states, anew=policy is not None)
         book = cls(engine, ends, anonymous - set(fallen))
         book._provided = provided
-        records.drop_roles(fact_to_bytes(role) for role in fallen)
+        rows.drop_roles(fact_to_bytes(role) for role in fallen)
         if policy is not None:
-            book._save(records, engine.roles())
+            book._save(rows, engine.roles())
         return book, fallen
 
     # -- facts
 
-    def record(
-        self, records: database.AccessControlRecords, facts: Iterable[tuple[Fact, datetime | None]]
-    ) -> tuple[bool, ...]:
+    def record(self, rows: database.RoleRows, facts: Iterable[tuple[Fact, datetime | None]]) -> tuple[bool, ...]:
         """Record appointments and environment facts, or change their ends; say of each whether it is new."""
         new: list[bool] = []
-        rows: list[tuple[str, bytes, datetime | None]] = []
+        recorded: list[tuple[str, bytes, datetime | None]] = []
         for fact, until in facts:
             add = self.engine.appoint if fact.kind is FactKind.APPOINTMENT else self.engine.observe
             new.append(add(fact.atom))
             raw = fact_to_bytes(fact)
-            rows.append((fact.kind.value, raw, until))
+            recorded.append((fact.kind.value, raw, until))
             if until is None:
                 self._ends.pop(fact, None)
             else:
                 self._ends[fact] = until
                 heapq.heappush(self._queue, (until, raw))
-        records.put_facts(rows)
+        rows.put_facts(recorded)
         return tuple(new)
 
-    def retract(self, records: database.AccessControlRecords, facts: Iterable[Fact]) -> tuple[Fact, ...]:
+    def retract(self, rows: database.RoleRows, facts: Iterable[Fact]) -> tuple[Fact, ...]:
         """Take facts back; give the roles that fell, each after what it stood on."""
         fallen: dict[Fact, None] = {}
         for fact in facts:
             touched = dependents(self.engine, [fact])
             for role in self.engine.retract(fact.atom, kind=fact.kind).fallen:
                 fallen[role] = None
-            records.drop_fact(fact_to_bytes(fact))
+            rows.drop_fact(fact_to_bytes(fact))
             self._ends.pop(fact, None)
-            self._settle(records, touched)
-        self._drop(records, fallen)
+            self._settle(rows, touched)
+        self._drop(rows, fallen)
         return tuple(fallen)
 
     def refresh(
-        self, records: database.AccessControlRecords, environment: Environment | None, *, at: datetime
+        self, rows: database.RoleRows, outside: Outside | None, *, at: datetime
     ) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
-        """Ask the environment anew; give the facts that hold no longer and the roles that fell with them."""
-        now = _provided(environment, at=at)
+        """Ask anew what is true outside; give the facts that hold no longer and the roles that fell with them."""
+        now = _provided(outside, at=at)
         for fact in now - self._provided:
             self.engine.observe(fact.atom)
-        recorded = {fact for fact in self._provided - now if self._is_recorded(records, fact)}
+        recorded = {fact for fact in self._provided - now if self._is_recorded(rows, fact)}
         gone = tuple(sorted(self._provided - now - recorded, key=str))
         self._provided = now
-        return gone, self.retract(records, gone)
+        return gone, self.retract(rows, gone)
 
     def ended(self, *, at: datetime) -> tuple[Fact, ...]:
         """Give the recorded facts whose end has passed."""
@@ -161,7 +161,7 @@ class RoleBook:
 
     # -- roles
 
-    def activate(self, records: database.AccessControlRecords, roles: Iterable[tuple[Fact, bool]]) -> tuple[Proof, ...]:
+    def activate(self, rows: database.RoleRows, roles: Iterable[tuple[Fact, bool]]) -> tuple[Proof, ...]:
         """Activate roles of principals, each anonymously or not, in order, and keep them.
 
         When one fails, nothing is written: the caller drops this object if it is not the first.
@@ -172,10 +172,10 @@ class RoleBook:
             proofs.append(self.engine.activate(role.atom, principal=role.holder))
             (self.anonymous.add if anonymous else self.anonymous.discard)(role)
             states.append((fact_to_bytes(role), role_state(self.engine, role).to_bytes(), anonymous))
-        records.put_roles(states)
+        rows.put_roles(states)
         return tuple(proofs)
 
-    def deactivate(self, records: database.AccessControlRecords, roles: Iterable[Fact]) -> tuple[Fact, ...]:
+    def deactivate(self, rows: database.RoleRows, roles: Iterable[Fact]) -> tuple[Fact, ...]:
         """Give up roles of principals; give all that fell, each after what it stood on."""
         fallen: dict[Fact, None] = {}
         touched: dict[Fact, None] = {}
@@ -183,34 +183,31 @@ class RoleBook:
             if role not in fallen:  # otherwise it fell with an earlier one
                 touched.update(dict.fromkeys(dependents(self.engine, [role])))
                 fallen.update(dict.fromkeys(self.engine.deactivate(role.atom, principal=role.holder).fallen))
-        self._settle(records, touched)
-        self._drop(records, fallen)
+        self._settle(rows, touched)
+        self._drop(rows, fallen)
         return tuple(fallen)
 
-    def close(self, records: database.AccessControlRecords, principals: Iterable[str]) -> tuple[Fact, ...]:
+    def close(self, rows: database.RoleRows, principals: Iterable[str]) -> tuple[Fact, ...]:
         """Give up every role of some principals."""
-        return self.deactivate(records, [role for name in principals for role in self.engine.roles(name)])
+        return self.deactivate(rows, [role for name in principals for role in self.engine.roles(name)])
 
     def privileges(self, principal: str) -> dict[Privilege, datetime | None]:
         """Give the privileges that a principal has now, each with the instant at which it ends at the latest."""
-        found: dict[Privilege, datetime | None] = {}
-        for privilege, role in given(self.engine, principal):
-            until = ends_of(self.engine, role, self._ends)
-            if privilege in found:
-                known = found[privilege]
-                until = None if until is None or known is None else max(until, known)
-            found[privilege] = until
-        return found
+        return self._latest_ends(given(self.engine, principal))
 
     def role_ends(self, principal: str) -> dict[str, datetime | None]:
         """Give the names of the roles that a principal has active, each with its latest end."""
-        found: dict[str, datetime | None] = {}
-        for role in self.engine.roles(principal):
+        return self._latest_ends((role.atom.name, role) for role in self.engine.roles(principal))
+
+    def _latest_ends(self, stands_on: Iterable[tuple[_T, Fact]]) -> dict[_T, datetime | None]:
+        """Give each thing with the latest end of the roles it stands on; ``None`` when one of them has no end."""
+        found: dict[_T, datetime | None] = {}
+        for thing, role in stands_on:
             until = ends_of(self.engine, role, self._ends)
-            if role.atom.name in found:
-                known = found[role.atom.name]
+            if thing in found:
+                known = found[thing]
                 until = None if until is None or known is None else max(until, known)
-            found[role.atom.name] = until
+            found[thing] = until
         return found
 
     def decide(self, privilege: Privilege | str, *, principal: str) -> Decision:
@@ -230,32 +227,32 @@ class RoleBook:
 
     # -- what stands in the database
 
-    def _save(self, records: database.AccessControlRecords, roles: Iterable[Fact]) -> None:
-        records.put_roles((fact_to_bytes(role), role_state(self.engine, role).to_bytes(), None) for role in roles)
+    def _save(self, rows: database.RoleRows, roles: Iterable[Fact]) -> None:
+        rows.put_roles((fact_to_bytes(role), role_state(self.engine, role).to_bytes(), None) for role in roles)
 
-    def _settle(self, records: database.AccessControlRecords, touched: Iterable[Fact]) -> None:
+    def _settle(self, rows: database.RoleRows, touched: Iterable[Fact]) -> None:
         """Write the states of roles that may stand on less than before."""
-        self._save(records, [role for role in touched if is_active(self.engine, role)])
+        self._save(rows, [role for role in touched if is_active(self.engine, role)])
 
-    def _drop(self, records: database.AccessControlRecords, fallen: Iterable[Fact]) -> None:
+    def _drop(self, rows: database.RoleRows, fallen: Iterable[Fact]) -> None:
         # Whether they were used anonymously is remembered until their fall is noted, see `forget`.
-        records.drop_roles(map(fact_to_bytes, fallen))
+        rows.drop_roles(map(fact_to_bytes, fallen))
 
     def forget(self, fallen: Iterable[Fact]) -> None:
         """Forget how roles were used whose fall was noted."""
         self.anonymous.difference_update(fallen)
 
     @staticmethod
-    def _is_recorded(records: database.AccessControlRecords, fact: Fact) -> bool:
-        return records.has_fact(fact_to_bytes(fact))
+    def _is_recorded(rows: database.RoleRows, fact: Fact) -> bool:
+        return rows.has_fact(fact_to_bytes(fact))
 
 
-def _provided(environment: Environment | None, *, at: datetime) -> frozenset[Fact]:
+def _provided(outside: Outside | None, *, at: datetime) -> frozenset[Fact]:
     """Ask what holds; whoever fails says no."""
-    if environment is None:
+    if outside is None:
         return frozenset()
     try:
-        return frozenset(Fact(FactKind.ENVIRONMENT, atom) for atom in environment.facts(at=at))
+        return frozenset(Fact(FactKind.ENVIRONMENT, atom) for atom in outside.facts(at=at))
     except MaiaError:
         return frozenset()
 

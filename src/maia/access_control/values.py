@@ -12,6 +12,15 @@ from maia.authority import CertificatePool, Exposure, StatementBook
 from maia.policy import Atom, Finding, TypeCatalogue
 from maia.principals import Authenticated, Certificate, CertificateId, KeyId, PublicKey
 
+MAX_TOGETHER = 1_000
+"""How many principals one call invites, enrols or lets go."""
+
+MAX_APPOINTMENTS = 100
+"""How many facts an invitation brings."""
+
+MAX_ROLES = 100
+"""How many roles an enrolment activates."""
+
 
 class MemberKind(StrEnum):
     """What a member is: a client, a broker that serves clients, or a domain that has members of its own."""
@@ -204,16 +213,16 @@ class Withdrawn:
     at: datetime
 
 
-class Environment(Protocol):
-    """Port: what is true outside. A provider that fails gives nothing, which means no."""
+class Outside(Protocol):
+    """Port: what is true outside. Whoever cannot say gives nothing, which means no."""
 
     def facts(self, *, at: datetime) -> Iterable[Atom]:
         """Give every fact that holds now, of all predicates that are provided."""
         ...
 
 
-class Surroundings(Protocol):
-    """Port: what the service needs of its domain's home."""
+class Holdings(Protocol):
+    """Port: what the domain holds: types, certificates and statements."""
 
     def types(self, *, at: datetime) -> TypeCatalogue:
         """Give the event types that verify now, and the domain's networks."""

@@ -28,14 +28,14 @@ def draft(
         PolicySyntaxError: A row is none.
     """
     from maia.cli.issuing import open_signer
-    from maia.domain import HomeSurroundings
+    from maia.domain import HomeHoldings
     from maia.policy import SignedAgreement, draft_agreement, sign_agreement
 
     if file.exists():
         raise UsageError(f"`{file}` is there already; agreements are never overwritten", code="AGREEMENT_EXISTS")
     opened, service = open_domain(home, passphrase_file)
     folder = Folder(home)
-    catalogue = HomeSurroundings(opened).types(at=at)
+    catalogue = HomeHoldings(opened).types(at=at)
     plan = draft_agreement(file.stem, service.key, folder.key(other), "\n".join(rows), catalogue)
     signed = sign_agreement(SignedAgreement(agreement=plan), open_signer(service.key, folder, passphrase_file))
     _keep(file, opened, signed)
@@ -52,7 +52,7 @@ def continue_agreement(
         UsageError: This domain is no party, or nobody confirmed.
     """
     from maia.cli.issuing import open_signer
-    from maia.domain import HomeSurroundings, read_agreement
+    from maia.domain import HomeHoldings, read_agreement
     from maia.policy import check_meaning, sign_agreement, verify_agreement
 
     opened, service = open_domain(home, passphrase_file)
@@ -61,7 +61,7 @@ def continue_agreement(
         raise UsageError("this domain is no party to the agreement", code="AGREEMENT_PARTIES")
     did = "known"
     if not _has_signed(signed, service):
-        catalogue = HomeSurroundings(opened).types(at=at)
+        catalogue = HomeHoldings(opened).types(at=at)
         known = catalogue.types()
         if known:
             check_meaning(signed.agreement, catalogue)

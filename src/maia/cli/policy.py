@@ -46,10 +46,10 @@ def check(
     combine_sources(sources)
     catalogue = None
     if (home / "maia.toml").is_file():
-        from maia.domain import HomeSurroundings
+        from maia.domain import HomeHoldings
         from maia.home import Home
 
-        catalogue = HomeSurroundings(Home.open(home)).types(at=decision_instant(at))
+        catalogue = HomeHoldings(Home.open(home)).types(at=decision_instant(at))
     found = []
     for source in sources:
         policy = parse_source(source)

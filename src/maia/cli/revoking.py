@@ -31,7 +31,7 @@ def in_register(place: Folder, text: str) -> bool:
     try:
         database.migrate(engine)
         with database.reading(engine) as connection:
-            return database.AccessControlRecords(connection, key.key_id).certificate(identity) is not None
+            return database.AccessControlRecords(connection, key.key_id).certificates.find(identity) is not None
     finally:
         engine.dispose()
 

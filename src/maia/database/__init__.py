@@ -9,18 +9,18 @@ Each service has one module of tables here, on the shared ``metadata``, and one 
 
     requests.py          v0001_requests.py           used nonces, the clock's floor, leaders' terms
     key_groups.py        v0002_key_groups.py         the key manager's groups
-    access_control.py    v0003_access_control.py     the access control service's register
+    access_control/      v0003_access_control.py     the access control service's register
 
 A module of tables must be imported by ``tables.py``, so that migrations are compared with all of them.
 """
 
-from maia.database.access_control_records import (
+from maia.database.access_control import (
     AccessControlRecords,
     CertificateRecord,
     InvitationRecord,
     JournalRecord,
     MemberRecord,
-    OutboxRecord,
+    RoleRows,
 )
 from maia.database.columns import Instant
 from maia.database.engine import open_database, reading, scrub, transaction
@@ -38,8 +38,8 @@ __all__ = [
     "JournalRecord",
     "Leadership",
     "MemberRecord",
-    "OutboxRecord",
     "RequestMemory",
+    "RoleRows",
     "downgrade",
     "key_brokers",
     "key_changes",

@@ -1,6 +1,7 @@
 """All tables of all services: importing this module puts every one of them on ``metadata``."""
 
-from maia.database import access_control, key_groups, requests
+from maia.database import key_groups, requests
+from maia.database.access_control import tables as access_control
 from maia.database.columns import metadata
 
 MODULES = (requests, key_groups, access_control)

@@ -15,6 +15,7 @@ from maia.database import Leadership, migrate, open_database
 from maia.domain.manager_key import manager_signer
 from maia.domain.memberships import GroupKeys
 from maia.domain.statements import StatementFollower
+from maia.domain.types import check_types
 from maia.encryption import (
     GroupRequest,
     JoinGroups,
@@ -27,7 +28,7 @@ from maia.encryption import (
 )
 from maia.errors import NotFoundError, UsageError, VerificationError
 from maia.events import EventType, TypeId, TypeName
-from maia.home import Home, verify_with_registry
+from maia.home import Home
 from maia.kernel import admit_broker, milliseconds
 from maia.key_manager import DEFAULT_SETTINGS, KeyManager, KeySettings, manager_secret, used_evidence
 from maia.log import NoticeLog
@@ -75,17 +76,8 @@ def open_key_manager(
 
 def verified_versions(home: Home, type_id: TypeId, *, at: datetime) -> tuple[VerifiedEventType, ...]:
     """Return the versions of a type that a home knows and that verify at an instant."""
-    verifier, registry = home.verifier(), home.types
-    found: list[VerifiedEventType] = []
-    for name in registry.names():
-        if name.type_id != type_id:
-            continue
-        for unverified in registry.find(name):
-            try:
-                found.append(verify_with_registry(registry, unverified, verifier=verifier, at=at, network=home.network))
-            except VerificationError:
-                continue
-    return tuple(found)
+    checked = check_types(home, verifier=home.verifier(), at=at, type_id=type_id)
+    return tuple(verified for _, verified in checked if verified is not None)
 
 
 def open_home_groups(home: Home, manager: KeyManager, name: TypeName, *, at: datetime) -> tuple[KeyGroupId, ...]:

@@ -15,14 +15,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from stat import S_ISDIR
+from typing import TypeAlias
 
 from maia.authority import CertificatePool, SignatureCache, VerifiedEventType, Verifier
-from maia.errors import VerificationError
+from maia.domain.types import check_types
 from maia.events import TypeId, TypeName
-from maia.home import CertificateFolder, Home, verify_with_registry
+from maia.home import CertificateFolder, Home
 from maia.kernel import Sessions
 
-_State = tuple[tuple[str, int, int, int], ...]
+FileState: TypeAlias = tuple[tuple[str, int, int, int], ...]
+"""Name, inode, time and size of files."""
 _TRY_AGAIN = timedelta(seconds=1)
 
 
@@ -77,8 +79,8 @@ class Snapshots:
         self._home = home
         self._signatures = SignatureCache()
         self._folder: CertificateFolder = home.certificates
-        self._verifier: tuple[_State, Verifier] | None = None
-        self._kept: tuple[_State, Snapshot] | None = None
+        self._verifier: tuple[FileState, Verifier] | None = None
+        self._kept: tuple[FileState, Snapshot] | None = None
 
     def now(self, *, at: datetime) -> Snapshot:
         """Give the snapshot for an instant.
@@ -97,31 +99,28 @@ class Snapshots:
             kept = self._kept = (state, replace(kept[1], pool=pool))
         return kept[1]
 
-    def _verify_with(self, state: _State) -> Verifier:
+    def _verify_with(self, state: FileState) -> Verifier:
         if self._verifier is None or self._verifier[0] != state:
             book = self._home.statements.load()
             self._verifier = (state, Verifier(statements=book, signatures=self._signatures))
         return self._verifier[1]
 
     def _make(self, pool: CertificatePool, verifier: Verifier, at: datetime) -> Snapshot:
-        network, registry = self._home.network, self._home.types
-        sessions = Sessions(verifier, network=network, surroundings=self._home.surroundings)
+        sessions = Sessions(verifier, network=self._home.network, surroundings=self._home.surroundings)
         found: list[tuple[VerifiedEventType, bytes]] = []
         failed = False
-        names = registry.names()
-        for name in names:
-            for unverified in registry.find(name):
-                try:
-                    verified = verify_with_registry(registry, unverified, verifier=verifier, at=at, network=network)
-                except VerificationError:
-                    failed = True
-                    continue
+        names: list[TypeName] = []
+        for unverified, verified in check_types(self._home, verifier=verifier, at=at):
+            names.append(unverified.definition.name)
+            if verified is None:
+                failed = True
+            else:
                 sessions.install(verified)
                 found.append((verified, unverified.raw))
-        return Snapshot(pool, sessions, tuple(found), names, failed, at)
+        return Snapshot(pool, sessions, tuple(found), tuple(dict.fromkeys(names)), failed, at)
 
 
-def file_state(path: Path, *, depth: int = 1) -> _State:
+def file_state(path: Path, *, depth: int = 1) -> FileState:
     """Sum up what a file, or the files of a folder, look like, to see that they changed."""
     found: list[tuple[str, int, int, int]] = []
     try:

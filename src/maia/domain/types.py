@@ -1,12 +1,15 @@
-"""Types by the names that people write: ``owner/name@version``, with what is clear left out."""
+"""The types that a home keeps: found by the names that people write, ``owner/name@version``, and verified."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from datetime import datetime
 
-from maia.errors import MaiaError, NotFoundError, UsageError
-from maia.events import TypeName
-from maia.home import Folder, Home
+from maia.authority import VerifiedEventType, Verifier
+from maia.errors import MaiaError, NotFoundError, UsageError, VerificationError
+from maia.events import TypeId, TypeName, UnverifiedEventType
+from maia.home import Folder, Home, verify_with_registry
 from maia.principals import Principal, PublicKey
 
 
@@ -17,8 +20,8 @@ def find_type(
 
     Args:
         home: Whose types.
-        text: The name. The owner is the name of a key of the home, or its fingerprint; it may be left out when one owner
-            has the name, the version when one is kept.
+        text: The name. The owner is the name of a key of the home, or its fingerprint; it may be left out when one
+            owner has the name, the version when one is kept.
         version: The version, when the text does not say.
         among: The names to look among, when they are known already.
 
@@ -46,6 +49,21 @@ def show_type(home: Home, name: TypeName) -> str:
     owner = name.owner
     shown = Folder(home.path).names.get(owner.key_id, owner.fingerprint) if isinstance(owner, PublicKey) else str(owner)
     return f"{shown}/{name.name}@{name.version.text}"
+
+
+def check_types(
+    home: Home, *, verifier: Verifier, at: datetime, type_id: TypeId | None = None
+) -> Iterator[tuple[UnverifiedEventType, VerifiedEventType | None]]:
+    """Walk the definitions that a home keeps, of one type or of all, each verified at an instant, or with nothing."""
+    registry, network = home.types, home.network
+    for name in registry.names():
+        if type_id not in (None, name.type_id):
+            continue
+        for unverified in registry.find(name):
+            verified = None
+            with suppress(VerificationError):
+                verified = verify_with_registry(registry, unverified, verifier=verifier, at=at, network=network)
+            yield unverified, verified
 
 
 def _readings(text: str, version: str | None) -> list[tuple[str | None, str, str | None]]:

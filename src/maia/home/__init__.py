@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import typing as _typing
 
+from maia.home import providers
 from maia.home.certificates import CertificateFolder
 from maia.home.config import HomeConfig
 from maia.home.files import PRIVATE_FILE, list_files, locked, read_file, write_file
@@ -15,7 +16,6 @@ from maia.home.statements import StatementFile
 from maia.home.types import DirectoryRegistry, verify_with_registry
 from maia.home.verified_cache import VerifiedCache
 from maia.lazy import on_first_use as _on_first_use
-from maia.home import providers
 
 if _typing.TYPE_CHECKING:
     from maia.home.clock import ClockFile, now

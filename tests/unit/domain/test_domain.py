@@ -42,7 +42,7 @@ def test_nothing_is_verified_again_while_files_stay_as_they_are(home: Home, monk
     """The same snapshot, and no look into the registry, however often it is asked for."""
     domain = Domain(home)
     first = domain.known(at=NOW)
-    monkeypatch.setattr("maia.domain.snapshot.verify_with_registry", lambda *_, **__: pytest.fail("verified again"))
+    monkeypatch.setattr("maia.domain.types.verify_with_registry", lambda *_, **__: pytest.fail("verified again"))
     assert domain.known(at=NOW + timedelta(days=1)) is first
 
 

@@ -28,7 +28,6 @@ from maia.services.access_control.views import (
     HandedView,
     InvitationBody,
     InvitationView,
-    JournalLine,
     JournalView,
     MembersView,
     PolicyBody,
@@ -46,6 +45,7 @@ from maia.services.access_control.views import (
     show_change,
     show_entry,
     show_handed,
+    show_line,
     show_member,
     show_revocation,
 )
@@ -57,7 +57,7 @@ _PAGE = 100
 
 def access_control_routes(service: AccessControl) -> tuple[APIRouter, ...]:
     """Give the routes of a domain's service."""
-    return _member_routes(service), _administrator_routes(service)
+    return _member_routes(service), _people_routes(service), _policy_routes(service), _register_routes(service)
 
 
 def _member_routes(service: AccessControl) -> APIRouter:
@@ -117,7 +117,7 @@ def _member_routes(service: AccessControl) -> APIRouter:
     return router
 
 
-def _administrator_routes(service: AccessControl) -> APIRouter:
+def _people_routes(service: AccessControl) -> APIRouter:
     router = APIRouter(tags=["administrators"])
 
     @router.get("/members")
@@ -159,6 +159,12 @@ def _administrator_routes(service: AccessControl) -> APIRouter:
         _administer(service, caller)
         return show_revocation(service.retract(body.fact, at=caller.at))
 
+    return router
+
+
+def _policy_routes(service: AccessControl) -> APIRouter:
+    router = APIRouter(tags=["administrators"])
+
     @router.get("/policy")
     def policy(caller: Signed) -> PolicyView:
         """Show the policy in force."""
@@ -176,6 +182,12 @@ def _administrator_routes(service: AccessControl) -> APIRouter:
         """Put a policy in force."""
         _administer(service, caller)
         return show_change(service.apply(body.text, at=caller.at))
+
+    return router
+
+
+def _register_routes(service: AccessControl) -> APIRouter:
+    router = APIRouter(tags=["administrators"])
 
     @router.get("/register")
     def register(caller: Signed, after: Annotated[int, Query(ge=0, le=10**9)] = 0) -> RegisterView:
@@ -196,13 +208,7 @@ def _administrator_routes(service: AccessControl) -> APIRouter:
     def journal(caller: Signed, after: Annotated[int, Query(ge=0, le=2**53 - 1)] = 0) -> JournalView:
         """Read what the service did, a hundred lines at a time."""
         _administer(service, caller)
-        found = service.journal(after=after, limit=_PAGE)
-        return JournalView(
-            lines=[
-                JournalLine(number=item.number, at=item.at, action=item.action, who=item.who, what=item.what)
-                for item in found
-            ]
-        )
+        return JournalView(lines=[show_line(item) for item in service.journal(after=after, limit=_PAGE)])
 
     return router
 

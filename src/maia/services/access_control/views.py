@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from maia.access_control import Ended, Entry, Handed, Member, PolicyChange, Revocation
+from maia.database import JournalRecord
 from maia.services.http import Body, blob_field, octets_field
 from maia.wire import encode_key, encode_octets
 
@@ -279,6 +280,11 @@ def show_entry(entry: Entry) -> EntryView:
         until=entry.until,
         reported=entry.reported,
     )
+
+
+def show_line(line: JournalRecord) -> JournalLine:
+    """Render a line of the journal."""
+    return JournalLine(number=line.number, at=line.at, action=line.action, who=line.who, what=line.what)
 
 
 def _ended(items: tuple[Ended, ...]) -> list[EndedView]:

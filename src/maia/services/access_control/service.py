@@ -16,8 +16,7 @@ from datetime import UTC, datetime
 from fastapi import FastAPI
 
 from maia import database
-from maia.domain import open_access_control
-from maia.errors import NotFoundError
+from maia.domain import domain_signer, open_access_control
 from maia.home import Home
 from maia.services.access_control.routes import access_control_routes
 from maia.services.http import ROUND_SECONDS, Listening, Standby, make_app
@@ -45,10 +44,7 @@ def make_access_control(
         NotFoundError: The home has no key for its domain.
         UnavailableError: The database does not answer.
     """
-    try:
-        signer = home.signer(home.config.domain)
-    except NotFoundError as error:
-        raise NotFoundError("the home has no key to speak for the domain", code="NO_DOMAIN_KEY") from error
+    signer = domain_signer(home)
     engine = database.open_database(home.database_url)
     database.migrate(engine)
     leadership = database.Leadership(engine, "access-control")
