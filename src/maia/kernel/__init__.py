@@ -1,5 +1,6 @@
-"""The enforcement kernel: sessions, plans, and what they do to Arrow batches. Nothing else decides, and nothing here
-does IO.
+"""The enforcement kernel: sessions, plans, and what they do to Arrow batches.
+
+Nothing else decides, and nothing here does IO.
 """
 
 from __future__ import annotations
@@ -11,16 +12,8 @@ from maia.kernel.deliver import FOREVER, DeliverPlan, MakeKeys, Origin, Outcome,
 from maia.kernel.delivery import DeliveryPlan, Subscription, check_readable, omit_closed, uid_filter
 from maia.kernel.domains import CLIENTS, DOMAINS, Domain, check_local, check_served, read_domain
 from maia.kernel.emulation import emulate, key_groups_needed, sub_types
-from maia.kernel.key_groups import (
-    BROKERS,
-    KEY_MANAGER,
-    GroupAdmission,
-    admit_broker,
-    groups_of_type,
-    membership_changes,
-    named,
-    prove_key_manager,
-)
+from maia.kernel.group_admission import BROKERS, GroupAdmission, admit_broker, named
+from maia.kernel.key_groups import KEY_MANAGER, groups_of_type, membership_changes, prove_key_manager
 from maia.kernel.parcels import MAX_EVENTS, Opened, Sealing, event_name, open_batch, seal_batch
 from maia.kernel.publication import BATCH_REJECTED, CONSTRAINT_VIOLATED, enforce_publication
 from maia.kernel.publish import MakeSigner, NextStamp, PublishPlan, event_base, parcel_row, publish_batches

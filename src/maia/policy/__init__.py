@@ -1,5 +1,6 @@
 """A domain's inner policy: OASIS rules that lead from appointments and circumstances to roles, and on to privileges."""
 
+from maia.policy.agreement_text import format_agreement, parse_agreement
 from maia.policy.agreements import (
     BROKERS,
     Agreement,
@@ -8,9 +9,7 @@ from maia.policy.agreements import (
     VerifiedAgreement,
     check_meaning,
     draft_agreement,
-    format_agreement,
     giver_bodies,
-    parse_agreement,
     role_name,
     sign_agreement,
     verify_agreement,

@@ -233,7 +233,7 @@ def test_types_that_extend_each_other_are_put_together(open_registry: Open) -> N
 @pytest.mark.requirement("9.02")
 def test_unsigned_topic_in_the_registry_convinces_nobody(open_registry: Open) -> None:
     """A malicious broker stores an unsigned topic; it is refused at the front door and at every reader."""
-    from maia.authority.types import verify_topic
+    from maia.authority.topics import verify_topic
 
     registry = open_registry()
     topic = Topic(name=TopicName(PITO.public_key, "Stocks"))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
-import maia.broker.conditions as module
+import maia.kernel.conditions as module
 import pytest
 from kernel_world import EVERY_KIND, NUMBERPLATE, OWNER, events
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import maia.broker.delivery as delivery_module
+import maia.kernel.delivery as delivery_module
 import numpy as np
 import pyarrow as pa
 import pytest
