@@ -8,7 +8,7 @@ from maia.authority.exposure import Exposure, check_revocable, exposure_window
 from maia.authority.graph import Graph
 from maia.authority.limits import DEFAULT_VERIFIER_LIMITS, VerifierLimits
 from maia.authority.lint import UNENFORCEABLE, RightFinding, lint_right
-from maia.authority.names import NameClosure, group_namings
+from maia.authority.names import NameClosure
 from maia.authority.pool import CertificatePool
 from maia.authority.presentation import Presentation, decide_presentation
 from maia.authority.proof import Held, Joined, Proof, ProofTree, walk
@@ -122,7 +122,6 @@ __all__ = [
     "find_proof",
     "five_tuple",
     "four_tuple",
-    "group_namings",
     "intersect",
     "is_nothing",
     "issue_statement",
