@@ -5,7 +5,6 @@ Nothing else decides, and nothing here does IO.
 
 from __future__ import annotations
 
-from maia.kernel.cascade import Cascade, CascadeStage, Issued, Standing, plan_cascade, run_cascade
 from maia.kernel.clauses import Clause, clauses_from
 from maia.kernel.conditions import CONDITION_FALSE, RATE_LIMITED, NoSurroundings
 from maia.kernel.deliver import FOREVER, DeliverPlan, MakeKeys, Origin, Outcome, deliver_parcels
@@ -35,14 +34,11 @@ __all__ = [
     "MAX_LEAD",
     "RATE_LIMITED",
     "VOLUME_HIGH",
-    "Cascade",
-    "CascadeStage",
     "Clause",
     "DeliverPlan",
     "DeliveryPlan",
     "Domain",
     "GroupAdmission",
-    "Issued",
     "MakeKeys",
     "MakeSigner",
     "NextStamp",
@@ -53,7 +49,6 @@ __all__ = [
     "PublishPlan",
     "Sealing",
     "Sessions",
-    "Standing",
     "StateCache",
     "StateChoice",
     "StateReply",
@@ -78,13 +73,11 @@ __all__ = [
     "omit_closed",
     "open_batch",
     "parcel_row",
-    "plan_cascade",
     "prove_key_manager",
     "publish_batches",
     "read_domain",
     "read_mark",
     "reserve_stamps",
-    "run_cascade",
     "seal_batch",
     "sub_types",
     "uid_filter",

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
-import maia.kernel.conditions as module
 import pytest
 from kernel_world import EVERY_KIND, NUMBERPLATE, OWNER, events
 
+import maia.kernel.conditions as module
 from maia.authority import Action, CertificatePool, Constraint, Verifier, type_right, verify_event_type
 from maia.errors import ChainError, UnavailableError
 from maia.events import batch_to_transit, check_batch, sign_event_type

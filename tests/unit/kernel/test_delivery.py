@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import maia.kernel.delivery as delivery_module
 import numpy as np
 import pyarrow as pa
 import pytest
 from kernel_world import EVERY_KIND, NUMBERPLATE, OWNER, clause, events
 
+import maia.kernel.delivery as delivery_module
 from maia.authority import parse_tag
 from maia.errors import DeniedError, FilterTypeError, UsageError
 from maia.events import AttributeType, EventType, TypeName, Version, attribute, batch_to_transit, check_batch
