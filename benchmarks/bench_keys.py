@@ -36,6 +36,7 @@ from maia.encryption import (
     plan_refreshes,
     verify_rekey,
 )
+from maia.encryption.tree_secrets import TreeSecrets
 from maia.events import TypeId
 from maia.kernel import key_groups_needed
 from maia.principals import KeySigner
@@ -51,8 +52,8 @@ RUNS = 30
 ATTRIBUTES = (1, 2, 5, 10, 20)
 
 
-class PlainTree(KeyTree):
-    """The tree as first published: only the nearest neighbour of an evicted member changes. Open to collusion."""
+class PlainSecrets(TreeSecrets):
+    """Secrets as first published: only the nearest neighbour of an evicted member changes. Open to collusion."""
 
     __slots__ = ()
 
@@ -60,8 +61,19 @@ class PlainTree(KeyTree):
         nearest = set()
         for slot in evicted:
             beside = (TreeNode(level, slot >> level).sibling for level in range(height))
-            nearest |= {next((node for node in beside if node in self._secrets), TreeNode(0, slot))}
+            nearest |= {next((node for node in beside if self.get(node) is not None), TreeNode(0, slot))}
         return frozenset(nearest)
+
+
+class PlainTree(KeyTree):
+    """The tree without the cure."""
+
+    __slots__ = ()
+
+    def __init__(self, group: KeyGroupId) -> None:
+        """Start without members and without a key."""
+        super().__init__(group)
+        self._secrets = PlainSecrets(self._context)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

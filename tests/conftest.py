@@ -103,7 +103,11 @@ def script() -> Callable[[str], ModuleType]:
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module
-        spec.loader.exec_module(module)
+        sys.path.insert(0, str(REPOSITORY / "scripts"))  # a script may use another, as when it is run
+        try:
+            spec.loader.exec_module(module)
+        finally:
+            sys.path.pop(0)
         return module
 
     return load

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import secrets
 import socket
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import httpx2
-from fastapi import APIRouter
+from fastapi import APIRouter, FastAPI
 
 from maia import database, wire
 from maia.clients import AddressPolicy, ServiceClient
 from maia.errors import DeniedError, NotFoundError, UnavailableError, UsageError
 from maia.principals import KeySigner
 from maia.services import http
+from maia.services.http.serving import _configure, _Server
 
 NOON = datetime(2026, 11, 16, 12, tzinfo=UTC)
 
@@ -28,6 +30,31 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+@contextmanager
+def serving_in_a_thread(app: FastAPI, listening: http.Listening) -> Iterator[None]:
+    """Serve in a thread of this process while the block lasts."""
+    ready = threading.Event()
+    server = _Server(_configure(app, listening), lambda _port: ready.set())
+
+    def work() -> None:
+        try:
+            with suppress(SystemExit):  # uvicorn's way to say that it cannot listen
+                server.run()
+        finally:
+            ready.set()
+
+    thread = threading.Thread(target=work, name="maia-service", daemon=True)
+    thread.start()
+    ready.wait()
+    try:
+        if not server.started:
+            raise UnavailableError(f"cannot serve on port {listening.port}", code="ADDRESS_UNAVAILABLE")
+        yield
+    finally:
+        server.should_exit = True
+        thread.join()
 
 
 class Word(http.Body):
@@ -112,7 +139,7 @@ class Echo:
             limits=self.limits,
         )
         try:
-            with http.running(app, listening):
+            with serving_in_a_thread(app, listening):
                 yield
         finally:
             engine.dispose()

@@ -92,7 +92,7 @@ class Story:
             assert [message.number for message in messages] == list(range(1, len(messages) + 1))
             assert [message.start for message in messages] == sorted({message.start for message in messages})
             assert (status.number, status.unpublished, status.behind) == (len(messages), 0, False)
-            stored = world.manager._vault
+            stored = world.manager._register.vault
             with world.engine.connect() as connection:
                 key = stored.load(connection, status.group).tree.key
             assert ann.keys[status.group][status.number].key == cat.keys[status.group][status.number].key == key

@@ -21,7 +21,6 @@ from maia.authority import (
     Tag,
     ThresholdNode,
     derive,
-    group_namings,
     intersect,
     is_nothing,
     parse_tag,
@@ -202,10 +201,13 @@ def prove(case: Case) -> set[Entry]:
     by_issuer: dict[KeyId, list[FiveTuple]] = {}
     for link in case.links:
         by_issuer.setdefault(link.issuer, []).append(link)
+    by_name: dict[tuple[KeyId, str], list[FourTuple]] = {}
+    for naming in case.namings:
+        by_name.setdefault((naming.issuer, naming.name), []).append(naming)
     out = set()
     for key in [case.subject] if case.subject is not None else case.keys:
         for root in case.roots:
-            graph = Graph(by_issuer, group_namings(case.namings), lambda _: True, DEFAULT_VERIFIER_LIMITS)
+            graph = Graph(by_issuer, by_name, lambda _: True, DEFAULT_VERIFIER_LIMITS)
             found = reach(graph, [root], key, lambda link: not is_nothing(intersect(link.tag, case.tag)))
             for right in derive(graph, [root], found, case.tag):
                 valid = right.period.intersect(case.period)

@@ -26,6 +26,7 @@ from maia.encryption import (
     verify_rekey,
 )
 from maia.encryption.tree_keys import binding_of, blind, group_context, group_key, lift, mix, unwrap
+from maia.encryption.tree_secrets import TreeSecrets
 from maia.errors import SealError
 from maia.events import TypeId
 from maia.principals import KeySigner
@@ -35,8 +36,8 @@ GROUP = KeyGroupId(TypeId(bytes(32)), b"3265")
 CONTEXT = group_context(GROUP)
 
 
-class PlainTree(KeyTree):
-    """The tree without the cure: only the nearest neighbours of the evicted change, as first published."""
+class PlainSecrets(TreeSecrets):
+    """Secrets without the cure: only the nearest neighbours of the evicted change, as first published."""
 
     __slots__ = ()
 
@@ -44,8 +45,18 @@ class PlainTree(KeyTree):
         nearest = set()
         for slot in evicted:
             beside = (TreeNode(level, slot >> level).sibling for level in range(height))
-            nearest |= {next((node for node in beside if node in self._secrets), TreeNode(0, slot))}
+            nearest |= {next((node for node in beside if self.get(node) is not None), TreeNode(0, slot))}
         return frozenset(nearest)
+
+
+class PlainTree(KeyTree):
+    """The tree without the cure."""
+
+    __slots__ = ()
+
+    def _begin(self, *arguments, **options) -> RekeyMessage:
+        self._secrets = PlainSecrets(self._context, dict(self._secrets.items()))
+        return super()._begin(*arguments, **options)
 
 
 @dataclass

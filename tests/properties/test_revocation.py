@@ -12,7 +12,6 @@ from strategies_trust import NOW, SIGNERS, randoms
 
 from maia.authority import ListStatement, Rhythm, Statement, StatementBook, exposure_window, issue_statement
 from maia.errors import VerificationError
-from maia.kernel import Issued, Standing, plan_cascade
 from maia.principals import Authorisation, Certificate, CertificateId, OnlineTest, Period, TestKind, issue
 
 ISSUER = SIGNERS[0]
@@ -150,42 +149,3 @@ def test_whoever_hears_everything_in_time_loses_nothing_and_knows_at_once(rng: r
             held.accept(statement)
         for target, end in ends.items():
             assert good(held, target, second) is (second < end)
-
-
-@given(randoms)
-def test_a_cascade_takes_what_has_no_support_left_and_nothing_else(rng: random.Random) -> None:
-    """Against a plain fixpoint: certificates by roles and delegations, sessions by chains, groups by need."""
-    names = [CertificateId(bytes([number]) * 32) for number in range(8)]
-    roles = ("a", "b", "c")
-    fallen = [role for role in roles if rng.random() < 0.5]
-    standing = [role for role in roles if role not in fallen]
-    register = []
-    for number, name in enumerate(names):
-        behind = (
-            frozenset(rng.sample(names[:number], min(number, rng.randrange(3)))) if rng.random() < 0.5 else frozenset()
-        )
-        own = frozenset(rng.sample(roles, rng.randrange(1, 3))) if not behind else frozenset()
-        register.append(Issued(certificate=name, roles=own, behind=behind))
-    sessions = [
-        Standing(
-            identity=f"s{number}",
-            chains=tuple(tuple(rng.sample(names, rng.randrange(1, 3))) for _ in range(rng.randrange(1, 3))),
-            groups=frozenset(rng.sample([b"p", b"q", b"r"], rng.randrange(3))),
-        )
-        for number in range(4)
-    ]
-    plan = plan_cascade(fallen, standing=standing, issued=register, sessions=sessions)
-    good_ids = {item.certificate for item in register}
-    changed = True
-    while changed:
-        changed = False
-        for item in register:
-            supported = bool(item.behind & good_ids) if item.behind else bool(item.roles & set(standing))
-            if item.certificate in good_ids and not supported:
-                good_ids.discard(item.certificate)
-                changed = True
-    up = [item for item in sessions if any(set(chain) <= good_ids for chain in item.chains)]
-    assert set(plan.certificates) == set(names) - good_ids
-    assert set(plan.sessions) == {item.identity for item in sessions if item not in up}
-    needed = {group for item in up for group in item.groups}
-    assert set(plan.groups) == {group for item in sessions if item not in up for group in item.groups} - needed

@@ -25,7 +25,7 @@ from strategies_trust import (
 )
 
 from maia.authority import EVERYTHING, NOTHING, covers, intersect, is_nothing, parse_tag, permits
-from maia.authority.tags import Tag
+from maia.authority.tag_forms import Tag
 from maia.encoding import Sexp
 from maia.errors import MaiaError, TagError
 

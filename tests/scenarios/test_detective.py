@@ -11,7 +11,7 @@ import pytest
 from maia.authority import exposure_window
 from maia.domain import DeliveryJob, Domain, Wanted, delivery_job
 from maia.errors import DeniedError
-from maia.kernel import CascadeStage, Issued, Standing, milliseconds, plan_cascade
+from maia.kernel import milliseconds
 from maia.testing import DETECTIVE_POLICY, TYPE_NAME, DetectiveWorld, Loss, detective_world
 
 MAY = datetime(2008, 5, 1, 9, tzinfo=UTC)
@@ -161,20 +161,7 @@ def test_the_cascade_goes_from_the_assignment_to_the_stream(stream: Stream) -> N
     """The assignment is deleted: role gone, capability on the list, subscription closed, in this order."""
     begin(stream)
     stream.pass_seconds(2)
-    revocation = stream.world.lose(Loss.CASE, at=stream.now)
-    plan = plan_cascade(
-        revocation.roles,
-        issued=[
-            Issued(certificate=item.certificate_id, roles=frozenset(revocation.roles))
-            for item in revocation.certificates
-        ],
-        sessions=[Standing(identity="smith", chains=(tuple(item.certificate_id for item in revocation.certificates),))],
-    )
-    assert [stage for stage, _ in plan.steps()] == [
-        CascadeStage.ROLE,
-        CascadeStage.CAPABILITY,
-        CascadeStage.SUBSCRIPTION,
-    ]
+    stream.world.lose(Loss.CASE, at=stream.now)
     actions = [item.action for item in stream.world.service.journal()]
     assert actions.index("retract") < actions.index("fall")
     before = stream.seen()

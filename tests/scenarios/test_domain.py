@@ -34,8 +34,8 @@ from maia.policy import (
     TypeCatalogue,
     combine_sources,
     draft_agreement,
+    parse_policy,
     sign_agreement,
-    visible_roles,
 )
 from maia.principals import Authorisation, KeySigner, Naming, Threshold, parse_certificate, verify_certificate
 from maia.testing import NETWORK_NAME, People, at, follow, grant
@@ -411,8 +411,8 @@ def test_children_extend_the_national_set_and_names_are_unique(met):
         name="national", inherited=True, text="".join(f"role{n}(self) <- registered(self)*\n" for n in range(5))
     )
     local = PolicySource(name="local", text="porter(self) <- hired(self)*\nward-clerk(self) <- hired(self)*\n")
-    assert len(visible_roles([national, local])) == 7
-    assert len(visible_roles([national])) == 5
+    assert len(parse_policy(combine_sources([national, local])).roles) == 7
+    assert len(parse_policy(combine_sources([national])).roles) == 5
     met.service.apply(combine_sources([national, local]), at=met.now)
     met.join("addenbrookes", KeySigner(b"a" * 32), kind=MemberKind.DOMAIN)
     with pytest.raises(UsageError) as refusal:

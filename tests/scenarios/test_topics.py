@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maia.authority import Action, CertificatePool, Verifier, network_right, type_right
-from maia.authority.types import VerifiedTopic, prove_topic_publish, prove_topic_subscribe, verify_topic
+from maia.authority.topics import VerifiedTopic, prove_topic_publish, prove_topic_subscribe, verify_topic
 from maia.errors import ChainError, SignatureError, UsageError, VerificationError
 from maia.events import (
     Publication,

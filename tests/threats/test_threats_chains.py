@@ -10,8 +10,8 @@ from itertools import combinations, product
 
 import pytest
 
+import maia.authority.case as case_module
 import maia.authority.pool as pool_module
-import maia.authority.verifier as verifier_module
 import maia.principals.certificate as certificate_module
 from maia.authority import (
     EVERYTHING,
@@ -552,7 +552,7 @@ def deep(flaw: str) -> tuple[list[bytes], dict[str, object]]:
 def forget(monkeypatch: pytest.MonkeyPatch, check: str) -> None:
     """Remove one check for every link below the root's own, as a careless second code path would."""
     root = ROOT.key_id
-    in_force, verify = verifier_module._Case._check_in_force, certificate_module.verify_signature
+    in_force, verify = case_module.Case._check_in_force, certificate_module.verify_signature
     to_tuple = pool_module.five_tuple
 
     def skipping(*errors: type[Exception]) -> Callable[..., None]:
@@ -582,9 +582,9 @@ def forget(monkeypatch: pytest.MonkeyPatch, check: str) -> None:
 
     mutations: dict[str, tuple[object, str, object]] = {
         "forged signature": (certificate_module, "verify_signature", unsigned),
-        "expired link": (verifier_module._Case, "_check_in_force", skipping(ExpiredError)),
-        "expired name": (verifier_module._Case, "_check_in_force", skipping(ExpiredError)),
-        "revoked link": (verifier_module._Case, "_check_in_force", skipping(VerificationError)),
+        "expired link": (case_module.Case, "_check_in_force", skipping(ExpiredError)),
+        "expired name": (case_module.Case, "_check_in_force", skipping(ExpiredError)),
+        "revoked link": (case_module.Case, "_check_in_force", skipping(VerificationError)),
         "forbidden delegation": (pool_module, "five_tuple", altered(delegate=True)),
         "narrower right": (pool_module, "five_tuple", altered(tag=EVERYTHING)),
         "link of another": (pool_module, "five_tuple", as_if_linked),

@@ -96,3 +96,121 @@ def test_house_rules_find_what_they_forbid(
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "d.py").write_text("unsafe_open()\n")
     assert [line.split(": ")[0] for line in rules.offences()] == ["src/maia/b.py:1", "src/maia/b.py:2"]
+
+
+HOUSE = {
+    "maia/__init__.py": (
+        "from maia.domain import Domain\n__all__ = ['open']\ndef open(path: str) -> Domain:\n    return Domain(path)\n"
+    ),
+    "maia/domain/__init__.py": (
+        "from maia.domain.domain import Client, Domain, Left\n__all__ = ['Client', 'Domain', 'Left']\n"
+    ),
+    "maia/domain/domain.py": (
+        "from maia.low import used, values\n"
+        "class Client:\n"
+        "    def __init__(self): self._go()\n"
+        "    def _go(self): used()\n"
+        "    def _unused(self): left_alone()\n"
+        "    def read(self): return values.told().named\n"
+        "class Domain:\n"
+        "    def __init__(self, path): ...\n"
+        "    def client(self) -> Client: ...\n"
+        "class Left:\n"
+        "    def client(self): left_alone()\n"
+        "def left_alone(): ...\n"
+    ),
+    "maia/low/__init__.py": "from maia.low.work import left_too, used\n__all__ = ['left_too', 'used']\n",
+    "maia/low/work.py": (
+        "def used():\n    helper = 1\n    return helper\n"
+        "def helper(): ...\n"
+        "def left_too(): only_by_left()\n"
+        "def only_by_left(): ...\n"
+        "def measured(): ...\n"
+    ),
+    "maia/low/values.py": (
+        "import enum\nfrom outside import Visitor\n"
+        "class Told(Visitor):\n    def visit_it(self): ...\n"
+        "class Kept:\n    @property\n    def named(self): ...\n"
+        "    def _repr_html_(self): ...\n    def other(self): ...\n"
+        "def told() -> Kept:\n    return Told() or Kept()\n"
+    ),
+    "maia/cli/__init__.py": "VERBS = {'key': 'maia.cli.key', 'demo': 'maia.demo.play'}\ndef main(): return VERBS\n",
+    "maia/cli/key.py": "app = object()\n@app.command()\ndef new(): ...\ndef forgotten(): ...\n",
+    "maia/demo/__init__.py": "",
+    "maia/demo/play.py": "from maia.low.work import measured\ndef play(): measured()\n",
+}
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Path:
+    """A small house with two doors and a program beside it."""
+    for name, text in HOUSE.items():
+        path = tmp_path / "src" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "maia"\nscripts = { maia = "maia.cli:main" }\n')
+    return tmp_path
+
+
+def test_reachability_finds_what_no_door_leads_to(script: Callable[[str], ModuleType], house: Path) -> None:
+    """An export reaches nothing, nor does code that is not reached; what is left is named, with its file and line."""
+    report = script("reach").look(house, {})
+    assert [item.name for item in report.unreachable] == [
+        "maia.cli.key.forgotten",
+        "maia.domain.domain.Client._unused",
+        "maia.domain.domain.Left",
+        "maia.domain.domain.left_alone",
+        "maia.low.values.Kept.other",
+        "maia.low.work.helper",  # a local name of `used` is another thing
+        "maia.low.work.left_too",
+        "maia.low.work.only_by_left",
+    ]
+    assert [item.name for item in report.beside] == ["maia.low.work.measured"]
+    assert (report.unreachable[-1].path, report.unreachable[-1].line) == ("src/maia/low/work.py", 6)
+    assert not report.good
+
+
+WAITING = {
+    "a line takes what only it uses along": ({"maia.low.work.left_too": "3 of 8"}, 2, []),
+    "a reached function": ({"maia.low.work.used": "3 of 8"}, 0, ["maia.low.work.used: is reached by now"]),
+    "something gone": ({"maia.low.gone": "3 of 8"}, 0, ["maia.low.gone: there is no such thing"]),
+    "a module of which a part is reached": (
+        {"maia.low.work": "3 of 8"},
+        4,
+        ["maia.low.work: a part is reached by now, name the rest: maia.low.work.used"],
+    ),
+}
+
+
+@pytest.mark.parametrize("waiting, count, stale", WAITING.values(), ids=WAITING)
+def test_the_list_of_what_waits_only_shrinks(
+    waiting: dict[str, str], count: int, stale: list[str], script: Callable[[str], ModuleType], house: Path
+) -> None:
+    """What waits is not complained about; a line that is out of date is."""
+    report = script("reach").look(house, waiting)
+    assert (len(report.waiting), list(report.stale)) == (count, stale)
+
+
+def test_reachability_ends_with_a_code_and_demands_reasons(
+    script: Callable[[str], ModuleType],
+    house: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """1 while something is unreachable, 0 when all of it waits; a line without an issue is refused."""
+    reach = script("reach")
+    monkeypatch.setattr(reach, "ROOT", house)
+    monkeypatch.setattr(reach, "WAITING", house / "waiting.txt")
+    (house / "waiting.txt").write_text("# nothing yet\n")
+    assert reach.main([]) == 1
+    assert "src/maia/cli/key.py:4: maia.cli.key.forgotten" in capsys.readouterr().out
+    assert reach.main(["--json"]) == 1
+    shown = json.loads(capsys.readouterr().out)["unreachable"]
+    (house / "waiting.txt").write_text("".join(f"{name}  # 3 of 8\n" for name in shown))
+    assert reach.main(["--beside"]) == 0
+    assert "maia.low.work.measured (only beside the product)" in capsys.readouterr().out
+    assert reach.main(["--why", "maia.low.values.Kept.named"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "a door"
+    (house / "waiting.txt").write_text("maia.cli.key.forgotten\n")
+    with pytest.raises(ValueError, match="which issue"):
+        reach.main([])

@@ -1,13 +1,14 @@
 """Rights and their algebra, chains and proofs, validity: does this evidence prove this right, now?"""
 
 from maia.authority.book import Confirmation, StatementBook
+from maia.authority.constraints import Constraint, row_request, rows_tag, value_tag
 from maia.authority.decision import STAGES, Decision, Grant, Stage
 from maia.authority.derive import Derived, derive
 from maia.authority.exposure import Exposure, check_revocable, exposure_window
 from maia.authority.graph import Graph
 from maia.authority.limits import DEFAULT_VERIFIER_LIMITS, VerifierLimits
 from maia.authority.lint import UNENFORCEABLE, RightFinding, lint_right
-from maia.authority.names import NameClosure, group_namings
+from maia.authority.names import NameClosure
 from maia.authority.pool import CertificatePool
 from maia.authority.presentation import Presentation, decide_presentation
 from maia.authority.proof import Held, Joined, Proof, ProofTree, walk
@@ -18,19 +19,16 @@ from maia.authority.rights import (
     MANAGE_PARTS,
     Action,
     CellRight,
-    Constraint,
     OnViolation,
     cell_rights,
     network_blanket,
     network_right,
-    row_request,
-    rows_tag,
     type_blanket,
     type_right,
     uids_tag,
-    value_tag,
 )
 from maia.authority.search import Reach, find_proof, reach
+from maia.authority.signatures import SignatureCache
 from maia.authority.statements import (
     Challenge,
     ListStatement,
@@ -42,18 +40,9 @@ from maia.authority.statements import (
     unsafe_sign_statement,
     verify_statement,
 )
-from maia.authority.tags import (
-    EVERYTHING,
-    NOTHING,
-    Tag,
-    check_ground,
-    covers,
-    intersect,
-    is_nothing,
-    one_of,
-    parse_tag,
-    permits,
-)
+from maia.authority.tag_forms import EVERYTHING, NOTHING, Tag, is_nothing, one_of
+from maia.authority.tags import check_ground, covers, intersect, parse_tag, permits
+from maia.authority.topics import VerifiedTopic, prove_topic_publish, prove_topic_subscribe, verify_topic
 from maia.authority.tuples import (
     FiveTuple,
     FourTuple,
@@ -68,15 +57,8 @@ from maia.authority.tuples import (
     reduce_chain,
     reduce_pair,
 )
-from maia.authority.types import (
-    VerifiedEventType,
-    VerifiedTopic,
-    prove_topic_publish,
-    prove_topic_subscribe,
-    verify_event_type,
-    verify_topic,
-)
-from maia.authority.verifier import SignatureCache, Verifier
+from maia.authority.types import VerifiedEventType, verify_event_type
+from maia.authority.verifier import Verifier
 
 __all__ = [
     "DEFAULT_VERIFIER_LIMITS",
@@ -140,7 +122,6 @@ __all__ = [
     "find_proof",
     "five_tuple",
     "four_tuple",
-    "group_namings",
     "intersect",
     "is_nothing",
     "issue_statement",

@@ -8,7 +8,7 @@ from enum import Enum
 
 from maia.authority.proof import Proof
 from maia.authority.request import Request
-from maia.authority.tags import Tag
+from maia.authority.tag_forms import Tag
 from maia.encoding import format_advanced, html_table
 from maia.errors import UsageError, VerificationError
 from maia.principals import Certificate, KeyId, Period, fingerprint

@@ -15,7 +15,8 @@ from itertools import product
 from maia.authority.graph import Graph
 from maia.authority.proof import Held, Joined, Proof, ProofTree
 from maia.authority.search import Reach
-from maia.authority.tags import NOTHING, Tag, intersect, is_nothing
+from maia.authority.tag_forms import NOTHING, Tag, is_nothing
+from maia.authority.tags import intersect
 from maia.authority.thresholds import Choice
 from maia.authority.tuples import FiveTuple, FourTuple, NameNode, Node, PrincipalNode, Root, ThresholdNode
 from maia.errors import TagError, UncheckedError

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from maia.authority.rights import cell_rights
-from maia.authority.tags import OneOf, Tag
+from maia.authority.tag_forms import OneOf, Tag
 from maia.errors import TagError
 from maia.principals import Authorisation
 

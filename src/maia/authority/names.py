@@ -138,11 +138,3 @@ class NameClosure:
 def _follow(walk: _Walk, place: LocalName, key: KeyId) -> _Walk:
     trail = (*walk.trail, (place, key))
     return _Walk(walk.target, walk.parts, walk.position + 1, key, walk.naming, trail)
-
-
-def group_namings(namings: Iterable[FourTuple]) -> dict[LocalName, list[FourTuple]]:
-    """Index name certificates by issuer and name."""
-    grouped: dict[LocalName, list[FourTuple]] = defaultdict(list)
-    for naming in namings:
-        grouped[naming.issuer, naming.name].append(naming)
-    return dict(grouped)

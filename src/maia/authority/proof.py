@@ -54,13 +54,6 @@ class Proof:
         found = {held.link.source: held.link for held in walk(self.tree) if held.link is not None}
         return tuple(found.values())
 
-    def is_chain(self) -> bool:
-        """Tell whether the proof has no threshold in it."""
-        tree: ProofTree | None = self.tree
-        while isinstance(tree, Held):
-            tree = tree.then
-        return tree is None
-
 
 def walk(tree: ProofTree) -> Iterator[Held]:
     """Visit the holders of a proof, root first, branch after branch."""

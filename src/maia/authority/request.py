@@ -5,18 +5,10 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 
-from maia.authority.rights import NETWORK, TYPE, Action, OnViolation, check_uid, encode_name
-from maia.authority.tags import (
-    EVERYTHING,
-    Exactly,
-    Tag,
-    check_ground,
-    intersect,
-    is_nothing,
-    parse_tag,
-    permits,
-    sequence,
-)
+from maia.authority.constraints import check_uid
+from maia.authority.rights import NETWORK, TYPE, Action, OnViolation, encode_name
+from maia.authority.tag_forms import EVERYTHING, Exactly, Tag, is_nothing, sequence
+from maia.authority.tags import check_ground, intersect, parse_tag, permits
 from maia.authority.tuples import Root
 from maia.encoding import Sexp, encode, format_advanced
 from maia.errors import TagError

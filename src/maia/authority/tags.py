@@ -15,145 +15,35 @@ Rules kept here: anything else is refused; lists are never empty; requests are g
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import TypeAlias
-
 from maia.authority.orderings import Ordering
 from maia.authority.patterns import (
     Limit,
-    Pattern,
     Prefix,
     Range,
     intersect_patterns,
     make_glob,
 )
-from maia.encoding import Hinted, Sexp, encode
+from maia.authority.tag_forms import (
+    EVERYTHING,
+    MAX_ALTERNATIVES,
+    NOTHING,
+    Everything,
+    Exactly,
+    ListTag,
+    OneOf,
+    Rows,
+    Strings,
+    Tag,
+    one_of,
+    rows,
+    sequence,
+)
+from maia.encoding import Hinted, Sexp
 from maia.errors import TagError
 
-MAX_ALTERNATIVES = 4096
 MAX_AND_PAIRS = 64  # patterns met with patterns while one written intersection is read
 MAX_PAIRS = 16 * MAX_ALTERNATIVES
 _LIMITS = {b"g": (True, False), b"ge": (True, True), b"l": (False, False), b"le": (False, True)}
-
-
-@dataclass(frozen=True, slots=True)
-class Everything:
-    """``(*)``: every request."""
-
-    def to_sexp(self) -> Sexp:
-        """Write ``(*)``."""
-        return (b"*",)
-
-
-@dataclass(frozen=True, slots=True)
-class Exactly:
-    """One octet string."""
-
-    value: bytes | Hinted
-
-    def to_sexp(self) -> Sexp:
-        """Write the string."""
-        return self.value
-
-
-@dataclass(frozen=True, slots=True)
-class ListTag:
-    """A list of tags; requests may be longer."""
-
-    items: tuple[Tag, ...]
-
-    def to_sexp(self) -> Sexp:
-        """Write the list."""
-        return tuple(item.to_sexp() for item in self.items)
-
-
-@dataclass(frozen=True, slots=True)
-class OneOf:
-    """A set of tags; without members it stands for no request at all."""
-
-    members: tuple[Tag, ...]
-
-    def to_sexp(self) -> Sexp:
-        """Write ``(* set …)``, members in the order of their canonical bytes."""
-        return (b"*", b"set", *(member.to_sexp() for member in self.members))
-
-
-@dataclass(frozen=True, slots=True)
-class Strings:
-    """A set of octet strings given by a pattern."""
-
-    pattern: Pattern
-
-    def to_sexp(self) -> Sexp:
-        """Write the pattern's star form."""
-        return self.pattern.to_sexp()
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """Rows whose listed attributes have values in their tags; other attributes are free."""
-
-    constraints: tuple[tuple[bytes, Tag], ...]
-    _by_uid: dict[bytes, Tag] = field(init=False, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        """Index the constraints by uid."""
-        object.__setattr__(self, "_by_uid", dict(self.constraints))
-
-    def get(self, uid: bytes) -> Tag | None:
-        """Return the tag on this attribute, if there is one."""
-        return self._by_uid.get(uid)
-
-    def to_sexp(self) -> Sexp:
-        """Write ``(* where (<uid> <tag>) …)``, uids in order."""
-        return (b"*", b"where", *((uid, tag.to_sexp()) for uid, tag in self.constraints))
-
-
-Tag: TypeAlias = "Everything | Exactly | ListTag | OneOf | Strings | Rows"
-
-EVERYTHING = Everything()
-NOTHING = OneOf(())
-
-
-def is_nothing(tag: Tag) -> bool:
-    """Tell whether a tag admits no request."""
-    return isinstance(tag, OneOf) and not tag.members
-
-
-def one_of(tags: Iterable[Tag]) -> Tag:
-    """Unite tags: flat, without doubles, in canonical order; one member stands alone.
-
-    >>> one_of([Exactly(b"b"), Exactly(b"a"), Exactly(b"b")]).to_sexp()
-    (b'*', b'set', b'a', b'b')
-    """
-    members: dict[bytes, Tag] = {}
-    for tag in tags:
-        if isinstance(tag, Everything):
-            return EVERYTHING
-        for member in tag.members if isinstance(tag, OneOf) else (tag,):
-            members[encode(member.to_sexp())] = member
-    if len(members) == 1:
-        return next(iter(members.values()))
-    if len(members) > MAX_ALTERNATIVES:
-        raise TagError(f"more than {MAX_ALTERNATIVES} alternatives in one tag", code="TAG_TOO_LARGE")
-    return OneOf(tuple(members[key] for key in sorted(members)))
-
-
-def sequence(items: Iterable[Tag]) -> Tag:
-    """Build a list tag; a list with an empty element admits nothing."""
-    parts = tuple(items)
-    if any(is_nothing(part) for part in parts):
-        return NOTHING
-    return ListTag(parts)
-
-
-def rows(constraints: Iterable[tuple[bytes, Tag]]) -> Tag:
-    """Build a row constraint; an empty member admits no row, no constraints admit every row."""
-    ordered = tuple(sorted(constraints))  # by uid; uids are unique
-    if any(is_nothing(tag) for _, tag in ordered):
-        return NOTHING
-    return Rows(ordered) if ordered else EVERYTHING
 
 
 def parse_tag(expression: Sexp) -> Tag:

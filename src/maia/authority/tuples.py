@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-from maia.authority.tags import EVERYTHING, Tag, intersect, is_nothing, parse_tag
+from maia.authority.tag_forms import EVERYTHING, Tag, is_nothing
+from maia.authority.tags import intersect, parse_tag
 from maia.encoding import Sexp
 from maia.errors import ChainError, ExpiredError, UsageError
 from maia.principals import (

@@ -1,10 +1,9 @@
-"""Whether a definition speaks for the owner in its name: the verification of event types and topics.
+"""Whether a definition speaks for the owner in its name: the verification of event types.
 
 A definition is a request that carries its own evidence (000 §5.3.3): it needs no connection, no registry that can be
 trusted and no clock but ``at``. Rules kept here, in this order:
 
-1. the signature covers everything, credentials included; a definition in the narrower scope of the healthcare chapter
-   is refused unless the caller accepts it by name;
+1. the signature covers everything, credentials included;
 2. a previous version, where there is one, belongs to the same type and is signed; no uid has changed its type, or come
    back as another attribute, since any version that is at hand;
 3. the signer is the owner, or the credentials prove the owner's `manage` right for it. If they prove parts of `manage`
@@ -25,10 +24,9 @@ from dataclasses import InitVar, dataclass
 from datetime import datetime
 
 from maia.authority.decision import Grant
-from maia.authority.pool import CertificatePool
 from maia.authority.request import Request, ask_network, ask_type
 from maia.authority.rights import MANAGE_PARTS, Action
-from maia.authority.verifier import Evidence, Verifier
+from maia.authority.verifier import Verifier
 from maia.errors import (
     ChainError,
     ExpiredError,
@@ -39,24 +37,18 @@ from maia.errors import (
     VerificationError,
 )
 from maia.events import (
-    FIRST,
     MAX_LINEAGE,
     EventType,
     EventTypeId,
     ManageAction,
     SignedEventType,
-    Topic,
-    TopicName,
-    TopicPattern,
     UnverifiedEventType,
-    UnverifiedTopic,
     check_meanings,
     diff,
     inherit,
-    verify_topic_signature,
     verify_type_signature,
 )
-from maia.principals import KeyHash, Principal, PublicKey, UnverifiedCertificate
+from maia.principals import Principal, PublicKey, UnverifiedCertificate
 
 Network = tuple[Principal, str]
 """A network's name: its coordinating principal and what people call it."""
@@ -83,7 +75,6 @@ class VerifiedEventType:
         grants: Why the signer may; none of them outlives its certificates.
         network: The network on which it may be used, when that was asked.
         raw: The bytes as they came.
-        compatible: Accepted in the scope of the healthcare chapter.
     """
 
     definition: EventType
@@ -92,7 +83,6 @@ class VerifiedEventType:
     grants: tuple[Grant, ...]
     network: Network | None
     raw: bytes
-    compatible: bool
     _proof: InitVar[_Proof]
 
     def __post_init__(self, _proof: _Proof) -> None:
@@ -112,27 +102,6 @@ class VerifiedEventType:
         return min((end for end in ends if end is not None), default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class VerifiedTopic:
-    """A topic definition that speaks for its owner. Only `verify_topic` makes one."""
-
-    topic: Topic
-    signer: PublicKey
-    grants: tuple[Grant, ...]
-    network: Network | None
-    _proof: InitVar[_Proof]
-
-    def __post_init__(self, _proof: _Proof) -> None:
-        """Refuse to be made by anything but `verify_topic`, by a copy too."""
-        # INVARIANT: the authority of a VerifiedTopic was proven in this process.
-        if _proof is not _PROOF:
-            raise UsageError("only verify_topic makes a VerifiedTopic")
-
-    def holds_at(self, at: datetime) -> bool:
-        """Tell whether the same credentials still carry the definition at another instant."""
-        return all(grant.holds_at(at) for grant in self.grants)
-
-
 def verify_event_type(
     unverified: UnverifiedEventType,
     *,
@@ -141,7 +110,6 @@ def verify_event_type(
     network: Network | None = None,
     find_previous: FindPrevious | None = None,
     parent: VerifiedEventType | None = None,
-    accept_compatible: bool = False,
 ) -> VerifiedEventType:
     """Prove that a definition speaks for the owner in its name, or raise.
 
@@ -152,13 +120,12 @@ def verify_event_type(
         network: Also demand the right to install types on this network.
         find_previous: Where to look for a previous version that is not embedded.
         parent: The type that the definition extends, verified.
-        accept_compatible: Accept a signature that leaves the credentials out.
 
     Raises:
         VerificationError: Not proven, for whatever reason; the code says which rule failed.
 
     >>> from datetime import UTC
-    >>> from maia.events import EventType, TypeName, attribute, sign_event_type
+    >>> from maia.events import FIRST, EventType, TypeName, attribute, sign_event_type
     >>> from maia.principals import KeySigner
     >>> pito, evil = KeySigner(bytes(32)), KeySigner(bytes([1]) * 32)
     >>> name = TypeName(pito.public_key, "uk.gov.pito.Numberplate", FIRST)
@@ -171,8 +138,6 @@ def verify_event_type(
     ...
     maia.errors.ChainError: [NO_EVIDENCE] no readable certificate was presented
     """
-    if unverified.compatible and not accept_compatible:
-        raise VerificationError("the signature leaves the credentials out", code="TYPE_SCOPE")
     case = _Case(verifier, at, find_previous)
     signed = verify_type_signature(unverified)
     definition = signed.definition
@@ -182,103 +147,32 @@ def verify_event_type(
     if network is not None:
         grants.append(case.prove(ask_network(Action.INSTALL, *network), signed.signer, definition.credentials))
     event_type = definition if parent is None or definition.extends is None else _inherit(definition, parent)
-    return VerifiedEventType(
-        definition, event_type, signed.signer, tuple(grants), network, signed.raw, signed.compatible, _PROOF
-    )
+    return VerifiedEventType(definition, event_type, signed.signer, tuple(grants), network, signed.raw, _PROOF)
 
 
-def verify_topic(
-    unverified: UnverifiedTopic, *, verifier: Verifier, at: datetime, network: Network | None = None
-) -> VerifiedTopic:
-    """Prove that a topic definition speaks for the owner in its name, or raise.
-
-    Args:
-        unverified: The definition as it came.
-        verifier: Decides about the credentials; the owner is the root.
-        at: The instant of the decision.
-        network: Also demand the right to install on this network.
-
-    Raises:
-        VerificationError: Not proven, for whatever reason.
-
-    >>> from datetime import UTC
-    >>> from maia.events import sign_topic
-    >>> from maia.principals import KeySigner
-    >>> exchange = KeySigner(bytes(32))
-    >>> stocks = sign_topic(Topic(name=TopicName(exchange.public_key, "Stocks")), exchange)
-    >>> verify_topic(stocks, verifier=Verifier(), at=datetime(2026, 6, 1, tzinfo=UTC)).topic.name.name
-    'Stocks'
-    """
-    signed = verify_topic_signature(unverified)
-    name, credentials = signed.topic.name, signed.topic.credentials
-    case = _Case(verifier, at, None)
-    grants = [case.prove(_ask_topic(Action.MANAGE, name.owner, name.name), signed.signer, credentials)]
-    if network is not None:
-        grants.append(case.prove(ask_network(Action.INSTALL, *network), signed.signer, credentials))
-    return VerifiedTopic(signed.topic, signed.signer, tuple(grants), network, _PROOF)
-
-
-def prove_topic_publish(
-    topic: TopicName, *, verifier: Verifier, principal: PublicKey | KeyHash, evidence: Evidence, at: datetime
-) -> tuple[Grant, ...]:
-    """Prove the right to publish under a topic: on the topic and on every super-topic.
-
-    Returns:
-        One grant for each, from the top.
-
-    Raises:
-        VerificationError: One of them is not proven.
-
-    >>> from datetime import UTC
-    >>> from maia.principals import KeySigner
-    >>> exchange = KeySigner(bytes(32)).public_key
-    >>> nokia = TopicName(exchange, "Stocks.Nokia")
-    >>> now = datetime(2026, 6, 1, tzinfo=UTC)
-    >>> len(prove_topic_publish(nokia, verifier=Verifier(), principal=exchange, evidence=(), at=now))
-    2
-    """
-    pool = _once(evidence)
-    return tuple(
-        verifier.verify(_ask_topic(Action.PUBLISH, item.owner, item.name), principal=principal, evidence=pool, at=at)
-        for item in topic.lineage
-    )
-
-
-def prove_topic_subscribe(
-    pattern: TopicPattern, *, verifier: Verifier, principal: PublicKey | KeyHash, evidence: Evidence, at: datetime
+def prove_from_credentials(
+    request: Request,
+    signer: PublicKey,
+    credentials: tuple[UnverifiedCertificate, ...],
+    *,
+    verifier: Verifier,
+    at: datetime,
 ) -> Grant:
-    """Prove the right to subscribe to a topic and its sub-topics: on that topic, or on one above.
+    """Prove one right of a definition's signer from the credentials inside the definition.
 
     Raises:
-        VerificationError: Neither is proven; the error is about the topic itself.
-
-    >>> from datetime import UTC
-    >>> from maia.principals import KeySigner
-    >>> exchange = KeySigner(bytes(32)).public_key
-    >>> pattern = TopicPattern(exchange, "MarketQuotes.*.Nokia")
-    >>> now = datetime(2026, 6, 1, tzinfo=UTC)
-    >>> str(prove_topic_subscribe(pattern, verifier=Verifier(), principal=exchange, evidence=(), at=now).request)
-    'subscribe MarketQuotes.*.Nokia version 0'
+        VerificationError: Not proven; ``TYPE_EXPIRED`` when it was.
+        UncheckedError: It is proven under conditions only.
     """
-    pool = _once(evidence)
-    refusal: VerificationError | None = None
-    for name in pattern.sufficient:
-        request = _ask_topic(Action.SUBSCRIBE, pattern.owner, name)
-        decision = verifier.decide(request, principal=principal, evidence=pool, at=at)
-        if decision.grant is not None:
-            return decision.grant
-        refusal = refusal or decision.error
-    raise refusal or VerificationError("not proven")
-
-
-def _ask_topic(action: Action, owner: Principal, name: str) -> Request:
-    """Ask about a topic; it has no versions, so requests name the first."""
-    return ask_type(action, owner, name, FIRST.text)
-
-
-def _once(evidence: Evidence) -> Evidence:
-    """Keep evidence that can be read only once, since several requests are decided from it."""
-    return evidence if isinstance(evidence, CertificatePool) else tuple(evidence)
+    try:
+        grant = verifier.verify(request, principal=signer, evidence=credentials, at=at)
+    except ExpiredError as error:
+        if error.code != ExpiredError.default_code:
+            raise
+        raise ExpiredError(f"the definition has expired: {error.message}", code="TYPE_EXPIRED") from error
+    if grant.conditions:
+        raise UncheckedError("a definition rests on certificates with conditions", code="CONDITION_IN_TYPE")
+    return grant
 
 
 def _inherit(definition: EventType, parent: VerifiedEventType) -> EventType:
@@ -298,15 +192,7 @@ class _Case:
 
     def prove(self, request: Request, signer: PublicKey, credentials: tuple[UnverifiedCertificate, ...]) -> Grant:
         """Prove one right of the signer from the embedded credentials."""
-        try:
-            grant = self.verifier.verify(request, principal=signer, evidence=credentials, at=self.at)
-        except ExpiredError as error:
-            if error.code != ExpiredError.default_code:
-                raise
-            raise ExpiredError(f"the definition has expired: {error.message}", code="TYPE_EXPIRED") from error
-        if grant.conditions:
-            raise UncheckedError("a definition rests on certificates with conditions", code="CONDITION_IN_TYPE")
-        return grant
+        return prove_from_credentials(request, signer, credentials, verifier=self.verifier, at=self.at)
 
     def prove_manage(self, signed: SignedEventType, lineage: int) -> tuple[Grant, ...]:
         """Prove that the signer may issue this version."""
@@ -375,7 +261,7 @@ class _Case:
             found = self.find_previous(reference)
         except NotFoundError:
             return None
-        if found.definition_id != reference or found.compatible:
+        if found.definition_id != reference:
             raise VerificationError("the previous version is not the one that was meant", code="PREVIOUS_MISMATCH")
         return found
 

@@ -142,11 +142,6 @@ class GroupState:
         standing = self.standings.get(member)
         return () if standing is None else standing.credentials
 
-    def end_of(self, member: bytes) -> int | None:
-        """Tell when a member's authority is over, as far as is known; ``None`` when it has no end."""
-        standing = self.standings.get(member)
-        return None if standing is None else standing.end
-
     def to_bytes(self) -> bytes:
         """Write the state down; it holds no key."""
         members: tuple[Sexp, ...] = tuple(

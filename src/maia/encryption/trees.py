@@ -7,11 +7,7 @@ The height follows the highest taken slot, so a group that shrank stays as high 
 
 Rules kept here:
 
-- every epoch has a new root secret: by what changed below it, or else by a fresh one under the old;
-- a newcomer gets a fresh leaf, so everything on its path changes and nothing of the past follows from it;
-- T40: with an eviction, every secret the evicted one knew changes, also the blinded ones *beside* its path. Otherwise
-  an evicted member and a later newcomer together find the keys in between. A node beside the path is replaced by a
-  fresh secret wrapped once under its old one, so the cure costs two more wrapped keys a level, not a path each;
+- what an epoch changes, so that who is out or not yet in learns nothing of it, is kept in `tree_secrets` (T40);
 - numbers and starts only grow, and a message names the one before.
 
 A join that needs no refresh (16.04) is `KeyTree.admit`: the newcomer gets the current key alone and is placed with the
@@ -26,26 +22,21 @@ from __future__ import annotations
 import hmac
 import secrets
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from maia.encoding import SexpLimits, encode, parse_canonical
 from maia.encryption.epochs import EpochId
 from maia.encryption.keyring import KEY_LENGTH, KeyGroupId
-from maia.encryption.rekeys import MAX_NAME, SALT_LENGTH, Rekey, RekeyMessage, VerifiedRekey, WrappedKey, sign_rekey
+from maia.encryption.rekeys import MAX_NAME, SALT_LENGTH, Rekey, RekeyMessage, VerifiedRekey, sign_rekey
 from maia.encryption.tree_keys import (
-    EMPTY,
     MAX_HEIGHT,
     TreeNode,
-    WrapKind,
-    above,
     binding_of,
-    blind,
     group_context,
     group_key,
     key_check,
-    wrap,
 )
 from maia.encryption.tree_restart import empty_from, survivors
+from maia.encryption.tree_secrets import EpochWork, TreeSecrets
 from maia.encryption.tree_slots import Slots
 from maia.encryption.welcomes import Welcome, make_welcome
 from maia.errors import EncodingError, UsageError
@@ -54,18 +45,6 @@ from maia.principals import Signer
 
 NO_MESSAGE = bytes(32)
 _LIMITS = SexpLimits(max_bytes=512 << 20, max_depth=4, max_atom=1024)
-
-
-@dataclass(slots=True)
-class _Work:
-    """One epoch in the making."""
-
-    binding: bytes
-    height: int
-    keys: list[WrappedKey] = field(default_factory=list)
-    touched: set[TreeNode] = field(default_factory=set)
-    fresh: set[TreeNode] = field(default_factory=set)
-    """Leaves with a newcomer, and every node above one."""
 
 
 class KeyTree:
@@ -82,7 +61,7 @@ class KeyTree:
         self.start = EpochId(-1)
         self._context = group_context(group)
         self._slots = Slots()
-        self._secrets: dict[TreeNode, bytes] = {}
+        self._secrets = TreeSecrets(self._context)
         self._individual: dict[bytes, bytes] = {}
         self._waiting: dict[bytes, bytes] = {}
         self._previous = NO_MESSAGE
@@ -232,7 +211,7 @@ class KeyTree:
         if messages[0].rekey.previous == self._previous:
             inside = survivors(dict(self._slots.items()), self._individual | self._waiting, messages)
             newcomers = {name: key for name, key in inside.items() if keep is None or name in keep}
-        self._slots, self._secrets, self._individual = Slots(), {}, {}
+        self._slots, self._secrets, self._individual = Slots(), TreeSecrets(self._context), {}
         self.number, self._previous = last.rekey.number, last.message.digest
         return self._begin(signer, start=start, newcomers=newcomers, evicted=(), before=0, anew=True)
 
@@ -252,9 +231,10 @@ class KeyTree:
         self._waiting = {}
 
         salt, number = secrets.token_bytes(SALT_LENGTH), self.number + 1
-        work = _Work(binding_of(self._context, number, salt), self._slots.height)
-        self._climb(work, evicted, placed, before)
-        self._hand_out(work)
+        work = EpochWork(binding_of(self._context, number, salt), self._slots.height)
+        taken = {slot: self._individual[member] for slot, member in placed.items()}
+        self._secrets.climb(work, evicted, taken, before)
+        self._secrets.hand_out(work)
         self.number, self.start = number, EpochId(start)
         root = self._secrets.get(TreeNode(work.height, 0))
         self._root = secrets.token_bytes(KEY_LENGTH) if root is None else root  # a key for nobody, when nobody is left
@@ -262,7 +242,7 @@ class KeyTree:
             Rekey(
                 group=self.group, number=number, start=start, previous=self._previous, salt=salt,
                 check=key_check(self.key), height=work.height, placed=tuple(sorted(placed.items())),
-                vacant=empty_from(len(placed), work.height) if anew else self._vacant(evicted),
+                vacant=empty_from(len(placed), work.height) if anew else self._secrets.vacant(evicted, self.height),
                 keys=tuple(sorted(work.keys, key=lambda key: (key.kind.value, key.node))),
             ),
             signer,
@@ -284,7 +264,7 @@ class KeyTree:
                 (b"epoch", b"%d" % self.number, b"%d" % (self.start + 1), self._previous, self._root),
                 (b"members", *((b"%d" % slot, name, self._individual[name]) for slot, name in slots)),
                 (b"waiting", *((name, key) for name, key in sorted(self._waiting.items()))),
-                (b"secrets", *((b"%d" % n.level, b"%d" % n.index, s) for n, s in sorted(self._secrets.items()))),
+                (b"secrets", *((b"%d" % n.level, b"%d" % n.index, s) for n, s in self._secrets.items())),
             )
         )
 
@@ -311,7 +291,10 @@ class KeyTree:
                     tree._slots = Slots((_number(slot), name) for slot, name, _ in members)  # type: ignore[misc]
                     tree._individual = {name: key for _, name, key in members}  # type: ignore[misc]
                     tree._waiting = dict(waiting)  # type: ignore[arg-type]
-                    tree._secrets = {TreeNode(_number(a), _number(b)): key for a, b, key in nodes}  # type: ignore[misc]
+                    tree._secrets = TreeSecrets(
+                        tree._context,
+                        {TreeNode(_number(a), _number(b)): key for a, b, key in nodes},  # type: ignore[misc]
+                    )
                     return tree
         except (TypeError, ValueError) as error:
             raise EncodingError("not a key tree", code="KEY_TREE_SHAPE") from error
@@ -329,87 +312,6 @@ class KeyTree:
             _check_newcomer(member, individual)
         if len(self._individual) + len(self._waiting) + len(joins) > 1 << (MAX_HEIGHT - 1):
             raise UsageError("more members than a group holds", code="GROUP_FULL")
-
-    def _climb(self, work: _Work, evicted: Sequence[int], placed: Mapping[int, bytes], before: int) -> None:
-        """Change the secrets level by level, leaves first."""
-        for slot in evicted:
-            self._secrets.pop(TreeNode(0, slot), None)
-        for slot, member in placed.items():
-            node = TreeNode(0, slot)
-            self._secrets[node] = secrets.token_bytes(KEY_LENGTH)
-            sealed = wrap(self._individual[member], self._secrets[node], WrapKind.LEAF, node, work.binding)
-            work.keys.append(WrappedKey(WrapKind.LEAF, node, sealed))
-        exposed = self._exposed(evicted, before)
-        level = {TreeNode(0, slot) for slot in (*evicted, *placed)}
-        work.fresh = {TreeNode(0, slot) for slot in placed}
-        fresh = set(work.fresh)
-        for height in range(max(before, work.height) + 1):
-            if height:
-                level = {node.parent for node in level}
-                fresh = {node.parent for node in fresh}
-                if height > before:
-                    level.add(TreeNode(height, 0))  # the tree grew: the old root has a parent now
-                for node in level:
-                    self._recompute(node, within=work.height)
-                work.fresh |= fresh
-            if height > work.height:
-                self._secrets.pop(TreeNode(height, 0), None)  # the tree shrank
-                continue
-            replaced = {node for node in exposed if node.level == height and node in self._secrets} - level
-            root = TreeNode(work.height, 0)
-            if height == work.height and root not in level and root in self._secrets:
-                replaced.add(root)  # nothing below it changed
-            for node in replaced:
-                self._replace(node, work)
-            level |= replaced
-            work.touched |= level
-
-    def _exposed(self, evicted: Iterable[int], height: int) -> frozenset[TreeNode]:
-        """List the nodes beside the paths of the evicted, whose blinded secrets they knew."""
-        return frozenset(TreeNode(level, slot >> level).sibling for slot in evicted for level in range(height))
-
-    def _recompute(self, node: TreeNode, *, within: int) -> None:
-        left, right = (TreeNode(node.level - 1, 2 * node.index + side) for side in (0, 1))
-        if left not in self._secrets:
-            left, right = right, left
-        if node.level > within or left not in self._secrets:
-            self._secrets.pop(node, None)
-        else:
-            self._secrets[node] = above(self._secrets[left], self._blinded(right), left, self._context)
-
-    def _replace(self, node: TreeNode, work: _Work) -> None:
-        new = secrets.token_bytes(KEY_LENGTH)
-        work.keys.append(
-            WrappedKey(WrapKind.NODE, node, wrap(self._secrets[node], new, WrapKind.NODE, node, work.binding))
-        )
-        self._secrets[node] = new
-
-    def _blinded(self, node: TreeNode) -> bytes:
-        secret = self._secrets.get(node)
-        return EMPTY if secret is None else blind(secret, node, self._context)
-
-    def _hand_out(self, work: _Work) -> None:
-        """Tell those below a node what is beside it, when that is new or they are."""
-        targets = work.touched | {node.sibling for node in work.fresh}
-        for node in targets:
-            if node.level >= work.height or node not in self._secrets:
-                continue
-            opener = self._secrets.get(node.sibling)
-            if opener is not None:
-                sealed = wrap(opener, self._blinded(node), WrapKind.BLIND, node, work.binding)
-                work.keys.append(WrappedKey(WrapKind.BLIND, node, sealed))
-
-    def _vacant(self, evicted: Iterable[int]) -> tuple[TreeNode, ...]:
-        """Name the largest subtrees that are empty now."""
-        found: set[TreeNode] = set()
-        for slot in evicted:
-            node = TreeNode(0, slot)
-            if node in self._secrets or slot >> self.height:
-                continue  # taken again, or outside of what is left of the tree
-            while node.level < self.height and node.parent not in self._secrets:
-                node = node.parent
-            found.add(node)
-        return tuple(sorted(found))
 
 
 def _check_newcomer(member: bytes, individual: bytes) -> None:

@@ -22,7 +22,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from maia.encoding import SexpLimits, encode, parse_canonical
-from maia.encryption.epochs import EpochId, Tolerance, epoch_of
+from maia.encryption.epochs import EpochId, epoch_of
 from maia.encryption.keyring import KeyGroupId, KeyProvider
 from maia.errors import EncodingError, SealError
 from maia.events import TypeId
@@ -75,27 +75,6 @@ class TypeIds:
     def known(self, type_id: TypeId) -> frozenset[TypeId]:
         """Return the ids of a type in all epochs whose key is held, the newest 10,000: what a reader of a log takes."""
         return frozenset(keyed_type_id(type_id, key, epoch) for epoch, key in self._held(MAX_EPOCHS))
-
-    def routed(self, type_id: TypeId, *, now: int, tolerance: Tolerance) -> frozenset[TypeId]:
-        """Return the ids that stand for a type at an instant: whoever routes it lets all of them through.
-
-        >>> from maia.encryption import Keyring
-        >>> ring, group = Keyring(), KeyGroupId(TypeId(bytes(32)), b"*")
-        >>> ring.add(group, EpochId(100), b"a" * 32)
-        >>> ring.add(group, EpochId(200), b"b" * 32)
-        >>> ids, grace = TypeIds(ring, group), Tolerance(grace=30, skew=5)
-        >>> [len(ids.routed(TypeId(b"t" * 32), now=now, tolerance=grace)) for now in (194, 195, 230, 231)]
-        [1, 2, 2, 1]
-        """
-        epochs = self._keys.epochs(self._group)
-        found: set[TypeId] = set()
-        for epoch, key in self._held(MAX_EPOCHS):
-            following = next((later for later in epochs if later > epoch), None)
-            begun = epoch <= now + tolerance.skew
-            over = following is not None and now > following + tolerance.grace
-            if begun and not over:
-                found.add(keyed_type_id(type_id, key, epoch))
-        return frozenset(found)
 
     def seal_evidence(self, certificates: Iterable[bytes], stamp: int) -> bytes:
         """Seal the certificates behind an origin's right; the same ones give the same octets in one epoch.

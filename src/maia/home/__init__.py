@@ -1,5 +1,7 @@
-"""A domain's files: layout, settings, keys, certificates, statements, types, providers, rates. What is on disk is never
-believed. What needs Arrow is loaded on first use, so that commands that only handle certificates start at once.
+"""A domain's files: layout, settings, keys, certificates, statements, types, providers, rates.
+
+What is on disk is never believed. What needs Arrow is loaded on first use, so that commands that only handle
+certificates start at once.
 """
 
 from __future__ import annotations
@@ -14,7 +16,6 @@ from maia.home.folder import Folder, key_of
 from maia.home.keys import check_key_name, read_key, read_public_key, write_key, write_public_key
 from maia.home.statements import StatementFile
 from maia.home.types import DirectoryRegistry, verify_with_registry
-from maia.home.verified_cache import VerifiedCache
 from maia.lazy import on_first_use as _on_first_use
 
 if _typing.TYPE_CHECKING:
@@ -32,7 +33,6 @@ __all__ = [
     "HomeConfig",
     "KeyUses",
     "StatementFile",
-    "VerifiedCache",
     "check_key_name",
     "key_of",
     "list_files",

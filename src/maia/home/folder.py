@@ -1,12 +1,12 @@
-"""A working folder: keys, certificates and statements, and the principals that can be named in it: a home, or what is not one yet.
+"""A working folder: keys, certificates, statements, and who can be named in it; a home, or what is not one yet.
 
     keys/NAME.key       private key, mode 0600, sealed with a passphrase unless told otherwise
     keys/NAME.pub       public key
     certificates/       one file per certificate
     statements          validity statements that were accepted
 
-Rules kept here: a name on the command line becomes a path only after it matched `KEY_NAME`; a private key is opened only to
-sign.
+Rules kept here: a name on the command line becomes a path only after it matched `KEY_NAME`; a private key is opened
+only to sign.
 """
 
 from __future__ import annotations

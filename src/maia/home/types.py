@@ -1,8 +1,8 @@
-"""Registries of event types and topics: a directory of files, or a SQLite database.
+"""The registry of event types and topics: a directory of files.
 
-Both are conveniences, not authorities. `put` refuses what no reader could use: definitions that do not verify, that
+It is a convenience, not an authority. `put` refuses what no reader could use: definitions that do not verify, that
 give an old uid a new meaning, or that take a version number that is taken. What comes out is unverified all the same,
-since whoever can write to the disk can put anything there; `fetch_type` is how a client asks and verifies for itself.
+since whoever can write to the disk can put anything there; whoever asks verifies for itself.
 
 A definition is kept under the hash of its bytes and never changed, so putting it twice is putting it once. Writers take
 turns, across processes too, so that no two versions that contradict each other slip in side by side.
@@ -12,16 +12,15 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from maia.authority import VerifiedEventType, Verifier, verify_event_type, verify_topic
-from maia.errors import ExpiredError, MalformedError, NotFoundError, UnavailableError, UncheckedError, VerificationError
+from maia.errors import ExpiredError, MalformedError, NotFoundError, UncheckedError, VerificationError
 from maia.events import (
     EVENT_TYPE_LIMITS,
     MAX_FOUND,
@@ -48,20 +47,6 @@ _Keep: TypeAlias = "Callable[[str, TypeId, bytes, bytes], None]"
 _T = TypeVar("_T")
 _MAX_PARENTS = 16
 _MAX_KEPT = 100_000
-
-
-def fetch_type(
-    registry: Registry, name: TypeName, *, verifier: Verifier, at: datetime, network: Network | None = None
-) -> VerifiedEventType:
-    """Ask a registry for a version and verify what it gives, believing nothing.
-
-    Previous versions and the types it extends are asked for and verified as well.
-
-    Raises:
-        NotFoundError: The registry has nothing under this name.
-        VerificationError: Nothing it has under this name verifies; the error is about the first.
-    """
-    return _fetch(registry, name, verifier, at, network, _MAX_PARENTS)
 
 
 def verify_with_registry(
@@ -274,68 +259,3 @@ class DirectoryRegistry(_Registry):
 
     def _folders(self) -> Iterable[Path]:
         return sorted(path for path in self._folder.iterdir() if path.is_dir()) if self._folder.is_dir() else ()
-
-
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS definitions (
-    digest BLOB PRIMARY KEY,
-    kind TEXT NOT NULL,
-    type_id BLOB NOT NULL,
-    definition_id BLOB NOT NULL,
-    raw BLOB NOT NULL
-) STRICT;
-CREATE INDEX IF NOT EXISTS definitions_by_type ON definitions (kind, type_id);
-CREATE INDEX IF NOT EXISTS definitions_by_id ON definitions (kind, definition_id);
-"""
-
-
-class SqliteRegistry(_Registry):
-    """Keeps definitions in a SQLite database; several processes may write."""
-
-    def __init__(self, path: Path, *, verifier: Verifier | None = None, network: Network | None = None) -> None:
-        """Use a database file, made when it is not there.
-
-        Args:
-            path: The file.
-            verifier: Verifies what is put.
-            network: Demand that what is put may be installed on this network.
-        """
-        super().__init__(verifier=verifier, network=network)
-        self._path = Path(path)
-        with self._connected() as connection:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.executescript(_SCHEMA)
-
-    @contextmanager
-    def _connected(self) -> Iterator[sqlite3.Connection]:
-        try:
-            with closing(sqlite3.connect(self._path, timeout=30, isolation_level=None)) as connection:
-                connection.execute("PRAGMA synchronous = FULL")
-                yield connection
-        except sqlite3.Error as error:
-            raise UnavailableError("the registry's database failed", code="REGISTRY_UNAVAILABLE") from error
-
-    @contextmanager
-    def _writing(self) -> Iterator[_Keep]:
-        with self._connected() as connection:
-            connection.execute("BEGIN IMMEDIATE")  # reading goes on; no other writer gets in between
-
-            def keep(kind: str, identity: TypeId, definition_id: bytes, raw: bytes) -> None:
-                row = (hashlib.sha256(raw).digest(), kind, identity, definition_id, raw)
-                connection.execute("INSERT OR IGNORE INTO definitions VALUES (?, ?, ?, ?, ?)", row)
-
-            yield keep
-            connection.execute("COMMIT")  # without it, closing the connection takes everything back
-
-    def _list(self, kind: str, identity: TypeId | None, definition_id: bytes | None = None) -> Iterable[bytes]:
-        query = "SELECT raw FROM definitions WHERE kind = ?"
-        values: list[str | bytes] = [kind]
-        if identity is not None:
-            query += " AND type_id = ?"
-            values.append(identity)
-        if definition_id is not None:
-            query += " AND definition_id = ?"
-            values.append(definition_id)
-        with self._connected() as connection:
-            for (raw,) in connection.execute(query + " ORDER BY digest", values):
-                yield raw

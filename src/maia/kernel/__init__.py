@@ -1,26 +1,18 @@
-"""The enforcement kernel: sessions, plans, and what they do to Arrow batches. Nothing else decides, and nothing here
-does IO.
+"""The enforcement kernel: sessions, plans, and what they do to Arrow batches.
+
+Nothing else decides, and nothing here does IO.
 """
 
 from __future__ import annotations
 
-from maia.kernel.cascade import Cascade, CascadeStage, Issued, Standing, plan_cascade, run_cascade
 from maia.kernel.clauses import Clause, clauses_from
 from maia.kernel.conditions import CONDITION_FALSE, RATE_LIMITED, NoSurroundings
 from maia.kernel.deliver import FOREVER, DeliverPlan, MakeKeys, Origin, Outcome, deliver_parcels
 from maia.kernel.delivery import DeliveryPlan, Subscription, check_readable, omit_closed, uid_filter
 from maia.kernel.domains import CLIENTS, DOMAINS, Domain, check_local, check_served, read_domain
 from maia.kernel.emulation import emulate, key_groups_needed, sub_types
-from maia.kernel.key_groups import (
-    BROKERS,
-    KEY_MANAGER,
-    GroupAdmission,
-    admit_broker,
-    groups_of_type,
-    membership_changes,
-    named,
-    prove_key_manager,
-)
+from maia.kernel.group_admission import BROKERS, GroupAdmission, admit_broker, named
+from maia.kernel.key_groups import KEY_MANAGER, groups_of_type, membership_changes, prove_key_manager
 from maia.kernel.parcels import MAX_EVENTS, Opened, Sealing, event_name, open_batch, seal_batch
 from maia.kernel.publication import BATCH_REJECTED, CONSTRAINT_VIOLATED, enforce_publication
 from maia.kernel.publish import MakeSigner, NextStamp, PublishPlan, event_base, parcel_row, publish_batches
@@ -42,14 +34,11 @@ __all__ = [
     "MAX_LEAD",
     "RATE_LIMITED",
     "VOLUME_HIGH",
-    "Cascade",
-    "CascadeStage",
     "Clause",
     "DeliverPlan",
     "DeliveryPlan",
     "Domain",
     "GroupAdmission",
-    "Issued",
     "MakeKeys",
     "MakeSigner",
     "NextStamp",
@@ -60,7 +49,6 @@ __all__ = [
     "PublishPlan",
     "Sealing",
     "Sessions",
-    "Standing",
     "StateCache",
     "StateChoice",
     "StateReply",
@@ -85,13 +73,11 @@ __all__ = [
     "omit_closed",
     "open_batch",
     "parcel_row",
-    "plan_cascade",
     "prove_key_manager",
     "publish_batches",
     "read_domain",
     "read_mark",
     "reserve_stamps",
-    "run_cascade",
     "seal_batch",
     "sub_types",
     "uid_filter",

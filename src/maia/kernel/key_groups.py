@@ -1,92 +1,30 @@
-"""Who may hold a type's keys: the key groups of a type, and which of them a broker may join, until when and why.
+"""The key groups of a type, what changed in one, and who manages them; `group_admission` says who may join.
 
-A broker is admitted on the very certificates that carry its API requests (16.02). Rules kept here:
+Rules kept here:
 
 - 16.01: a type sealed by attribute has a key group for each attribute, and one for whole events; a type sealed by event
   has the latter alone; a plain type has none.
-- Clients are never members. A key counts as a broker when the issuer of the last link of its chain, that is its domain,
-  names it ``brokers`` (a name certificate ``<domain> brokers -> <key>``, or a chain of names); the owner of a type
-  needs no name. Rights alone do not tell a broker from a client, since a client may hold all that its domain holds.
-- A broker joins an attribute's group when it may read or set the attribute. A certificate for one version opens only
-  the attributes of that version (C15).
-- The key for whole events opens every attribute of every version, so its group takes a broker only on one chain that
-  opens them all and is bound to no version (C15).
-- A clause with conditions opens no group: whether they hold elsewhere cannot be seen, and a key once given stays given.
-  A constraint on rows does not close one, since towards other domains rights are by attribute; it binds at the broker.
-- On a network the broker also proves ``connect``.
-- An admission ends with the first of: the chain's period, the names' periods, and the statements that vouch for them,
-  as far as the accepted lists reach. Without a statement that is needed there is none.
 - A key manager is the owner, or whom the owner names ``key-manager``.
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from maia.authority import (
-    Action,
     CertificatePool,
-    Derived,
-    Grant,
-    Held,
-    ProofTree,
-    Request,
-    Root,
-    StatementBook,
     Verifier,
-    ask,
-    ask_network,
-    ask_type,
-    cell_rights,
-    parse_tag,
-    permits,
-    walk,
 )
-from maia.encoding import Sexp
 from maia.encryption import WHOLE_EVENT, ChangeKind, GroupChange, GroupState, KeyGroupId, groups_of
-from maia.errors import ChainError, UncheckedError, UsageError, VerificationError
+from maia.errors import ChainError
 from maia.events import EncryptionMode, EventType, TypeName
-from maia.kernel.sessions import Network
-from maia.kernel.stamps import milliseconds
-from maia.principals import CertificateId, KeyHash, KeyId, Name, Period, PublicKey
+from maia.kernel.group_admission import GroupAdmission, named, one_type
+from maia.principals import KeyHash, PublicKey
 
-BROKERS = "brokers"
-"""What a domain calls its brokers."""
 KEY_MANAGER = "key-manager"
 """What the owner of types calls whoever manages their key groups."""
-MAX_VERSIONS = 1_000
-MAX_ADMISSIONS = 10_000
-_ACTIONS = (Action.SUBSCRIBE, Action.PUBLISH)
-_NAMED: Sexp = (b"maia-named",)
-_VERSION = 3
 _DIGEST = 32
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupAdmission:
-    """One chain that lets a broker into one key group.
-
-    Attributes:
-        group: Which group.
-        valid_from: When the certificates began to be valid, in milliseconds; ``None`` without a beginning.
-        valid_to: When the admission ends (exclusive), in milliseconds; ``None`` without an end.
-        certificates: All that it rests on, names included.
-        tested: Whether it rests on validity statements, which say nothing about the time before them.
-    """
-
-    group: KeyGroupId
-    valid_from: int | None
-    valid_to: int | None
-    certificates: tuple[CertificateId, ...]
-    tested: bool
-
-    @property
-    def credential(self) -> bytes:
-        """What tells this admission from another of the same broker: the certificates behind it."""
-        return hashlib.sha256(b"".join(sorted(self.certificates))).digest()
 
 
 def groups_of_type(versions: Iterable[EventType]) -> tuple[KeyGroupId, ...]:
@@ -95,7 +33,7 @@ def groups_of_type(versions: Iterable[EventType]) -> tuple[KeyGroupId, ...]:
     Raises:
         UsageError: The versions are of several types.
     """
-    known = _one_type(versions)
+    known = one_type(versions)
     modes = {version.options.encryption for version in known} - {EncryptionMode.PLAIN}
     if not modes:
         return ()
@@ -109,51 +47,6 @@ def groups_of_type(versions: Iterable[EventType]) -> tuple[KeyGroupId, ...]:
     )
     type_id = known[0].type_id
     return tuple(sorted({*groups_of(type_id, uids, EncryptionMode.ATTRIBUTE), KeyGroupId(type_id, WHOLE_EVENT)}))
-
-
-def admit_broker(
-    broker: PublicKey,
-    versions: Iterable[EventType],
-    evidence: CertificatePool,
-    *,
-    verifier: Verifier,
-    at: datetime,
-    network: Network | None = None,
-) -> tuple[GroupAdmission, ...]:
-    """Tell which key groups of a type a broker may join now, and on which chains.
-
-    That the broker holds its key was proven before (see `maia.encryption.verify_group_request`).
-
-    Args:
-        broker: Who wants to join.
-        versions: The known versions of the type, verified.
-        evidence: The broker's certificates.
-        verifier: Decides, with the statements it has.
-        at: Now.
-        network: The network that the manager belongs to, if any.
-
-    Returns:
-        At least one admission, in an order of their own; several for a group when several chains lead there.
-
-    Raises:
-        VerificationError: The broker may join none: its rights are not proven, nobody names it a broker
-            (``NOT_A_BROKER``), or a whole event's key is wanted with a right that is bound to a version
-            (``VERSION_BOUND``) or closes attributes (``ATTRIBUTES_CLOSED``).
-        UncheckedError: There are more chains than are looked at.
-    """
-    known = _one_type(versions)
-    case = _Case(broker, known, evidence, verifier, at)
-    connected = None
-    if network is not None:
-        connected = verifier.verify(ask_network(Action.CONNECT, *network), principal=broker, evidence=evidence, at=at)
-    found: dict[tuple[KeyGroupId, bytes], GroupAdmission] = {}
-    for admission in (*case.by_attribute(connected), *case.by_event(connected)):
-        found.setdefault((admission.group, admission.credential), admission)
-        if len(found) > MAX_ADMISSIONS:
-            raise UncheckedError("more chains than are looked at", code="LIMIT_EXCEEDED")
-    if not found:
-        raise case.refusal()
-    return tuple(found[key] for key in sorted(found))
 
 
 def membership_changes(
@@ -227,179 +120,3 @@ def prove_key_manager(
         f"`{manager.fingerprint}` is not the key manager of `{name.name}`: its owner gives it no name `{KEY_MANAGER}`",
         code="NOT_THE_KEY_MANAGER",
     )
-
-
-def named(
-    key: PublicKey | KeyHash, issuer: KeyId, name: str, evidence: CertificatePool, *, verifier: Verifier, at: datetime
-) -> Grant | None:
-    """Prove that an issuer's name stands for a key, through certificates in force; ``None`` when it does not."""
-    root = Root(subject=Name(KeyHash(issuer), (name,)))
-    asker = Verifier((root,), statements=verifier.statements, limits=verifier.limits, signatures=verifier.signatures)
-    return asker.decide(ask(_NAMED), principal=key, evidence=evidence, at=at).grant
-
-
-class _Case:
-    """One broker's question about one type."""
-
-    def __init__(
-        self,
-        broker: PublicKey,
-        versions: Sequence[EventType],
-        evidence: CertificatePool,
-        verifier: Verifier,
-        at: datetime,
-    ) -> None:
-        self.broker = broker
-        self.versions = versions
-        self.evidence = evidence
-        self.verifier = verifier
-        self.at = at
-        self._names: dict[KeyId, Grant | None] = {}
-        self._problem: VerificationError | None = None
-
-    def by_attribute(self, connected: Grant | None) -> list[GroupAdmission]:
-        """Open the groups of single attributes, version by version."""
-        found: list[GroupAdmission] = []
-        for version in self.versions:
-            if version.options.encryption is not EncryptionMode.ATTRIBUTE:
-                continue
-            for derived, names in self._rights(version.name.version.text):
-                for cells in cell_rights(derived.tag):
-                    opened = [item.uid for item in version.attributes if permits(cells.uids, item.uid.encode())]
-                    found += [self._admission(uid.encode(), derived, names, connected) for uid in opened]
-        return found
-
-    def by_event(self, connected: Grant | None) -> list[GroupAdmission]:
-        """Open the group of whole events, on a chain that opens every attribute of every version."""
-        if all(version.options.encryption is EncryptionMode.PLAIN for version in self.versions):
-            return []
-        uids = {item.uid.encode() for version in self.versions for item in version.attributes}
-        found: list[GroupAdmission] = []
-        for derived, names in self._rights(None):
-            for option in _alternatives(derived.tag.to_sexp()):
-                if not all(permits(cells.uids, uid) for cells in cell_rights(parse_tag(option)) for uid in uids):
-                    self._note(
-                        "a right that closes attributes cannot join the key group of whole events", "ATTRIBUTES_CLOSED"
-                    )
-                elif option[_VERSION : _VERSION + 1] not in ((), ((b"*",),)):
-                    self._note(
-                        "a right bound to one version cannot join the key group of whole events", "VERSION_BOUND"
-                    )
-                else:
-                    found.append(self._admission(WHOLE_EVENT, derived, names, connected))
-        return found
-
-    def refusal(self) -> VerificationError:
-        """Say why there is no admission."""
-        if self._problem is not None:
-            return self._problem
-        name = self.versions[0].name
-        for action in _ACTIONS:
-            decision = self.verifier.decide(
-                ask_type(action, name.owner, name.name, None), principal=self.broker, evidence=self.evidence, at=self.at
-            )
-            if decision.error is not None:
-                return decision.error
-        return ChainError("the right opens no key group of the type", code="NO_KEY_GROUP")
-
-    def _rights(self, version: str | None) -> list[tuple[Derived, tuple[Grant, ...]]]:
-        """List the rights to read and to set that the broker holds as a broker, with the names that say so."""
-        name = self.versions[0].name
-        found = []
-        for action in _ACTIONS:
-            request = ask_type(action, name.owner, name.name, version)
-            for derived in self._clauses(request):
-                names = self._named_by(derived.proof.tree)
-                if derived.conditions:
-                    self._note("a right with conditions opens no key group", "CONDITIONAL_RIGHT")
-                elif names is None:
-                    self._note(
-                        f"`{self.broker.fingerprint}` is no broker: its domain gives it no name `{BROKERS}`",
-                        "NOT_A_BROKER",
-                    )
-                else:
-                    found.append((derived, names))
-        return found
-
-    def _clauses(self, request: Request) -> tuple[Derived, ...]:
-        return self.verifier.clauses(request, principal=self.broker, evidence=self.evidence, at=self.at)
-
-    def _named_by(self, tree: ProofTree) -> tuple[Grant, ...] | None:
-        """Return why each domain at the end of a chain calls the broker one; ``None`` when one does not."""
-        domains = {
-            held.key
-            for held in walk(tree)
-            if held.link is not None and isinstance(held.then, Held) and held.then.link is None
-        }
-        grants: list[Grant] = []
-        for domain in sorted(domains):
-            if domain not in self._names:
-                self._names[domain] = named(
-                    self.broker, domain, BROKERS, self.evidence, verifier=self.verifier, at=self.at
-                )
-            grant = self._names[domain]
-            if grant is None:
-                return None
-            grants.append(grant)
-        return tuple(grants)
-
-    def _admission(
-        self, label: bytes, derived: Derived, names: tuple[Grant, ...], connected: Grant | None
-    ) -> GroupAdmission:
-        grants = names if connected is None else (*names, connected)
-        identities = dict.fromkeys(derived.proof.certificate_ids())
-        identities |= dict.fromkeys(item.certificate_id for grant in grants for item in grant.certificates)
-        periods = [derived.period, *(grant.period for grant in grants)]
-        statements, tested = self._assured(identities)
-        return GroupAdmission(
-            group=KeyGroupId(self.versions[0].type_id, label),
-            valid_from=_start(periods),
-            valid_to=_end(periods, statements),
-            certificates=tuple(identities),
-            tested=tested,
-        )
-
-    def _assured(self, identities: Iterable[CertificateId]) -> tuple[list[datetime], bool]:
-        """Tell until when the accepted lists vouch for certificates, and whether any needs them."""
-        book: StatementBook = self.verifier.statements
-        ends: list[datetime] = []
-        tested = False
-        for identity in identities:
-            for test in self.evidence.get(identity).body.tests:
-                tested = True
-                until = book.assured_until(test, identity, at=self.at)
-                if until is not None:
-                    ends.append(until)
-        return ends, tested
-
-    def _note(self, message: str, code: str) -> None:
-        """Keep the first reason why a right that was proven opened nothing."""
-        if self._problem is None:
-            self._problem = ChainError(message, code=code)
-
-
-def _one_type(versions: Iterable[EventType]) -> tuple[EventType, ...]:
-    known = tuple(versions)
-    if not known or len({version.type_id for version in known}) != 1 or len(known) > MAX_VERSIONS:
-        raise UsageError(f"key groups are of one type, with 1 to {MAX_VERSIONS} versions", code="KEY_GROUP_TYPE")
-    return known
-
-
-def _alternatives(expression: Sexp) -> list[tuple[Sexp, ...]]:
-    match expression:
-        case (b"*", b"set", *options):
-            return [option for option in options if isinstance(option, tuple)]
-        case tuple():
-            return [expression]
-        case _:
-            return []
-
-
-def _start(periods: Iterable[Period]) -> int | None:
-    return max((milliseconds(p.not_before) for p in periods if p.not_before is not None), default=None)
-
-
-def _end(periods: Iterable[Period], statements: Iterable[datetime]) -> int | None:
-    """Tell when the first of them ends, exclusively: a period still holds at its last instant, a list does not."""
-    ends = [milliseconds(period.not_after) + 1 for period in periods if period.not_after is not None]
-    return min([*ends, *(milliseconds(until) for until in statements)], default=None)

@@ -146,10 +146,6 @@ class Opened:
         """The name of the parcel's events, see `event_name`."""
         return event_name(self.header.origin, self.header.event_base)
 
-    def event_id(self, row: int) -> str:
-        """Name one event; the same name after every retry, and no other broker's event has it."""
-        return f"{self.name.hex()}-{row}"
-
     def event_ids(self, rows: Iterable[int]) -> list[str]:
         """Name several events."""
         prefix = self.name.hex()

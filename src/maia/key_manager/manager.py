@@ -5,73 +5,97 @@
     answer = manager.join(request, evidence, at=now)        a broker's signed request; answered with signed places
     manager.tick(at=now)                                    every second or so: ends, periods, renewed statements
 
-Rules kept here:
+What it keeps is a `GroupRegister`: state and transactions. Everything it does is done to that register, by subject:
 
-- 16.02: a broker is admitted on its own signed request and the very certificates of its API requests, verified then
-  and again whenever statements change, a certificate is revoked, or an admission comes to its end;
-- the lists that brokers' certificates demand are followed in the log, see `maia.key_manager.heeding`, so what an
-  access control service withdraws ends memberships here at the next round, whoever runs the two and wherever;
-- 16.04 to 16.06 and T46 decide when a key changes (`maia.encryption.step_group`);
-- F23: a change is one transaction: the new tree, the state of the rules, the places and the signed message of the
-  epoch with its number. Only what is committed is put into the log, in order; what a crash left unpublished is
-  published at the next start. So no epoch has two keys and no number is used twice, whenever the manager dies;
-- a database that is older than the log (a restored backup) begins no epoch: `repair` goes on behind what the log shows;
-- every transaction reads what it decides on, so several managers on one database do no harm; with a `Leadership` only
-  the leader writes;
-- an epoch is announced ``lead`` before it begins, so that brokers know its key in time and lose no event. What ends is
-  announced ahead and ends when it must; what comes by surprise (a join, a revocation) takes effect ``lead`` later.
+- `admission`: what brokers ask for, to join, to leave, to count;
+- `review`: who belongs, by certificates and statements (16.02), and what a revocation ends;
+- `epochs`: when a key changes (16.04 to 16.06, T46), announced ahead of time;
+- `rounds`: what time asks for, and the lists that brokers' certificates demand (`demanded_lists`);
+- `repair`: a database that is older than the log (a restored backup) begins no epoch before it;
+- `views`: what is shown.
 
-Nothing is on disk in the clear, see `maia.key_manager.groups`.
+Rules kept by all: a change is one transaction, and only what is committed is put into the log, in order (F23, see
+`register`); every transaction reads what it decides on, so several managers on one database do no harm; nothing is on
+disk in the clear (see `groups`).
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Engine
 
-from maia.authority import CertificatePool, VerifiedEventType
-from maia.database import key_changes, key_groups, key_messages, reading
-from maia.encryption import (
-    ChangeKind,
-    GroupChange,
-    GroupState,
-    KeyGroupId,
-    step_group,
-)
-from maia.errors import (
-    UnavailableError,
-    UncheckedError,
-    UsageError,
-)
-from maia.events import TypeId
-from maia.kernel import GroupAdmission, groups_of_type, membership_changes, milliseconds, prove_key_manager
-from maia.key_manager.brokers import BrokerRecord, certificate_ids, list_brokers, revoke_certificates
-from maia.key_manager.core import change_of
-from maia.key_manager.groups import is_group
-from maia.key_manager.joining import JoiningManager
-from maia.key_manager.settings import KeySettings
-from maia.key_manager.views import (
-    EpochRecord,
-    GroupStatus,
-    MembershipRecord,
-    TreePicture,
-    read_changes,
-    read_epochs,
-    read_status,
-)
-from maia.principals import CertificateId
-
-__all__ = ["KeyManager", "KeySettings"]
+from maia.authority import CertificatePool, VerifiedEventType, Verifier
+from maia.database import Leadership
+from maia.encryption import KeyGroupId
+from maia.errors import UnavailableError, UncheckedError
+from maia.kernel import groups_of_type, prove_key_manager
+from maia.key_manager import epochs, repair, review, views
+from maia.key_manager.admission import Admission
+from maia.key_manager.demanded_lists import DemandedLists, Heed
+from maia.key_manager.register import GroupRegister, VersionsOf
+from maia.key_manager.rounds import Rounds
+from maia.key_manager.settings import DEFAULT_SETTINGS, KeySettings
+from maia.key_manager.views import EpochRecord, GroupStatus, MembershipRecord, TreePicture
+from maia.log import NoticeLog
+from maia.principals import CertificateId, Principal, PublicKey, Signer
 
 MAX_GROUPS = 10_000
 
 
-class KeyManager(JoiningManager):
+class KeyManager:
     """The manager of the key groups of some types. May be used by several threads and processes."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        signer: Signer,
+        secret: bytes,
+        *,
+        verifier: Callable[[], Verifier],
+        versions: VersionsOf,
+        notices: NoticeLog,
+        network: tuple[Principal, str] | None = None,
+        settings: KeySettings = DEFAULT_SETTINGS,
+        leadership: Leadership | None = None,
+        heed: Heed | None = None,
+    ) -> None:
+        """Stand on a migrated database; nothing is read or written yet.
+
+        Args:
+            engine: The database.
+            signer: Signs messages and answers.
+            secret: Seals what is stored, see `manager_secret`.
+            verifier: Gives a verifier with the statements known now.
+            versions: Gives the verified versions of a type.
+            notices: Where messages are published.
+            network: The network whose ``connect`` brokers must hold, if any.
+            settings: Periods and limits.
+            leadership: Lets only the leader of several processes write.
+            heed: Brings the verifier's statements up to date; without it somebody else does.
+        """
+        self._register = GroupRegister(
+            engine, signer, secret, verifier=verifier, versions=versions, notices=notices, network=network,
+            settings=settings, leadership=leadership,
+        )  # fmt: skip
+        lists = DemandedLists(self._register, heed)
+        self._admission = Admission(self._register, lists)
+        self._rounds = Rounds(self._register, lists)
+
+    @property
+    def public_key(self) -> PublicKey:
+        """The key whose messages and answers count."""
+        return self._register.public_key
+
+    @property
+    def settings(self) -> KeySettings:
+        """How it works."""
+        return self._register.settings
+
+    def close(self) -> None:
+        """Let go of the database's connections; they come back when the manager is used again."""
+        self._register.close()
 
     def start(self) -> int:
         """Publish what was committed and not published; return how many messages that were.
@@ -90,46 +114,13 @@ class KeyManager(JoiningManager):
             )
         return published
 
-    def repair(self, group: KeyGroupId, *, at: datetime) -> int:
-        """Let a group that is older than the log go on, in an epoch after all that the log shows.
-
-        Brokers that the log shows inside, and that may still join, keep their place under the keys that the backup
-        knows; everybody else joins again. Revocations that only the lost database knew of must be given again, unless
-        statements say so as well.
-
-        Returns:
-            The number of the new epoch.
+    def publish(self) -> int:
+        """Put messages that the log lacks into it, oldest first; return how many.
 
         Raises:
-            UsageError: The group is not behind: ``KEY_MANAGER_NOT_BEHIND``.
+            UnavailableError: The log cannot be used, or holds another message of an epoch.
         """
-        with self._writing() as connection:
-            stored = self._vault.load(connection, group)
-            later = self._log.after(group, stored.tree.number)
-            if not later:
-                newest = self._log.newest(group)
-                if newest is None or newest.message.digest == stored.tree.digest:
-                    raise UsageError("the key group is not behind its log", code="KEY_MANAGER_NOT_BEHIND")
-                later = (newest,)
-            connection.execute(
-                delete(key_messages).where(is_group(key_messages, group), key_messages.c.published.is_(False))
-            )
-            start = max(milliseconds(at) + self._lead, later[-1].rekey.start + 1)
-            admitted = self._admitted_now(connection, group, at)
-            message = stored.tree.restart(self._signer, later, start=start, keep=admitted.keys())
-            changes = [
-                change
-                for member in sorted(stored.tree.members)
-                for change in membership_changes(GroupState(), member, admitted[member], at=start, joins=True)
-            ]
-            order = GroupChange(at=start, kind=ChangeKind.REFRESH)
-            stored.state, refresh = step_group(GroupState(), (order, *changes), at=start, period=self._period)
-            assert refresh is not None  # noqa: S101 - ordered
-            self._vault.save(connection, stored)
-            self._vault.record_epoch(connection, stored, message, refresh, at=at)
-            self._vault.record_changes(connection, group, [("repair", bytes(32))], at=at)
-        self.publish()
-        return message.rekey.number
+        return self._register.publish()
 
     def open_groups(
         self, versions: Iterable[VerifiedEventType], evidence: CertificatePool, *, at: datetime
@@ -148,17 +139,30 @@ class KeyManager(JoiningManager):
             ChainError: This manager is not the type's: ``NOT_THE_KEY_MANAGER``.
             UncheckedError: There would be more groups than are managed.
         """
+        register = self._register
         known = [version.event_type for version in versions]
         groups = groups_of_type(known)
-        prove_key_manager(self.public_key, known[0].name, evidence, verifier=self._verifier(), at=at)
-        with self._writing() as connection:
-            have = set(self._vault.groups(connection))
+        prove_key_manager(self.public_key, known[0].name, evidence, verifier=register.verifier(), at=at)
+        with register.writing() as connection:
+            have = set(register.vault.groups(connection))
             new = [group for group in groups if group not in have]
             if len(have) + len(new) > MAX_GROUPS:
                 raise UncheckedError(f"a key manager has at most {MAX_GROUPS} key groups", code="LIMIT_EXCEEDED")
             for group in new:
-                self._vault.create(connection, group)
+                register.vault.create(connection, group)
         return groups
+
+    def join(self, request: bytes, evidence: Iterable[bytes], *, at: datetime) -> bytes:
+        """Admit a broker to all groups of a type that its certificates open; see `Admission.join`."""
+        return self._admission.join(request, evidence, at=at)
+
+    def leave(self, request: bytes, *, at: datetime) -> tuple[KeyGroupId, ...]:
+        """Let a broker go; see `Admission.leave`."""
+        return self._admission.leave(request, at=at)
+
+    def count_use(self, request: bytes, *, at: datetime) -> tuple[KeyGroupId, ...]:
+        """Take a broker's count of the blocks it sealed; see `Admission.count_use`."""
+        return self._admission.count_use(request, at=at)
 
     def revoke(self, certificates: Iterable[CertificateId], *, at: datetime) -> tuple[KeyGroupId, ...]:
         """Admit nobody on these certificates any more, and put out whoever stands on nothing else.
@@ -166,15 +170,7 @@ class KeyManager(JoiningManager):
         Returns:
             The groups whose key changes for it.
         """
-        identities = frozenset(certificates)
-        refreshed: list[KeyGroupId] = []
-        with self._writing() as connection:
-            revoke_certificates(connection, identities, at=at)
-            for type_id in sorted({group.type_id for group in self._vault.groups(connection)}):
-                hit = [record for record in list_brokers(connection, type_id) if identities & certificate_ids(record)]
-                refreshed += self._review(connection, type_id, hit, at)
-        self.publish()
-        return tuple(refreshed)
+        return review.revoke(self._register, certificates, at=at)
 
     def tick(self, *, at: datetime) -> tuple[KeyGroupId, ...]:
         """Do what time asks for: renew or end admissions, refresh keys whose period is over.
@@ -189,96 +185,39 @@ class KeyManager(JoiningManager):
             UnavailableError: Something could not be done, and the rest was: a group waits for a repair
                 (``KEY_MANAGER_BEHIND``), a type could not be looked up, or the log cannot be used.
         """
-        refreshed: set[KeyGroupId] = set()
-        problems: list[UnavailableError] = []
-        try:
-            self._heed_brokers(at)
-        except UnavailableError as error:
-            problems.append(error)
-        seen = self._statements_digest()
-        with self._writing() as connection:
-            groups = self._vault.groups(connection)
-            due = key_groups.c.due <= milliseconds(at) + self._lead
-            rows = connection.execute(select(key_groups.c.type_id, key_groups.c.label).where(due))
-            urgent = {KeyGroupId(TypeId(row.type_id), row.label) for row in rows}
-            for type_id in sorted({group.type_id for group in groups}):
-                own = [group for group in groups if group.type_id == type_id]
-                brokers: list[BrokerRecord] = []
-                if seen != self._statements or not urgent.isdisjoint(own):
-                    brokers = list_brokers(connection, type_id)
-                try:
-                    admitted = self._look_again(connection, brokers, at)
-                except UnavailableError as error:
-                    problems.append(error)  # what cannot be looked at now still ends when it must
-                    admitted = {}
-                for group in own:
-                    try:
-                        if admitted and self._review_group(connection, group, admitted, at):
-                            refreshed.add(group)
-                        if group in urgent:
-                            refreshed.update(self._run_timers(connection, group, at))
-                    except UnavailableError as error:
-                        if error.code != "KEY_MANAGER_BEHIND":
-                            raise
-                        problems.append(error)
-            self._prune(connection, at)
-        if not problems:
-            self._statements = seen
-        self.publish()
-        if problems:
-            raise problems[0]
-        return tuple(sorted(refreshed))
+        return self._rounds.run(at)
 
     def refresh(self, group: KeyGroupId, *, at: datetime) -> int:
         """Change a group's key because somebody says so; return the number of the epoch."""
-        with self._writing() as connection:
-            stored = self._change(connection, group, [change_of(ChangeKind.REFRESH)], at)
-        self.publish()
-        return stored.tree.number
+        return epochs.refresh(self._register, group, at=at)
+
+    def repair(self, group: KeyGroupId, *, at: datetime) -> int:
+        """Let a group that is older than the log go on, in an epoch after all that the log shows.
+
+        Brokers that the log shows inside, and that may still join, keep their place under the keys that the backup
+        knows; everybody else joins again. Revocations that only the lost database knew of must be given again, unless
+        statements say so as well.
+
+        Returns:
+            The number of the new epoch.
+
+        Raises:
+            UsageError: The group is not behind: ``KEY_MANAGER_NOT_BEHIND``.
+        """
+        return repair.repair(self._register, group, at=at)
 
     def status(self) -> tuple[GroupStatus, ...]:
         """Tell where every group stands, sorted by group."""
-        with reading(self._engine) as connection:
-            found = read_status(connection)
-            trees = {status.group: self._vault.load(connection, status.group).tree for status in found}
-        return tuple(replace(status, behind=self._is_behind(trees[status.group])) for status in found)
+        return views.status(self._register)
 
     def history(self, group: KeyGroupId) -> tuple[EpochRecord, ...]:
         """List the epochs of a group, oldest first."""
-        with reading(self._engine) as connection:
-            return read_epochs(connection, group)
+        return views.history(self._register, group)
 
     def changes(self, group: KeyGroupId) -> tuple[MembershipRecord, ...]:
         """List what happened to the membership of a group, oldest first."""
-        with reading(self._engine) as connection:
-            return read_changes(connection, group)
+        return views.changes(self._register, group)
 
     def picture(self, group: KeyGroupId) -> TreePicture:
         """Show the shape of a group's tree."""
-        with reading(self._engine) as connection:
-            tree = self._vault.load(connection, group).tree
-        placed = {member for _, member in tree.places}
-        return TreePicture(height=tree.height, places=tree.places, waiting=tuple(sorted(tree.members - placed)))
-
-    def _admitted_now(
-        self, connection: Connection, group: KeyGroupId, at: datetime
-    ) -> Mapping[bytes, list[GroupAdmission]]:
-        """List who may be in a group now, on the evidence that is kept."""
-        found: dict[bytes, list[GroupAdmission]] = {}
-        for record in list_brokers(connection, group.type_id):
-            own = self._reviewed(connection, record, at).get(group)
-            if own:
-                found[record.member] = own
-        return found
-
-    def _statements_digest(self) -> bytes:
-        digest = hashlib.sha256()
-        for raw in self._verifier().statements.raw_statements():
-            digest.update(hashlib.sha256(raw).digest())
-        return digest.digest()
-
-    def _prune(self, connection: Connection, at: datetime) -> None:
-        """Forget records whose time is over."""
-        old = at - self._settings.history
-        connection.execute(delete(key_messages).where(key_messages.c.at < old, key_messages.c.published.is_(True)))
-        connection.execute(delete(key_changes).where(key_changes.c.at < old))
+        return views.picture(self._register, group)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from sqlalchemy import Connection, func, select
@@ -11,6 +11,8 @@ from maia.database import key_changes, key_groups, key_messages
 from maia.encryption import KeyGroupId
 from maia.events import TypeId
 from maia.key_manager.groups import is_group
+from maia.key_manager.register import GroupRegister
+from maia.key_manager.repair import is_behind
 
 MAX_RECORDS = 100_000
 
@@ -70,7 +72,46 @@ class TreePicture:
     waiting: tuple[bytes, ...]
 
 
-def read_status(connection: Connection) -> list[GroupStatus]:
+def status(register: GroupRegister) -> tuple[GroupStatus, ...]:
+    """Tell where every group stands, sorted by group."""
+    with register.reading() as connection:
+        found = _read_status(connection)
+        trees = {item.group: register.vault.load(connection, item.group).tree for item in found}
+    return tuple(replace(item, behind=is_behind(register, trees[item.group])) for item in found)
+
+
+def history(register: GroupRegister, group: KeyGroupId) -> tuple[EpochRecord, ...]:
+    """List the epochs of a group that are still recorded, oldest first; the newest 100,000 of them."""
+    columns = [column for column in key_messages.c if column.name not in {"type_id", "label", "body"}]
+    newest = select(*columns).where(is_group(key_messages, group)).order_by(key_messages.c.number.desc())
+    with register.reading() as connection:
+        rows = connection.execute(newest.limit(MAX_RECORDS)).all()
+    return tuple(
+        EpochRecord(
+            number=row.number, start=row.start, at=row.at, causes=tuple(row.causes.split()), members=row.members,
+            keys=row._mapping["keys"], octets=row.octets, published=row.published,  # noqa: SLF001 - a method's name
+        )
+        for row in reversed(rows)
+    )  # fmt: skip
+
+
+def changes(register: GroupRegister, group: KeyGroupId) -> tuple[MembershipRecord, ...]:
+    """List what happened to the membership of a group, oldest first; the newest 100,000 of it."""
+    newest = select(key_changes).where(is_group(key_changes, group)).order_by(key_changes.c.id.desc())
+    with register.reading() as connection:
+        rows = connection.execute(newest.limit(MAX_RECORDS)).all()
+    return tuple(MembershipRecord(at=row.at, kind=row.kind, member=row.member) for row in reversed(rows))
+
+
+def picture(register: GroupRegister, group: KeyGroupId) -> TreePicture:
+    """Show the shape of a group's tree."""
+    with register.reading() as connection:
+        tree = register.vault.load(connection, group).tree
+    placed = {member for _, member in tree.places}
+    return TreePicture(height=tree.height, places=tree.places, waiting=tuple(sorted(tree.members - placed)))
+
+
+def _read_status(connection: Connection) -> list[GroupStatus]:
     """List all groups, sorted; whether the log is ahead is not known here."""
     pending = (
         select(key_messages.c.type_id, key_messages.c.label, func.count().label("count"))
@@ -93,24 +134,3 @@ def read_status(connection: Connection) -> list[GroupStatus]:
         for row in rows
     ]
     return sorted(found, key=lambda status: status.group)
-
-
-def read_epochs(connection: Connection, group: KeyGroupId) -> tuple[EpochRecord, ...]:
-    """List the epochs of a group that are still recorded, oldest first; the newest 100,000 of them."""
-    columns = [column for column in key_messages.c if column.name not in {"type_id", "label", "body"}]
-    newest = select(*columns).where(is_group(key_messages, group)).order_by(key_messages.c.number.desc())
-    rows = connection.execute(newest.limit(MAX_RECORDS)).all()
-    return tuple(
-        EpochRecord(
-            number=row.number, start=row.start, at=row.at, causes=tuple(row.causes.split()), members=row.members,
-            keys=row._mapping["keys"], octets=row.octets, published=row.published,  # noqa: SLF001 - a method's name
-        )
-        for row in reversed(rows)
-    )  # fmt: skip
-
-
-def read_changes(connection: Connection, group: KeyGroupId) -> tuple[MembershipRecord, ...]:
-    """List what happened to the membership of a group, oldest first; the newest 100,000 of it."""
-    newest = select(key_changes).where(is_group(key_changes, group)).order_by(key_changes.c.id.desc())
-    rows = connection.execute(newest.limit(MAX_RECORDS)).all()
-    return tuple(MembershipRecord(at=row.at, kind=row.kind, member=row.member) for row in reversed(rows))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from maia.log.audit import AUDIT_SCHEMA, AuditRow, RefusedRows, chain_hash, write_audit, write_refused
 from maia.log.columns import COUNT, EVENT, REFUSED, STAMP, SUBSCRIPTION
-from maia.log.directory import PARCEL_SCHEMA, Commit, LogDirectory, LogFile
+from maia.log.commits import Commit, LogFile
+from maia.log.directory import LogDirectory
 from maia.log.notices import Notice, NoticeKind, NoticeLog
 from maia.log.numbered import named_errors, write_once
 from maia.log.outbox import DeadLetter, Outbox, OutboxCommit, OutboxFile, OutboxWriter, outbox_secret
+from maia.log.parcel_files import PARCEL_SCHEMA
 from maia.log.repeats import Repeats, deliver_once
 from maia.log.statements import StatementPublisher, StatementSubscription, tidy_statements
 from maia.log.upkeep import Expired, compact, expire

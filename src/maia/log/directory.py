@@ -28,7 +28,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -36,82 +36,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from maia.encoding import SexpLimits, encode, parse_canonical
-from maia.encryption import parse_parcel
-from maia.errors import EncodingError, NotFoundError, UnavailableError, UsageError
+from maia.errors import EncodingError, NotFoundError, UnavailableError
+from maia.log.commits import Commit, LogFile, check_turn, commit_of, value_of
 from maia.log.moves import Upkeep, UpkeepRecords, read_place
-from maia.log.numbered import NO_RECORD, NumberedRecords, Record, named_errors, sync_folder, write_once
+from maia.log.numbered import NO_RECORD, NumberedRecords, named_errors, write_once
+from maia.log.parcel_files import PartitionWriter
 
-PARCEL_SCHEMA = pa.schema(
-    [
-        pa.field("type_id", pa.binary(), nullable=False),
-        pa.field("origin", pa.binary(), nullable=False),
-        pa.field("stamp", pa.int64(), nullable=False),
-        pa.field("events", pa.int32(), nullable=False),
-        pa.field("evidence", pa.binary(), nullable=False),
-        pa.field("parcel", pa.binary(), nullable=False),
-    ]
-)
-_KINDS = [(field.name, field.type) for field in PARCEL_SCHEMA]
-_STATISTICS = [name for name, _ in _KINDS if name != "parcel"]
 _COMMITS = "_commits"
 _EVIDENCE = "_evidence"
 _MAX_EVIDENCE = 16 << 20
 _BATCH = 1
 _MAX_MOVES = 8
 _EVIDENCE_LIMITS = SexpLimits(max_bytes=_MAX_EVIDENCE, max_depth=2, max_atom=1 << 16)
-
-
-@dataclass(frozen=True, slots=True)
-class LogFile:
-    """One file of parcels. ``bases`` names the events of each parcel, in order."""
-
-    path: str
-    size: int
-    digest: str
-    parcels: int
-    events: int
-    first_stamp: int
-    last_stamp: int
-    bases: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """What one publication added to the log.
-
-    Attributes:
-        sequence: Its number.
-        publication: Its name, which a retry has too.
-        type_id: The type, in hex.
-        origin: The broker that sealed the parcels, in hex.
-        evidence: The hash of the evidence for the broker's right, in hex.
-        files: The files that count from now on.
-        refused: How many rows went no further.
-        query: For a stream, the query that wrote it; empty for a batch.
-        batch: For a stream, the micro-batch; -1 for a batch.
-        digest: Of the commit itself, as it was read.
-    """
-
-    sequence: int
-    publication: str
-    type_id: str
-    origin: str
-    evidence: str
-    files: tuple[LogFile, ...]
-    refused: int = 0
-    query: str = ""
-    batch: int = -1
-    digest: str = ""
-
-    @property
-    def events(self) -> int:
-        """Count the events."""
-        return sum(file.events for file in self.files)
-
-    @property
-    def name(self) -> str:
-        """The publication, with the micro-batch when it is a stream's."""
-        return self.publication if self.batch < 0 else f"{self.publication}/{self.batch}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +109,7 @@ class LogDirectory:
         else:
             self.check_expired(after)
         for record in self._records.walk(after=after, upto=upto):
-            yield _commit_of(record)
+            yield commit_of(record)
 
     def records(self, *, after: int, upto: int) -> Iterator[Commit]:
         """Read commits in order, those that have expired too: their records stay, their parcels are gone.
@@ -182,7 +118,7 @@ class LogDirectory:
             EncodingError: A commit is missing (``COMMIT_MISSING``) or damaged (``COMMIT_DAMAGED``).
         """
         for record in self._records.walk(after=after, upto=upto):
-            yield _commit_of(record)
+            yield commit_of(record)
 
     def instant(self, commit: Commit, *, now: datetime) -> datetime:
         """Tell when a commit was made: by its newest parcel, or by its record where that is empty or of the future."""
@@ -194,7 +130,7 @@ class LogDirectory:
     def find(self, publication: str, *, origin: str) -> Commit | None:
         """Return the newest commit of a broker's publication or stream, or ``None``."""
         number = self._newest_by_name().numbers.get((origin, publication))
-        return None if number is None else _commit_of(self._records.read(number))
+        return None if number is None else commit_of(self._records.read(number))
 
     def _newest_by_name(self) -> _Names:
         """Read what was committed since this object last looked; all of it when the log is not the one it was."""
@@ -203,7 +139,7 @@ class LogDirectory:
             seen = _Names(-1, NO_RECORD, {})
         numbers, last = dict(seen.numbers), (seen.upto, seen.digest)
         for record in self._records.walk(after=seen.upto):
-            found = _commit_of(record)
+            found = commit_of(record)
             numbers[found.origin, found.publication] = found.sequence
             last = (record.number, record.digest)
         self._seen = seen = _Names(*last, numbers)
@@ -234,13 +170,13 @@ class LogDirectory:
         while True:
             seen = self._newest_by_name()
             number = seen.numbers.get((origin, publication))
-            newest = None if number is None else _commit_of(self._records.read(number))
+            newest = None if number is None else commit_of(self._records.read(number))
             if newest is not None or batch > 0:
-                known = _check_turn(newest, query, batch, sum(file.events for file in files) + refused)
+                known = check_turn(newest, query, batch, sum(file.events for file in files) + refused)
                 if known is not None:
                     return known
             made = Commit(seen.upto + 1, publication, type_id, origin, evidence, files, refused, query, batch)
-            if self._records.put(made.sequence, _value_of(made), seen.digest):
+            if self._records.put(made.sequence, value_of(made), seen.digest):
                 return replace(made, digest=self._records.digest(made.sequence))
 
     def put_evidence(self, certificates: tuple[bytes, ...]) -> bytes:
@@ -324,7 +260,7 @@ class LogDirectory:
             return
         expired = self.expired()
         records = self._records.walk(upto=expired) if expired >= 0 else ()
-        if any(file.path == known.path for record in records for known in _commit_of(record).files):
+        if any(file.path == known.path for record in records for known in commit_of(record).files):
             raise NotFoundError(f"the log file `{file.path}` has expired", code="LOG_EXPIRED")
         raise UnavailableError(f"the log file `{file.path}` is missing", code="LOG_FILE_MISSING")
 
@@ -347,122 +283,3 @@ class LogDirectory:
                         path.unlink()
                     removed.append(relative)
         return removed
-
-
-def _check_turn(newest: Commit | None, query: str, batch: int, rows: int) -> Commit | None:
-    """Return the commit that already stands for this one, nothing when it is new, or refuse what is out of turn."""
-    if newest is None:
-        raise UsageError(
-            f"the log has nothing of this stream before batch {batch}: its checkpoint belongs to another log or time",
-            code="CHECKPOINT_AHEAD",
-        )
-    if (newest.query, min(newest.batch, 0)) != (query, min(batch, 0)):
-        raise UsageError(
-            f"`{newest.publication}` was begun by another query: name it anew, or give back its checkpoint",
-            code="PUBLICATION_TAKEN",
-        )
-    if batch > newest.batch + 1:
-        raise UsageError(f"the log ends at batch {newest.batch} and the checkpoint at {batch}", code="CHECKPOINT_AHEAD")
-    if batch < newest.batch:
-        raise UsageError(f"the log has batch {newest.batch} and the checkpoint {batch}", code="CHECKPOINT_BEHIND")
-    if batch == newest.batch:
-        if batch >= 0 and rows != newest.events + newest.refused:
-            raise UsageError(f"batch {batch} was committed with other rows", code="CHECKPOINT_BEHIND")
-        return newest
-    return None
-
-
-def _value_of(commit: Commit) -> dict[str, object]:
-    value = asdict(commit)
-    del value["sequence"], value["digest"]
-    return value
-
-
-def _commit_of(record: Record) -> Commit:
-    try:
-        value = dict(record.value)
-        items = value.pop("files")
-        files = tuple(LogFile(**{**item, "bases": tuple(item["bases"])}) for item in items)  # type: ignore[attr-defined]
-        commit = Commit(record.number, files=files, digest=record.digest, **value)  # type: ignore[arg-type]
-    except (ValueError, TypeError, KeyError) as error:
-        raise EncodingError(f"commit {record.number} of the log is damaged", code="COMMIT_DAMAGED") from error
-    if any(".." in file.path or file.path.startswith("/") or len(file.bases) != file.parcels for file in files):
-        raise EncodingError(f"commit {record.number} of the log is damaged", code="COMMIT_DAMAGED")
-    return commit
-
-
-def _shared(value: bytes | memoryview) -> pa.Array:
-    """Make a column of one value without copying it."""
-    ends = pa.py_buffer(bytes(4) + len(value).to_bytes(4, "little"))
-    return pa.Array.from_buffers(pa.binary(), 1, [None, ends, pa.py_buffer(value)])
-
-
-class PartitionWriter:
-    """Writes the parcels of one task to one file, which counts for nothing until it is committed."""
-
-    def __init__(self, root: Path, relative: str) -> None:
-        """Start without a file; the first parcel makes it."""
-        self._root = root
-        self._relative = relative
-        self._writer: pq.ParquetWriter | None = None
-        self._stamps: list[int] = []
-        self._bases: list[str] = []
-        self._events = 0
-
-    def add(self, row: dict[str, object]) -> None:
-        """Append one parcel.
-
-        Raises:
-            UnavailableError: The system refused.
-        """
-        stamp, events, parcel = row["stamp"], row["events"], row["parcel"]
-        if not isinstance(stamp, int) or not isinstance(events, int) or not isinstance(parcel, bytes | memoryview):
-            raise UsageError("a parcel row has a stamp, a number of events and a parcel")
-        path = self._root / self._relative
-        with named_errors(path):
-            if self._writer is None:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                # Ciphertext does not compress and has no use for a smallest and a largest value, which take longer to
-                # find than sealing takes. Page checksums find a flipped bit without the log's own digest too.
-                self._writer = pq.ParquetWriter(
-                    path,
-                    PARCEL_SCHEMA,
-                    compression="none",
-                    use_dictionary=False,
-                    write_statistics=_STATISTICS,
-                    write_page_checksum=True,
-                )
-            columns = [
-                _shared(parcel) if name == "parcel" else pa.array([row[name]], type=kind) for name, kind in _KINDS
-            ]
-            self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=PARCEL_SCHEMA))
-        self._stamps.append(stamp)
-        self._bases.append(parse_parcel(memoryview(parcel)).header.event_base.hex())
-        self._events += events
-
-    def close(self) -> LogFile | None:
-        """Finish and sync the file; ``None`` when nothing was written.
-
-        Raises:
-            UnavailableError: The system refused.
-        """
-        if self._writer is None:
-            return None
-        path = self._root / self._relative
-        with named_errors(path):
-            self._writer.close()
-            with path.open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-                os.fsync(file.fileno())
-            sync_folder(path.parent)
-            size = path.stat().st_size
-        return LogFile(
-            self._relative,
-            size,
-            digest,
-            len(self._stamps),
-            self._events,
-            min(self._stamps),
-            max(self._stamps),
-            tuple(self._bases),
-        )

@@ -155,20 +155,6 @@ class NoticeLog:
         """Tell whether a notice is there, for a look that costs next to nothing; one that was forgotten is not."""
         return (self._folder(kind, topic) / _name(number, "notice")).exists()
 
-    def topics(self, kind: NoticeKind) -> tuple[bytes, ...]:
-        """List the topics that have notices, sorted.
-
-        Raises:
-            EncodingError: The newest notice of one is damaged.
-            UsageError: There are more than a log may have: ``NOTICE_TOPICS``.
-        """
-        found = []
-        for folder in self._folders(kind):
-            newest = _newest(folder, kind)
-            if newest is not None:
-                found.append(newest.topic)
-        return tuple(sorted(found))
-
     def forget(self, kind: NoticeKind, topic: bytes, *, before: int) -> int:
         """Remove the notices below a number, but never the newest; return how many went.
 

@@ -25,7 +25,8 @@ import pyarrow as pa
 from maia.encryption import KeyProvider, ParcelHeader, parse_parcel, verify_parcel
 from maia.errors import MaiaError
 from maia.kernel import DeliverPlan, DeliveryPlan, Outcome, deliver_parcels
-from maia.log.directory import Commit, LogDirectory, LogFile
+from maia.log.commits import Commit, LogFile
+from maia.log.directory import LogDirectory
 
 DUPLICATE = "DUPLICATE_EVENTS"
 MISNAMED = "EVENTS_MISNAMED"

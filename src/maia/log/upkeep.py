@@ -26,9 +26,11 @@ import pyarrow.parquet as pq
 
 from maia.errors import EncodingError, MaiaError, UnavailableError, UsageError
 from maia.kernel import milliseconds
-from maia.log.directory import PARCEL_SCHEMA, Commit, LogDirectory, LogFile
+from maia.log.commits import Commit, LogFile
+from maia.log.directory import LogDirectory
 from maia.log.moves import Horizon, Place, Upkeep, UpkeepRecords, read_place, rows_digest
 from maia.log.numbered import named_errors, sync_folder
+from maia.log.parcel_files import PARCEL_SCHEMA
 
 TARGET_SIZE = 128 << 20
 _MAX_MEMBERS = 4096

@@ -1,5 +1,6 @@
 """A domain's inner policy: OASIS rules that lead from appointments and circumstances to roles, and on to privileges."""
 
+from maia.policy.agreement_text import format_agreement, parse_agreement
 from maia.policy.agreements import (
     BROKERS,
     Agreement,
@@ -8,9 +9,7 @@ from maia.policy.agreements import (
     VerifiedAgreement,
     check_meaning,
     draft_agreement,
-    format_agreement,
     giver_bodies,
-    parse_agreement,
     role_name,
     sign_agreement,
     verify_agreement,
@@ -30,23 +29,22 @@ from maia.policy.conditions_problems import ConditionSyntaxError
 from maia.policy.conditions_rates import MAX_RATE, RateLimit, parse_rate
 from maia.policy.conditions_tree import Node as ConditionNode
 from maia.policy.engine import EngineLimits, PolicyEngine, Withdrawal
-from maia.policy.environment import Environment, EnvironmentChange, Predicate, Provider, Watcher
+from maia.policy.environment import Environment, Predicate, Provider
 from maia.policy.environment_hours import Hours
 from maia.policy.environment_places import Places, Terminals
 from maia.policy.facts import Fact, FactKind
-from maia.policy.formatting import format_policy, format_text
+from maia.policy.formatting import format_text
 from maia.policy.issuing import (
     CompiledRight,
     KnownType,
     TypeCatalogue,
     check_privileges,
     compile_privilege,
-    require_issuable,
 )
 from maia.policy.language import PolicyLimits, grammar, parse_fact, parse_policy, parse_privilege
 from maia.policy.problems import PolicySyntaxError
 from maia.policy.proofs import Decision, Proof
-from maia.policy.role_sets import PolicySource, combine_sources, parse_source, visible_roles
+from maia.policy.role_sets import PolicySource, combine_sources, parse_source
 from maia.policy.rules import (
     ActivationRule,
     AttributeUse,
@@ -57,7 +55,6 @@ from maia.policy.rules import (
     Privilege,
     Rule,
 )
-from maia.policy.sessions import Session
 from maia.policy.states import (
     Restored,
     RoleState,
@@ -92,7 +89,6 @@ __all__ = [
     "Decision",
     "EngineLimits",
     "Environment",
-    "EnvironmentChange",
     "EventRight",
     "EventValue",
     "Fact",
@@ -116,7 +112,6 @@ __all__ = [
     "Restored",
     "RoleState",
     "Rule",
-    "Session",
     "Severity",
     "SignedAgreement",
     "Term",
@@ -124,7 +119,6 @@ __all__ = [
     "TypeCatalogue",
     "Variable",
     "VerifiedAgreement",
-    "Watcher",
     "Withdrawal",
     "cannot_ask",
     "check",
@@ -139,7 +133,6 @@ __all__ = [
     "fact_from_bytes",
     "fact_to_bytes",
     "format_agreement",
-    "format_policy",
     "format_text",
     "given",
     "giver_bodies",
@@ -151,12 +144,10 @@ __all__ = [
     "parse_privilege",
     "parse_rate",
     "parse_source",
-    "require_issuable",
     "require_runnable",
     "restore",
     "role_name",
     "role_state",
     "sign_agreement",
     "verify_agreement",
-    "visible_roles",
 ]

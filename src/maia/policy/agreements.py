@@ -21,9 +21,9 @@ from collections.abc import Iterable
 from dataclasses import InitVar, dataclass
 from datetime import datetime
 
-from maia.authority import StatementBook, Tag, one_of, parse_tag
-from maia.encoding import Sexp, SexpLimits, encode, format_advanced, parse_advanced
-from maia.errors import EncodingError, ExpiredError, MaiaError, MalformedError, UsageError, VerificationError
+from maia.authority import StatementBook, Tag, one_of
+from maia.encoding import Sexp, encode
+from maia.errors import ExpiredError, MaiaError, MalformedError, UsageError, VerificationError
 from maia.policy.issuing import TypeCatalogue, compile_privilege
 from maia.policy.language import parse_policy
 from maia.policy.problems import PolicySyntaxError
@@ -38,11 +38,9 @@ from maia.principals import (
     Period,
     PublicKey,
     Signer,
-    decode_text,
     encode_text,
     issue,
     parse_certificate,
-    parse_principal,
     verify_certificate,
 )
 
@@ -50,11 +48,10 @@ BROKERS = "brokers"
 """A domain's name for the group of its brokers."""
 
 MAX_ROWS = 1_000
-AGREEMENT_LIMITS = SexpLimits(max_bytes=4 << 20, max_depth=64, max_atom=1 << 16)
 _PREFIX = b"maia/1 agreement\x00"
 _TAG: Sexp = (b"maia-agreement",)
-_VERSION: Sexp = (b"version", b"1")
-_MAX_SIGNATURES = 16
+AGREEMENT_VERSION: Sexp = (b"version", b"1")
+MAX_SIGNATURES = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +97,7 @@ class Agreement:
         """Write the unsigned body."""
         return (
             b"agreement",
-            _VERSION,
+            AGREEMENT_VERSION,
             (b"title", encode_text(self.title, "a title")),
             (b"giver", self.giver.to_sexp()),
             (b"receiver", self.receiver.to_sexp()),
@@ -275,7 +272,7 @@ def verify_agreement(
     for party in (signed.agreement.giver, signed.agreement.receiver):
         mine = [
             found
-            for raw in signed.signatures[:_MAX_SIGNATURES]
+            for raw in signed.signatures[:MAX_SIGNATURES]
             if (found := verify_certificate(parse_certificate(raw))).body.issuer_id == party.key_id
             and isinstance(found.body, Authorisation)
             and found.body.subject == wanted
@@ -319,66 +316,6 @@ def giver_bodies(verified: VerifiedAgreement, *, tests: tuple[OnlineTest, ...] =
         )
         for name, tags in groups.items()
     )
-
-
-def format_agreement(signed: SignedAgreement) -> str:
-    """Write an agreement as a text that people read and files keep.
-
-    >>> from maia.authority import type_right
-    >>> from maia.principals import KeySigner
-    >>> clinic, pharmacy = KeySigner(bytes(32)).public_key, KeySigner(bytes(31) + b"1").public_key
-    >>> row = AgreementRow(role="pharmacist", words="subscribe T", tag=type_right(clinic, "T"))
-    >>> plan = SignedAgreement(agreement=Agreement(title="x", giver=clinic, receiver=pharmacy, rows=(row,)))
-    >>> parse_agreement(format_agreement(plan)) == plan
-    True
-    """
-    expression: Sexp = (b"signed-agreement", signed.agreement.to_sexp(), (b"signatures", *signed.signatures))
-    return f"{format_advanced(expression)}\n"
-
-
-def parse_agreement(text: str) -> SignedAgreement:
-    """Read an agreement, believing nothing.
-
-    >>> parse_agreement("(agreement)")
-    Traceback (most recent call last):
-    maia.errors.EncodingError: [AGREEMENT_SHAPE] not an agreement
-
-    Raises:
-        EncodingError: The text is no agreement of this version.
-        KeyFormatError: A key inside is refused.
-    """
-    match parse_advanced(text, limits=AGREEMENT_LIMITS):
-        case (
-            b"signed-agreement",
-            (b"agreement", version, (b"title", title), (b"giver", giver), (b"receiver", receiver), *rows),
-            (b"signatures", *signatures),
-        ):
-            if version != _VERSION:
-                raise EncodingError("an agreement of an unknown version", code="AGREEMENT_SHAPE")
-        case _:
-            raise EncodingError("not an agreement", code="AGREEMENT_SHAPE")
-    parties = [parse_principal(item) for item in (giver, receiver)]
-    keys = [item for item in parties if isinstance(item, PublicKey)]
-    raws = [item for item in signatures if isinstance(item, bytes)]
-    if len(keys) != len(parties) or len(raws) != len(signatures) or len(raws) > _MAX_SIGNATURES:
-        raise EncodingError("not an agreement", code="AGREEMENT_SHAPE")
-    try:
-        agreement = Agreement(
-            title=decode_text(title, "a title"), giver=keys[0], receiver=keys[1], rows=tuple(map(_parse_row, rows))
-        )
-    except UsageError as error:
-        raise EncodingError(error.message, code=error.code) from error
-    return SignedAgreement(agreement=agreement, signatures=tuple(raws))
-
-
-def _parse_row(expression: Sexp) -> AgreementRow:
-    match expression:
-        case (b"row", role, words, tag):
-            return AgreementRow(
-                role=decode_text(role, "a role"), words=decode_text(words, "a right"), tag=parse_tag(tag)
-            )
-        case _:
-            raise EncodingError("not a row of an agreement", code="AGREEMENT_SHAPE")
 
 
 def _in_force(mine: Iterable[Certificate], book: StatementBook, at: datetime) -> Certificate:

@@ -5,24 +5,9 @@ from __future__ import annotations
 import re
 
 from maia.policy.language import DEFAULT_POLICY_LIMITS, PolicyLimits, parse_policy
-from maia.policy.rules import ActivationRule, Policy
+from maia.policy.rules import ActivationRule
 
 _COMMENT = re.compile(r"(?:'[^'\n]*'|\"[^\"\n]*\"|[^'\"#\n])*(#[^\n]*)")
-
-
-def format_policy(policy: Policy) -> str:
-    """Write rules in their canonical spelling, one a line; parsing the result gives equal rules back.
-
-    >>> print(format_policy(parse_policy("a( self )<-b( self,'x' ) *")), end="")
-    a(self) <- b(self, 'x')*
-
-    Args:
-        policy: The rules.
-
-    Returns:
-        The text; empty when there are no rules.
-    """
-    return "".join(f"{rule}\n" for rule in policy.rules)
 
 
 def format_text(text: str, *, limits: PolicyLimits = DEFAULT_POLICY_LIMITS) -> str:

@@ -26,7 +26,6 @@ from maia.authority import Action, Constraint, Tag, network_right, type_right
 from maia.errors import MalformedError, UsageError
 from maia.events import Attribute, AttributeType, EventType, Owner, value_from_json
 from maia.policy.checking import Finding, Severity
-from maia.policy.problems import PolicySyntaxError
 from maia.policy.rules import AttributeUse, AuthorisationRule, EventRight, Policy, Privilege
 from maia.policy.terms import Atom, Constant, Variable
 from maia.principals import Principal, principal_id
@@ -185,22 +184,6 @@ def check_privileges(policy: Policy, catalogue: TypeCatalogue, *, text: str = ""
                 Finding(severity=Severity.ERROR, code=error.code, line=line, column=column, message=error.message)
             )
     return tuple(found)
-
-
-def require_issuable(policy: Policy, catalogue: TypeCatalogue, *, text: str = "") -> None:
-    """Refuse a policy with a privilege that could never become a right.
-
-    >>> from maia.policy import parse_policy
-    >>> require_issuable(parse_policy("spy(self) |- jump Over(x)"), TypeCatalogue(), text="spy(self) |- jump Over(x)")
-    Traceback (most recent call last):
-    maia.policy.problems.PolicySyntaxError: [POLICY_ACTION] line 1, column 14: there is no action `jump`
-
-    Raises:
-        PolicySyntaxError: The first of the findings.
-    """
-    for finding in check_privileges(policy, catalogue, text=text):
-        message = f"line {finding.line}, column {finding.column}: {finding.message}"
-        raise PolicySyntaxError(message, code=finding.code, line=finding.line, column=finding.column)
 
 
 def _put_together(versions: list[EventType]) -> KnownType:

@@ -93,15 +93,5 @@ def parse_source(source: PolicySource) -> Policy:
         raise PolicySyntaxError(message, code=error.code, line=error.line, column=error.column) from error
 
 
-def visible_roles(sources: Iterable[PolicySource]) -> frozenset[str]:
-    """Give the names of the roles that a domain with these files can activate.
-
-    >>> national = PolicySource(name="national", text="doctor(self) <- registered(self)*", inherited=True)
-    >>> sorted(visible_roles([national, PolicySource(name="local", text="porter(self) <- employed(self)*")]))
-    ['doctor', 'porter']
-    """
-    return frozenset(name for name, _ in parse_policy(combine_sources(sources)).roles)
-
-
 def _one_line(name: str) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in name)

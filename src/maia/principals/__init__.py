@@ -3,11 +3,8 @@
 from maia.principals.authentication import (
     Authenticated,
     NonceProof,
-    StampChecker,
-    StampedProof,
     check_nonce_proof,
     prove_by_nonce,
-    prove_by_stamp,
 )
 from maia.principals.certificate import (
     CERTIFICATE_LIMITS,
@@ -68,8 +65,6 @@ __all__ = [
     "Principal",
     "PublicKey",
     "Signer",
-    "StampChecker",
-    "StampedProof",
     "Subject",
     "TestKind",
     "Threshold",
@@ -94,7 +89,6 @@ __all__ = [
     "plain_private_key",
     "principal_id",
     "prove_by_nonce",
-    "prove_by_stamp",
     "public_key",
     "seal_private_key",
     "threshold_leaves",

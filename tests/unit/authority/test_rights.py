@@ -32,7 +32,7 @@ from maia.authority import (
     uids_tag,
     value_tag,
 )
-from maia.authority.rights import encode_value
+from maia.authority.constraints import encode_value
 from maia.encoding import Sexp
 from maia.errors import TagError
 from maia.principals import KeyHash, Threshold

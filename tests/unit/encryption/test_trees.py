@@ -153,9 +153,9 @@ def test_neither_older_nor_newer_events_open():
 def test_an_eviction_changes_all_that_the_evicted_knew():
     """Eight leaves: the secrets on the path and the three beside it change, the others do not."""
     group = Group(8)
-    before = dict(group.tree._secrets)
+    before = dict(group.tree._secrets.items())
     group.rekey(leaves=[b"m5"])
-    after = group.tree._secrets
+    after = dict(group.tree._secrets.items())
     path = {TreeNode(level, 5 >> level) for level in range(4)}
     beside = {node.sibling for node in path if node.level < 3}
     same = {node for node in before if after.get(node) == before[node]}
@@ -338,8 +338,8 @@ def test_no_key_is_shown_or_pickled():
     """Not by repr, not by pickle, and no message holds one in the clear."""
     group = Group(2)
     epoch = group.rekey()[b"m0"]
-    secret = [group.tree.key, *group.tree._secrets.values(), individual(b"m0")]
-    for thing in (group.tree, group.members[b"m0"], epoch):
+    secret = [group.tree.key, *dict(group.tree._secrets.items()).values(), individual(b"m0")]
+    for thing in (group.tree, group.tree._secrets, group.members[b"m0"], epoch):
         assert not any(key.hex() in repr(thing) or repr(key)[2:-1] in repr(thing) for key in secret)
         with pytest.raises(TypeError):
             pickle.dumps(thing)

@@ -41,8 +41,8 @@ def test_ids_differ_by_type_key_and_epoch() -> None:
 
 
 @given(st.integers(1, 9), st.integers(0, 2000))
-def test_published_id_is_always_routed_and_read(epochs: int, stamp: int) -> None:
-    """Whatever the instant: under which id one publishes, under that the others route and read."""
+def test_published_id_is_always_read(epochs: int, stamp: int) -> None:
+    """Whatever the instant: under which id one publishes, under that the others read."""
     held = ids(*(100 * number for number in range(1, epochs + 1)))
     if stamp < 100:
         with pytest.raises(SealError, match="NO_KEY"):
@@ -50,17 +50,6 @@ def test_published_id_is_always_routed_and_read(epochs: int, stamp: int) -> None
         return
     wire = held.at(TYPE, stamp)
     assert wire in held.known(TYPE)
-    for delay in range(TOLERANCE.grace + 1):
-        assert wire in held.routed(TYPE, now=stamp + delay, tolerance=TOLERANCE)
-    for ahead in range(TOLERANCE.skew + 1):
-        assert wire in held.routed(TYPE, now=stamp - ahead, tolerance=TOLERANCE)
-
-
-def test_both_ids_are_routed_while_the_epoch_changes() -> None:
-    """From the skew before the change to the end of the grace after it there are two; otherwise one."""
-    held = ids(100, 200)
-    counts = [len(held.routed(TYPE, now=now, tolerance=TOLERANCE)) for now in (94, 95, 194, 195, 200, 230, 231)]
-    assert counts == [0, 1, 1, 2, 2, 2, 1]
 
 
 def test_epochs_without_a_key_give_no_id() -> None:

@@ -212,8 +212,8 @@ def test_missing_keys_refuse_the_whole_batch():
 def test_events_keep_their_names_over_retries():
     """The name of an event comes from its base and position, not from the sealing."""
     one, two = opened(sealed()), opened(sealed(EncryptionMode.EVENT))
-    assert [one.event_id(row) for row in range(2)] == [two.event_id(row) for row in range(2)]
-    assert one.event_id(0) != one.event_id(1)
+    assert one.event_ids(range(2)) == two.event_ids(range(2))
+    assert len({*one.event_ids(range(2))}) == 2
 
 
 @pytest.mark.threat("T48")
@@ -222,11 +222,7 @@ def test_two_origins_never_share_the_id_of_an_event():
     ours, theirs = opened(sealed()), opened(sealed(signer=EVE))
     assert ours.header.event_base == theirs.header.event_base
     assert not {*ours.event_ids(range(2))} & {*theirs.event_ids(range(2))}
-    assert (
-        ours.event_ids([1])
-        == [ours.event_id(1)]
-        == [f"{event_name(BROKER.public_key.key_id, bytes([1]) * 16).hex()}-1"]
-    )
+    assert ours.event_ids([1]) == [f"{event_name(BROKER.public_key.key_id, bytes([1]) * 16).hex()}-1"]
 
 
 def test_a_batch_without_columns_travels():

@@ -367,7 +367,7 @@ def test_nothing_is_stored_in_the_clear_and_nothing_altered_is_believed(world: W
         connection.execute(update(key_groups).where(key_groups.c.label == b"1").values(sealed=rows[b"2"]))
     with pytest.raises(SealError):
         world.manager.refresh(PLATE, at=moment(2))
-    for shown in (repr(world.manager), repr(world.manager._vault)):
+    for shown in (repr(world.manager), repr(world.manager._register.vault)):
         assert not any(secret.hex() in shown or repr(secret) in shown for secret in secrets)
 
 

@@ -15,16 +15,12 @@ from maia.policy import (
     ConditionSyntaxError,
     Constant,
     Environment,
-    FactKind,
     Hours,
     Occasion,
-    PolicyEngine,
     Predicate,
     RateLimit,
-    Watcher,
     compile_condition,
     conditions_engine,
-    parse_policy,
     parse_rate,
 )
 from maia.policy.conditions_tree import read_tree
@@ -325,70 +321,11 @@ def test_a_failing_provider_means_no_and_is_counted():
         Environment([roster, roster])
 
 
-@pytest.mark.parametrize("lists", [True, False])
-def test_a_watcher_brings_changes_to_the_engine(lists: bool):
-    """Facts are observed and retracted at the polls, by listing or by asking; roles fall with them."""
-    roster = Roster(Predicate("on_duty", 1), SMITH, lists=lists)
-    engine = PolicyEngine(parse_policy(RULES))
-    watcher = Watcher(engine, Environment([roster]))
-    if not lists:
-        watcher.watch(SMITH)
-    assert watcher.poll(at=at(0)).observed == (SMITH,)
-    engine.activate("watch(smith)", principal="smith")
-    roster.known.clear()
-    assert watcher.poll(at=at(4)).retracted == ()  # not yet: the interval is the bound
-    change = watcher.poll(at=at(5))
-    assert (change.retracted, [str(role) for role in change.fallen]) == ((SMITH,), ["smith: watch(smith)"])
-
-
-def test_a_provider_that_fails_takes_back_what_it_said():
-    """Roles that stood on it fall; when it answers again the fact is back, the role is not."""
-    roster = Roster(Predicate("on_duty", 1), SMITH)
-    engine = PolicyEngine(parse_policy(RULES))
-    watcher = Watcher(engine, Environment([roster]))
-    watcher.poll(at=at(0))
-    engine.activate("watch(smith)", principal="smith")
-    roster.broken = True
-    change = watcher.poll(at=at(5))
-    assert change.failed == (("on_duty/1", "PROVIDER_FAILED"),)
-    assert engine.roles() == ()
-    roster.broken = False
-    assert watcher.poll(at=at(10)).observed == (SMITH,)
-    assert engine.roles() == ()
-
-
-def test_a_notification_is_heard_before_the_interval_ends_and_a_clock_set_back_silences_nothing():
-    """`notify` polls at once; an instant long before the last one polls too."""
-    roster = Roster(Predicate("on_duty", 1))
-    watcher = Watcher(PolicyEngine(parse_policy(RULES)), Environment([roster]))
-    watcher.poll(at=at(1000))
-    roster.known.add(SMITH)
-    assert watcher.poll(at=at(1001)).observed == ()
-    watcher.notify(Predicate("on_duty", 1))
-    assert watcher.poll(at=at(1001)).observed == (SMITH,)
-    roster.known.clear()
-    assert watcher.poll(at=at(10)).retracted == (SMITH,)
-
-
-def test_a_watcher_watches_ground_facts_of_declared_providers():
-    """Anything else is refused; a fact that is forgotten is taken back."""
-    roster = Roster(Predicate("on_duty", 1), SMITH, lists=False)
-    engine = PolicyEngine(parse_policy(RULES))
-    watcher = Watcher(engine, Environment([roster]))
-    with pytest.raises(UsageError):
-        watcher.watch(Atom("unheard"))
-    watcher.watch(SMITH)
-    watcher.poll(at=at(0))
-    watcher.forget(SMITH)
-    assert watcher.poll(at=at(1)).retracted == (SMITH,)
-    assert not engine.retract(SMITH, kind=FactKind.ENVIRONMENT).held
-
-
 def test_a_provider_that_lists_other_facts_is_not_believed():
-    """It fails, and nothing of its list is observed."""
+    """It fails, and nothing of its list counts."""
     roster = Roster(Predicate("on_duty", 1), Atom("chief", (Constant("smith"),)))
-    change = Watcher(PolicyEngine(parse_policy(RULES)), Environment([roster])).poll(at=at(0))
-    assert (change.observed, change.failed) == ((), (("on_duty/1", "PROVIDER_FOREIGN"),))
+    with pytest.raises(UnavailableError, match="PROVIDER_FOREIGN"):
+        Environment([roster]).listed(roster, at=at(0))
 
 
 EVENING, MORNING = at("2000-01-01T22:00").time(), at("2000-01-01T06:00").time()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from maia.errors import DeniedError, UncheckedError, UsageError
-from maia.policy import Atom, EngineLimits, FactKind, PolicyEngine, PolicySyntaxError, Session, Variable, parse_policy
+from maia.policy import Atom, EngineLimits, FactKind, PolicyEngine, PolicySyntaxError, Variable, parse_policy
 
 
 def engine_of(*rules: str, **limits: int) -> PolicyEngine:
@@ -176,7 +176,7 @@ def test_giving_up_a_role_lets_fall_what_stood_on_it():
     engine.activate("doctor(ali)", principal="ali")
     engine.activate("pupil(jones, ali)", principal="jones")
     assert not engine.deactivate("doctor(ali)", principal="jones").held
-    assert len(Session(engine, "ali").close()) == 2
+    assert len(engine.close("ali")) == 2
     assert active(engine) == []
     assert engine.explain("doctor(ali)", principal="ali") is None
 
@@ -289,14 +289,13 @@ def test_a_takeover_carries_what_stands_on_it():
         "a(self) <- p(self)*", "a(self) <- q(self)*", "b(self) <- a(self)*", "c(self) <- b(self)*, a(self)*"
     )
     engine.appoint("p(x)")
-    session = Session(engine, "x")
     for role in ("a(x)", "b(x)", "c(x)"):
-        session.activate(role)
+        engine.activate(role, principal="x")
     engine.appoint("q(x)")
     assert engine.retract("p(x)").fallen == ()
-    assert [str(role) for role in session.roles()] == ["a(x)", "b(x)", "c(x)"]
-    assert len(session.deactivate("a(x)").fallen) == 3
-    assert not session.decide("t")
+    assert [str(role.atom) for role in engine.roles("x")] == ["a(x)", "b(x)", "c(x)"]
+    assert len(engine.deactivate("a(x)", principal="x").fallen) == 3
+    assert not engine.decide("t", principal="x")
 
 
 def test_terms_inside_terms_match_as_a_whole_and_in_part():

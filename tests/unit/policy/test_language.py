@@ -18,7 +18,6 @@ from maia.policy import (
     PolicySyntaxError,
     Severity,
     check,
-    format_policy,
     format_text,
     grammar,
     parse_fact,
@@ -55,15 +54,20 @@ def test_what_is_no_policy_is_refused_where_it_stops_making_sense(text, line, co
     assert str(caught.value).startswith(f"[{code}] line {line}, column {column}: ")
 
 
+def written(policy):
+    """Write rules, one a line."""
+    return "".join(f"{rule}\n" for rule in policy.rules)
+
+
 def test_the_rules_of_the_design_read_and_write_as_they_stand():
     """The numberplate rules are canonical already."""
-    assert format_policy(parse_policy(NUMBERPLATE)) == NUMBERPLATE
+    assert written(parse_policy(NUMBERPLATE)) == NUMBERPLATE
 
 
 def test_in_rules_bare_words_are_variables_and_in_facts_constants():
     """`c1` is a variable in a rule, and the same constant with or without quotes in a fact."""
     rule = parse_policy("a(c1) <- b(c1, 'c1', 3)").activations[0]
-    assert format_policy(parse_policy(str(rule))) == "a(c1) <- b(c1, 'c1', '3')\n"
+    assert str(parse_policy(str(rule)).rules[0]) == "a(c1) <- b(c1, 'c1', '3')"
     assert parse_fact("b(c1)") == parse_fact("b('c1')") == parse_fact('b("c1")') == Atom("b", (Constant("c1"),))
 
 
@@ -191,7 +195,7 @@ def test_a_text_reads_or_is_refused(text):
             found = parse(text)
         except MaiaError:
             continue
-        assert parse(format_policy(found) if parse is parse_policy else str(found)) == found
+        assert parse(written(found) if parse is parse_policy else str(found)) == found
 
 
 def test_the_page_shows_the_grammar_the_parser_reads(repository):

@@ -2,7 +2,7 @@
 
 from maia.services.http.app import Body, Signed, blob_field, make_app, octets_field
 from maia.services.http.envelope import HttpLimits
-from maia.services.http.serving import Listening, running, serve
+from maia.services.http.serving import Listening, serve
 from maia.services.http.sessions import Caller
 from maia.services.http.standby import ROUND_SECONDS, Standby
 
@@ -17,6 +17,5 @@ __all__ = [
     "blob_field",
     "make_app",
     "octets_field",
-    "running",
     "serve",
 ]

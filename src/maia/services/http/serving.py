@@ -8,9 +8,7 @@ from __future__ import annotations
 import ipaddress
 import signal
 import ssl
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -102,35 +100,6 @@ def serve(app: FastAPI, listening: Listening, *, started: Callable[[int], None] 
         signal.signal(signal.SIGTERM, before)
     if not server.started:
         raise UnavailableError("the service did not start", code="ADDRESS_UNAVAILABLE")
-
-
-@contextmanager
-def running(app: FastAPI, listening: Listening) -> Iterator[None]:
-    """Serve in a thread of this process while the block lasts.
-
-    Raises:
-        UnavailableError: The address cannot be used.
-    """
-    ready = threading.Event()
-    server = _Server(_configure(app, listening), lambda _port: ready.set())
-
-    def work() -> None:
-        try:
-            with suppress(SystemExit):  # uvicorn's way to say that it cannot listen
-                server.run()
-        finally:
-            ready.set()
-
-    thread = threading.Thread(target=work, name="maia-service", daemon=True)
-    thread.start()
-    ready.wait()
-    try:
-        if not server.started:
-            raise UnavailableError(f"cannot serve on port {listening.port}", code="ADDRESS_UNAVAILABLE")
-        yield
-    finally:
-        server.should_exit = True
-        thread.join()
 
 
 def _configure(app: FastAPI, listening: Listening) -> uvicorn.Config:

@@ -9,7 +9,7 @@ from key_manager_world import DOMAIN, EVE, GROUPS, OWNER, Broker, World, moment,
 
 from maia.authority import CertificatePool
 from maia.errors import UnavailableError, VerificationError
-from maia.key_manager.heeding import demanded_by
+from maia.key_manager.demanded_lists import demanded_by
 from maia.principals import KeySigner, Name, TestKind, Threshold
 from maia.testing import grant, listing, naming, online
 

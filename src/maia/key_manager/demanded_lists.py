@@ -19,7 +19,9 @@ from sqlalchemy import Connection, func, select
 from maia.authority import CertificatePool
 from maia.database import key_brokers
 from maia.errors import VerificationError
+from maia.events import TypeId
 from maia.key_manager.brokers import list_brokers
+from maia.key_manager.register import GroupRegister
 from maia.principals import (
     KeyHash,
     KeyId,
@@ -39,6 +41,37 @@ Heed = Callable[[frozenset[KeyId], datetime], None]
 """Takes up what the log says of these signers' lists by an instant."""
 Mark = tuple[int, int]
 """Tells one state of the known brokers from another: a broker's stamps only grow."""
+
+
+class DemandedLists:
+    """Follows the lists that brokers' certificates demand."""
+
+    def __init__(self, register: GroupRegister, heed: Heed | None) -> None:
+        """Follow by means of ``heed``; without it somebody else does, and nothing happens here."""
+        self._register = register
+        self._heed = heed
+        self._known: tuple[Mark, frozenset[KeyId]] = ((0, 0), frozenset())
+
+    def follow_evidence(self, type_id: TypeId, evidence: Iterable[bytes], at: datetime) -> None:
+        """Take up the lists that a broker's evidence demands, before it is judged."""
+        if self._heed is None:
+            return
+        owners: list[Principal] = [version.name.owner for version in self._register.versions(type_id, at)[:1]]
+        if self._register.network is not None:
+            owners.append(self._register.network[0])
+        signers = demanded_by(CertificatePool(evidence), owners)
+        if signers:
+            self._heed(signers, at)
+
+    def follow_brokers(self, at: datetime) -> None:
+        """Take up the lists on which the brokers that are known stand."""
+        if self._heed is None:
+            return
+        with self._register.reading() as connection:
+            mark = brokers_mark(connection)
+            if mark != self._known[0]:
+                self._known = (mark, demanded_by_brokers(connection))
+        self._heed(self._known[1], at)
 
 
 def demanded_by(pool: CertificatePool, owners: Iterable[Principal]) -> frozenset[KeyId]:

@@ -51,13 +51,21 @@ from maia.key_manager.brokers import (
     usable_evidence,
     used_evidence,
 )
-from maia.key_manager.core import ManagerCore, change_of
+from maia.key_manager.demanded_lists import DemandedLists
+from maia.key_manager.epochs import begin, change, change_of
 from maia.key_manager.groups import is_group
+from maia.key_manager.register import GroupRegister
+from maia.key_manager.review import admissions_of, was_admitted
 from maia.principals import PublicKey
 
 
-class JoiningManager(ManagerCore):
+class Admission:
     """A key manager's answers to brokers."""
+
+    def __init__(self, register: GroupRegister, lists: DemandedLists) -> None:
+        """Admit to the groups of a register, with the lists that brokers' certificates demand."""
+        self._register = register
+        self._lists = lists
 
     def join(self, request: bytes, evidence: Iterable[bytes], *, at: datetime) -> bytes:
         """Admit a broker to all groups of a type that its certificates open.
@@ -79,16 +87,16 @@ class JoiningManager(ManagerCore):
             NotFoundError: The type's groups are not managed here: ``KEY_GROUP_UNKNOWN``.
             UncheckedError: A group is full.
         """
-        verified = verify_group_request(request, self.public_key.key_id)
+        verified = verify_group_request(request, self._register.public_key.key_id)
         what = verified.request.what
         if not isinstance(what, JoinGroups):
             raise UsageError("not a request to join", code="GROUP_REQUEST_KIND")
         shown = tuple(evidence)
-        self._heed_evidence(verified.request.type_id, shown, at)
-        with self._writing() as connection:
+        self._lists.follow_evidence(verified.request.type_id, shown, at)
+        with self._register.writing() as connection:
             places = self._join(connection, verified, what, shown, at)
-        self.publish()
-        return sign_join_answer(places, what.key, member=verified.sender.key_id, signer=self._signer)
+        self._register.publish()
+        return sign_join_answer(places, what.key, member=verified.sender.key_id, signer=self._register.signer)
 
     def leave(self, request: bytes, *, at: datetime) -> tuple[KeyGroupId, ...]:
         """Let a broker go; the keys it knows change when its right ends or the period is over (16.05).
@@ -99,22 +107,22 @@ class JoiningManager(ManagerCore):
         Raises:
             MaiaError: As `join` does.
         """
-        verified = verify_group_request(request, self.public_key.key_id)
+        verified = verify_group_request(request, self._register.public_key.key_id)
         what = verified.request.what
         if not isinstance(what, LeaveGroups):
             raise UsageError("not a request to leave", code="GROUP_REQUEST_KIND")
         member = verified.sender.key_id
         left: list[KeyGroupId] = []
-        with self._writing() as connection:
+        with self._register.writing() as connection:
             record = self._check_fresh(connection, verified, at)
             if record is not None and record.stamp < verified.request.stamp:
-                for group in self._vault.groups(connection, verified.request.type_id):
+                for group in self._register.vault.groups(connection, verified.request.type_id):
                     if (not what.labels or group.label in what.labels) and find_place(connection, group, member):
-                        self._change(connection, group, [change_of(ChangeKind.LEAVE, member)], at)
+                        change(self._register, connection, group, [change_of(ChangeKind.LEAVE, member)], at)
                         drop_place(connection, group, member)
                         left.append(group)
                 save_broker(connection, replace(record, stamp=verified.request.stamp, join_key=bytes(32)), at=at)
-        self.publish()
+        self._register.publish()
         return tuple(left)
 
     def count_use(self, request: bytes, *, at: datetime) -> tuple[KeyGroupId, ...]:
@@ -126,13 +134,13 @@ class JoiningManager(ManagerCore):
         Raises:
             MaiaError: As `join` does.
         """
-        verified = verify_group_request(request, self.public_key.key_id)
+        verified = verify_group_request(request, self._register.public_key.key_id)
         what = verified.request.what
         if not isinstance(what, CountUse):
             raise UsageError("not a count of use", code="GROUP_REQUEST_KIND")
         member = verified.sender.key_id
         refreshed: list[KeyGroupId] = []
-        with self._writing() as connection:
+        with self._register.writing() as connection:
             record = self._check_fresh(connection, verified, at)
             if record is None or record.stamp == verified.request.stamp:
                 return ()
@@ -143,16 +151,16 @@ class JoiningManager(ManagerCore):
                 newest = connection.scalar(select(key_groups.c.number).where(is_group(key_groups, group)))
                 if number != newest:
                     continue  # an epoch that is over, or not begun
-                if count_uses(connection, group, member, number=number, uses=uses) >= self._settings.cap:
-                    self._change(connection, group, [change_of(ChangeKind.EXHAUST)], at)
+                if count_uses(connection, group, member, number=number, uses=uses) >= self._register.settings.cap:
+                    change(self._register, connection, group, [change_of(ChangeKind.EXHAUST)], at)
                     refreshed.append(group)
             save_broker(connection, replace(record, stamp=verified.request.stamp, join_key=bytes(32)), at=at)
-        self.publish()
+        self._register.publish()
         return tuple(refreshed)
 
     def _check_fresh(self, connection: Connection, verified: VerifiedGroupRequest, at: datetime) -> BrokerRecord | None:
         """Return what is known of the sender, or refuse a request that is stale or was overtaken by a later one."""
-        stamp, window = verified.request.stamp, self._settings.window // timedelta(milliseconds=1)
+        stamp, window = verified.request.stamp, self._register.settings.window // timedelta(milliseconds=1)
         if abs(stamp - milliseconds(at)) > window:
             raise ExpiredError("the request to the key manager is not fresh", code="STALE_PROOF")
         record = find_broker(connection, verified.request.type_id, verified.sender.key_id)
@@ -169,7 +177,7 @@ class JoiningManager(ManagerCore):
         at: datetime,
     ) -> list[GroupPlace]:
         type_id, broker = verified.request.type_id, verified.sender
-        groups = self._vault.groups(connection, type_id)
+        groups = self._register.vault.groups(connection, type_id)
         if not groups:
             raise NotFoundError("the key manager has no key groups of this type", code="KEY_GROUP_UNKNOWN")
         record = self._check_fresh(connection, verified, at)
@@ -178,7 +186,7 @@ class JoiningManager(ManagerCore):
                 raise VerificationError("two requests of this broker with one stamp", code="REPLAY")
             return self._places_again(connection, groups, broker, what)
         pool = usable_evidence(connection, (*evidence, *(() if record is None else record.evidence)))
-        admissions = self._admissions(type_id, broker, pool, at)
+        admissions = admissions_of(self._register, type_id, broker, pool, at)
         places = []
         for group in groups:
             own = admissions.get(group)
@@ -207,31 +215,31 @@ class JoiningManager(ManagerCore):
         pool: CertificatePool,
         at: datetime,
     ) -> GroupPlace | None:
-        stored = self._vault.load(connection, group)
-        member, instant = broker.key_id, self._instant(stored, at)
+        stored = self._register.vault.load(connection, group)
+        member, instant = broker.key_id, self._register.instant(stored, at)
         changes = membership_changes(
             stored.state, member, admissions, at=instant, joins=True,
-            authorised_then=lambda admission: self._was_admitted(admission, stored, broker, pool),
+            authorised_then=lambda admission: was_admitted(self._register, admission, stored, broker, pool),
         )  # fmt: skip
         was_inside = member in stored.state.members
-        state, refresh = step_group(stored.state, changes, at=instant, period=self._period)
+        state, refresh = step_group(stored.state, changes, at=instant, period=self._register.period)
         if member not in state.members:
             return None
-        if member not in stored.tree.members and len(stored.tree.members) >= self._settings.max_members:
+        if member not in stored.tree.members and len(stored.tree.members) >= self._register.settings.max_members:
             raise UncheckedError("the key group is full", code="LIMIT_EXCEEDED")
         stored.state = state
         individual, welcome = secrets.token_bytes(32), b""
         if not was_inside:
-            self._vault.record_changes(connection, group, [("join", member)], at=at)
+            self._register.vault.record_changes(connection, group, [("join", member)], at=at)
         if refresh is not None:
-            self._begin(connection, stored, refresh, at, joins={member: individual})
+            begin(self._register, connection, stored, refresh, at, joins={member: individual})
         else:
-            self._log.check(stored.tree)
+            self._register.log.check(stored.tree)
             admit = stored.tree.readmit if member in stored.tree.members else stored.tree.admit
-            welcome = admit(member, individual, self._signer).to_bytes()
-        self._vault.save(connection, stored)
+            welcome = admit(member, individual, self._register.signer).to_bytes()
+        self._register.vault.save(connection, stored)
         save_place(connection, group, member, number=stored.tree.number, welcome=welcome)
-        sealed = seal_place(individual, what.key, group=group, member=member, manager=self.public_key)
+        sealed = seal_place(individual, what.key, group=group, member=member, manager=self._register.public_key)
         return GroupPlace(group=group, number=stored.tree.number, sealed=sealed, welcome=welcome)
 
     def _places_again(
@@ -241,8 +249,10 @@ class JoiningManager(ManagerCore):
         places = []
         for group in groups:
             place = find_place(connection, group, broker.key_id)
-            individual = self._vault.load(connection, group).tree.individual(broker.key_id)
+            individual = self._register.vault.load(connection, group).tree.individual(broker.key_id)
             if place is not None and individual is not None:
-                sealed = seal_place(individual, what.key, group=group, member=broker.key_id, manager=self.public_key)
+                sealed = seal_place(
+                    individual, what.key, group=group, member=broker.key_id, manager=self._register.public_key
+                )
                 places.append(GroupPlace(group=group, number=place[0], sealed=sealed, welcome=place[1]))
         return places

@@ -1,0 +1,234 @@
+"""One decision in progress: the stages that `verifier` lists, run over one pool of evidence for one request.
+
+Rules kept here: a certificate counts only while it is in force, and its signature is checked before anything rests on
+it; every link passes the same checks; nothing of a case outlives its decision but what it proves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from maia.authority.book import StatementBook
+from maia.authority.decision import SEAL, Grant
+from maia.authority.derive import Derived, derive
+from maia.authority.diagnosis import Diagnosis, diagnose
+from maia.authority.graph import Graph
+from maia.authority.limits import VerifierLimits
+from maia.authority.pool import CertificatePool
+from maia.authority.proof import Joined, Proof, ProofTree
+from maia.authority.request import Request
+from maia.authority.search import Reach, find_proof, reach
+from maia.authority.signatures import SignatureCache
+from maia.authority.statements import Challenge
+from maia.authority.tag_forms import Tag
+from maia.authority.tuples import FiveTuple, Root
+from maia.errors import ExpiredError, SignatureError, UncheckedError, VerificationError
+from maia.principals import (
+    Certificate,
+    CertificateId,
+    KeyId,
+    Period,
+    UnverifiedCertificate,
+)
+
+
+@dataclass(slots=True)
+class Case:
+    """One decision in progress."""
+
+    roots: tuple[Root, ...]
+    statements: StatementBook
+    limits: VerifierLimits
+    signatures: SignatureCache
+    pool: CertificatePool
+    request: Request
+    principal: KeyId
+    at: datetime
+    challenge: Challenge | None
+    problems: dict[CertificateId, VerificationError] = field(default_factory=dict)
+    _usable: dict[CertificateId, bool] = field(default_factory=dict)
+    _until: dict[CertificateId, datetime | None] = field(default_factory=dict)
+    _nonces: dict[CertificateId, set[bytes]] = field(default_factory=dict)
+    _admits: dict[int, bool] = field(default_factory=dict)
+
+    def prove(self) -> Grant | None:
+        """Find a proof from certificates that are in force, then check the signatures it rests on.
+
+        When one of them is forged, all that could matter are checked and the search is run once more, so bad
+        signatures cost their sender one extra search and no more.
+        """
+        graph, roots, found = self._search()
+        derived = self._first(graph, roots, found)
+        if derived is None:
+            return None
+        try:
+            return self._grant(derived)
+        except SignatureError:
+            self._check_all(found.candidates)
+        derived = self._first(*self._search())
+        return None if derived is None else self._grant(derived)
+
+    def clauses(self) -> tuple[Derived, ...]:
+        """Derive every right from verified certificates."""
+        _, _, found = self._search()
+        self._check_all(found.candidates)
+        graph, roots, found = self._search()
+        unique: dict[tuple[object, ...], Derived] = {}
+        for derived in derive(graph, roots, found, self.request.wanted):
+            until = self._ends(derived.proof.certificate_ids())
+            key = (derived.tag, derived.period, derived.conditions, derived.delegate, until)
+            unique.setdefault(key, replace(derived, until=until))
+            if len(unique) > self.limits.max_clauses:
+                raise UncheckedError("more clauses than allowed", code="LIMIT_EXCEEDED")
+        return tuple(unique.values())
+
+    def explain(self) -> Diagnosis:
+        """Say what is missing, naming no forged link: what could lead to the principal is verified first."""
+        leading = self._leading_to_principal()
+        self._check_all(leading)
+        return diagnose(
+            self.pool, leading, self.request, self.request.roots(self.roots), self.principal, self.usable,
+            self.problems, self.limits,
+        )  # fmt: skip
+
+    def _leading_to_principal(self) -> list[FiveTuple]:
+        """Walk back from the principal over every link, whatever it grants; a stranger's denial costs no signature."""
+        graph = Graph(self.pool.links, self.pool.namings, lambda _: True, self.limits)
+        towards: dict[KeyId, list[FiveTuple]] = {}
+        for links in self.pool.links.values():
+            for link in links:
+                for holder in graph.keys_of(link.subject):
+                    towards.setdefault(holder, []).append(link)
+        leading: list[FiveTuple] = []
+        seen, queue = {self.principal}, [self.principal]
+        while queue:
+            for link in towards.get(queue.pop(), ()):
+                leading.append(link)
+                if link.issuer not in seen:
+                    seen.add(link.issuer)
+                    queue.append(link.issuer)
+        return leading
+
+    def nonces(self, identities: Iterable[CertificateId]) -> set[bytes]:
+        """List the one-time answers that certificates rest on."""
+        return {nonce for identity in identities for nonce in self._nonces.get(identity, ())}
+
+    def usable(self, identity: CertificateId) -> bool:
+        """Tell whether a certificate is in force: period and tests; remember why not."""
+        known = self._usable.get(identity)
+        if known is None:
+            try:
+                self._check_in_force(self.pool.get(identity))
+                known = True
+            except VerificationError as error:
+                self.problems[identity] = error
+                known = False
+            self._usable[identity] = known
+        return known
+
+    def _check_in_force(self, certificate: UnverifiedCertificate) -> None:
+        period = certificate.body.period
+        if not period.contains(self.at):
+            if period.not_after is not None and self.at > period.not_after:
+                raise ExpiredError(f"certificate `{_short(certificate)}` expired at {period.not_after.isoformat()}")
+            raise ExpiredError(f"certificate `{_short(certificate)}` is not valid yet", code="NOT_YET_VALID")
+        until: datetime | None = None
+        for test in certificate.body.tests:
+            answer = self.statements.check(test, certificate.certificate_id, at=self.at, challenge=self.challenge)
+            if answer.nonce is not None:
+                self._nonces.setdefault(certificate.certificate_id, set()).add(answer.nonce)
+            if answer.until is not None and (until is None or answer.until < until):
+                until = answer.until
+        self._until[certificate.certificate_id] = until
+
+    def _search(self) -> tuple[Graph, tuple[Root, ...], Reach]:
+        graph = Graph(self.pool.links, self.pool.namings, self.usable, self.limits)
+        roots = tuple(root for root in self.request.roots(self.roots) if root.period.contains(self.at))
+        return graph, roots, reach(graph, roots, self.principal, self._admits_link)
+
+    def _admits_link(self, link: FiveTuple) -> bool:
+        key = id(link.tag)
+        known = self._admits.get(key)
+        if known is None:
+            known = self._admits[key] = self.request.admitted_by(link.tag)
+        return known
+
+    def _first(self, graph: Graph, roots: tuple[Root, ...], found: Reach) -> Derived | None:
+        """Take the shortest proof, or for an open request the first chain that leaves something of it."""
+        proof = find_proof(graph, roots, found)
+        if proof is None:
+            return None
+        if self.request.ground is not None:
+            return _reduced(proof, self.request.wanted)
+        return next(derive(graph, roots, found, self.request.wanted), None)
+
+    def _grant(self, derived: Derived) -> Grant:
+        certificates = tuple(self._check_signature(identity) for identity in derived.proof.certificate_ids())
+        return Grant(
+            self.principal, self.request, derived.proof, certificates, derived.tag,
+            _common(derived.period, *(item.body.period for item in certificates)), self.at,
+            self._ends(item.certificate_id for item in certificates), derived.conditions, derived.delegate, SEAL,
+        )  # fmt: skip
+
+    def _ends(self, identities: Iterable[CertificateId]) -> datetime | None:
+        """Tell when the first of the statements behind these certificates runs out."""
+        untils = (self._until.get(identity) for identity in identities)
+        return min((until for until in untils if until is not None), default=None)
+
+    def _check_signature(self, identity: CertificateId) -> Certificate:
+        error: SignatureError | None = None
+        for spelling in self.pool.spellings(identity):
+            try:
+                return self.signatures.verify(spelling)
+            except SignatureError as problem:
+                error = problem
+        self._usable[identity] = False
+        self.problems[identity] = error or SignatureError("signature does not verify")
+        raise self.problems[identity]
+
+    def _check_all(self, links: Iterable[FiveTuple]) -> None:
+        """Check the signatures of these links and of every name certificate, forgetting those that fail."""
+        sources = [link.source for link in links]
+        sources += [naming.source for namings in self.pool.namings.values() for naming in namings]
+        for identity in sources:
+            try:
+                self._check_signature(identity)
+            except SignatureError:
+                continue
+
+
+def _reduced(proof: Proof, wanted: Tag) -> Derived:
+    """Sum a ground proof up: the request itself is what is left of the tag."""
+    links = proof.links()
+    period = _common(proof.root.period, *(link.period for link in links))
+    conditions = tuple(dict.fromkeys(condition for link in links for condition in link.conditions))
+    return Derived(wanted, period, _may_delegate(proof), conditions, proof)
+
+
+def _common(period: Period, *others: Period) -> Period:
+    """Intersect periods that all hold the instant of the decision, so that something is left."""
+    for other in others:
+        common = period.intersect(other)
+        assert common is not None  # noqa: S101 - certificates outside their period never get here
+        period = common
+    return period
+
+
+def _may_delegate(proof: Proof) -> bool:
+    """Tell whether every branch of a proof ends with a right that may be passed on."""
+    stack: list[tuple[ProofTree, bool]] = [(proof.tree, proof.root.delegate)]
+    while stack:
+        tree, delegate = stack.pop()
+        if isinstance(tree, Joined):
+            stack.extend((branch, delegate) for branch in tree.branches)
+        elif tree.link is not None and tree.then is not None:
+            stack.append((tree.then, tree.link.delegate))
+        elif not delegate:
+            return False
+    return True
+
+
+def _short(certificate: UnverifiedCertificate) -> str:
+    return certificate.certificate_id.hex()[:16]

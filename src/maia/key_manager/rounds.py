@@ -1,0 +1,110 @@
+"""The rounds of a key manager: what time asks for, done every second or so.
+
+Rules kept here:
+
+- the lists that brokers' certificates demand are followed first, so what an access control service withdraws ends
+  memberships here at the next round, whoever runs the two and wherever;
+- statements that did not change, and groups that are not due, cost no verification;
+- a group that waits for a repair, or a type that cannot be looked up, keeps no other from its time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Sequence
+from datetime import datetime
+
+from sqlalchemy import Connection, delete, select
+
+from maia.database import key_changes, key_groups, key_messages
+from maia.encryption import KeyGroupId
+from maia.errors import UnavailableError
+from maia.events import TypeId
+from maia.kernel import milliseconds
+from maia.key_manager.brokers import BrokerRecord, list_brokers
+from maia.key_manager.demanded_lists import DemandedLists
+from maia.key_manager.epochs import run_timers
+from maia.key_manager.register import GroupRegister
+from maia.key_manager.review import look_again, review_group
+
+
+class Rounds:
+    """Goes round the groups of a register; remembers only which statements it last saw."""
+
+    def __init__(self, register: GroupRegister, lists: DemandedLists) -> None:
+        """Go round a register, with the lists that its brokers demand."""
+        self._register = register
+        self._lists = lists
+        self._statements = b""
+
+    def run(self, at: datetime) -> tuple[KeyGroupId, ...]:
+        """Go round once; see `KeyManager.tick`."""
+        refreshed: set[KeyGroupId] = set()
+        problems: list[UnavailableError] = []
+        try:
+            self._lists.follow_brokers(at)
+        except UnavailableError as error:
+            problems.append(error)
+        seen = self._statements_digest()
+        with self._register.writing() as connection:
+            groups = self._register.vault.groups(connection)
+            urgent = self._urgent(connection, at)
+            for type_id in sorted({group.type_id for group in groups}):
+                own = [group for group in groups if group.type_id == type_id]
+                brokers: list[BrokerRecord] = []
+                if seen != self._statements or not urgent.isdisjoint(own):
+                    brokers = list_brokers(connection, type_id)
+                refreshed |= self._look_at(connection, own, brokers, urgent, problems, at)
+            self._prune(connection, at)
+        if not problems:
+            self._statements = seen
+        self._register.publish()
+        if problems:
+            raise problems[0]
+        return tuple(sorted(refreshed))
+
+    def _look_at(
+        self,
+        connection: Connection,
+        groups: Sequence[KeyGroupId],
+        brokers: Sequence[BrokerRecord],
+        urgent: Collection[KeyGroupId],
+        problems: list[UnavailableError],
+        at: datetime,
+    ) -> set[KeyGroupId]:
+        """Look at the groups of one type; tell whose key changes, and note what could not be done."""
+        refreshed: set[KeyGroupId] = set()
+        try:
+            admitted = look_again(self._register, connection, brokers, at)
+        except UnavailableError as error:
+            problems.append(error)  # what cannot be looked at now still ends when it must
+            admitted = {}
+        for group in groups:
+            try:
+                if admitted and review_group(self._register, connection, group, admitted, at):
+                    refreshed.add(group)
+                if group in urgent and run_timers(self._register, connection, group, at):
+                    refreshed.add(group)
+            except UnavailableError as error:
+                if error.code != "KEY_MANAGER_BEHIND":
+                    raise
+                problems.append(error)
+        return refreshed
+
+    def _urgent(self, connection: Connection, at: datetime) -> set[KeyGroupId]:
+        """List the groups whose time comes within the lead."""
+        due = key_groups.c.due <= milliseconds(at) + self._register.lead
+        rows = connection.execute(select(key_groups.c.type_id, key_groups.c.label).where(due))
+        return {KeyGroupId(TypeId(row.type_id), row.label) for row in rows}
+
+    def _statements_digest(self) -> bytes:
+        digest = hashlib.sha256()
+        for raw in self._register.verifier().statements.raw_statements():
+            digest.update(hashlib.sha256(raw).digest())
+        return digest.digest()
+
+    def _prune(self, connection: Connection, at: datetime) -> None:
+        """Forget records whose time is over."""
+        old = at - self._register.settings.history
+        connection.execute(delete(key_messages).where(key_messages.c.at < old, key_messages.c.published.is_(True)))
+        connection.execute(delete(key_changes).where(key_changes.c.at < old))
