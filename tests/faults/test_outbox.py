@@ -15,12 +15,12 @@ from network import CCS_SUBSCRIPTIONS, Network, delivered, publish_here, sightin
 
 from maia.authority import Action, type_right
 from maia.domain import DeliveryJob, Domain, Wanted, delivery_job
+from maia.domain.delivery import Group, Report, Work
 from maia.encryption import Keyring
 from maia.errors import MaiaError, SealError, UsageError
 from maia.home import Home, HomeConfig
 from maia.log import Outbox, OutboxCommit
 from maia.spark import check_start
-from maia.domain.delivery import Group, Report, Work
 from maia.testing import ATTRIBUTES, TYPE_NAME, grant
 
 

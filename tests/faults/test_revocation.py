@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from maia.authority import Rhythm
+from maia.domain.delivery import Group, Report, Work
 from maia.errors import UnavailableError
 from maia.home import Home
 from maia.kernel import milliseconds, reserve_stamps
 from maia.log import StatementPublisher
-from maia.domain.delivery import Group, Report, Work
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 TORTURE = bool(os.environ.get("MAIA_TORTURE"))

@@ -24,12 +24,12 @@ from network import CCS_SUBSCRIPTIONS, MET_SUBSCRIPTIONS, Network, build, delive
 import maia.encryption.parcel as parcel_module
 from maia.authority import Action, type_right
 from maia.domain import DeliveryJob, Domain, Wanted, delivery_job, find_type
+from maia.domain.delivery import Group, Report, Work, run_groups
 from maia.encryption import EpochId, Keyring, encode_column, parse_parcel, verify_parcel
 from maia.errors import MaiaError
 from maia.events import AttributeType, EventType, Options, TypeName, attribute, parse_version, sign_event_type
 from maia.home import Home, HomeConfig
 from maia.log import Commit, LogDirectory
-from maia.domain.delivery import Group, Report, Work, run_groups
 from maia.testing import ATTRIBUTES, TYPE_NAME, grant
 
 

@@ -273,8 +273,8 @@ def test_one_subscription_gets_all_and_a_hundred_share(tmp_path: Path) -> None:
 )
 def test_neighbouring_small_files_of_the_log_share_a_task(sizes: list[int], cores: int, tasks: list[int]) -> None:
     """Files keep their order, each is read once, and no task is much larger than a large file."""
-    from maia.log import LogFile
     from maia.domain import LogPart, share_out
+    from maia.log import LogFile
 
     parts = [LogPart("", LogFile(str(at), size, "", 1, 1, 0, 0, ("",)), frozenset()) for at, size in enumerate(sizes)]
     groups = share_out(parts, cores=cores)

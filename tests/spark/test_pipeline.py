@@ -19,19 +19,17 @@ from network import (
     START,
     Network,
     add_type,
-    build,
     delivered,
-    plan,
     publish_here,
     sightings,
 )
-from tasks import fail_once, stamps
+from tasks import fail_once
 
-from maia.domain import Domain, DomainPlans, HomeKeys, HomeSigner, Wanted, delivery_job
+from maia.domain import Domain, DomainPlans, HomeKeys, Wanted, delivery_job
 from maia.encryption import parse_parcel
 from maia.events import EncryptionMode
-from maia.log import COUNT, EVENT, REFUSED, SUBSCRIPTION, LogDirectory
-from maia.spark import deliver, history, publish, start_job
+from maia.log import COUNT, REFUSED, LogDirectory
+from maia.spark import deliver, start_job
 from maia.testing import TYPE_NAME
 
 COMMITMENT = 32
@@ -157,34 +155,6 @@ def test_batch_delivers_the_same_views_although_workers_die(
     assert len(sealings(network)) >= sum(file.parcels for file in commit.files)
     deliver_all(spark, network, tmp_path / "checkpoints")
     assert views(network) == expected()
-
-
-@pytest.mark.parametrize("mode", list(EncryptionMode))
-def test_stages_give_the_same_views_in_every_mode(spark: Any, tmp_path: Path, mode: EncryptionMode) -> None:
-    """`publish`, `deliver` and `history` as DataFrame to DataFrame, for plain, event and attribute mode."""
-    network = build(tmp_path / "net", mode=mode)
-    home = str(network.ccs)
-    frame = spark.read.parquet(str(write_input(tmp_path / "in", sightings(PLATES))))
-    parcels = publish(frame, plan(network, "stage"), HomeSigner(home), HomeKeys(home), partial(stamps, home))
-    parcels.write.parquet(str(tmp_path / "parcels"))
-    stored = spark.read.parquet(str(tmp_path / "parcels"))
-    assert stored.where(f"{REFUSED} is not null").count() == 0
-    row = stored.select("parcel").first()
-    assert (b"AE05 XYZ" in bytes(row[0])) is (mode is EncryptionMode.PLAIN)
-    # The origin's right is proven by the evidence that a commit names.
-    publish_here(network, "evidence", [sightings(["X"])])
-    [made] = DomainPlans(Domain.open(home), CCS_SUBSCRIPTIONS)(list(network.log.commits()), datetime.now(UTC))
-    for stage in (deliver, history):
-        rows = [item.asDict() for item in stage(stored, made, HomeKeys(home)).collect()]
-        assert {item[REFUSED] for item in rows} == {None}
-        assert len({(item[SUBSCRIPTION], item[EVENT]) for item in rows}) == len(rows) == 2 * len(PLATES)
-        for name in ("billing", "statistics"):
-            own = (
-                {**item, "timestamp": item["timestamp"].replace(tzinfo=UTC)}
-                for item in rows
-                if item[SUBSCRIPTION] == name
-            )
-            assert view(own) == expected()[name]
 
 
 @pytest.mark.requirement("24.02")
@@ -394,36 +364,6 @@ def test_reader_of_a_stream_resumes_after_what_it_saw_and_knows_its_log(
     with pytest.raises(Exception, match="LOG_FOREIGN"):
         run()
     assert len(seen) == len(PLATES)
-
-
-def test_stages_work_on_streams_and_name_events_of_each_micro_batch_apart(
-    spark: Any, network: Network, tmp_path: Path
-) -> None:
-    """Rows to parcels and parcels to views as streaming frames; no two micro-batches share the name of an event."""
-    home, folder = str(network.ccs), tmp_path / "in"
-    for start in range(0, len(PLATES), 4):
-        write_input(folder / str(start), sightings(PLATES[start : start + 4]), files=1)
-    schema = spark.read.parquet(str(folder / "0")).schema
-
-    def follow(place: str, of: Any) -> Any:
-        return spark.readStream.schema(of).option("maxFilesPerTrigger", "1").parquet(place)
-
-    parcels = publish(
-        follow(f"{folder}/*", schema), plan(network, "stage"), HomeSigner(home), HomeKeys(home), partial(stamps, home)
-    )
-    sink = parcels.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "checkpoint"))
-    sink.trigger(availableNow=True).start(str(tmp_path / "parcels")).awaitTermination()
-    stored = spark.read.parquet(str(tmp_path / "parcels"))
-    bases = [parse_parcel(bytes(row[0])).header.event_base for row in stored.select("parcel").collect()]
-    assert len(set(bases)) == len(bases) == 3
-    publish_here(network, "evidence", [sightings(["X"])])
-    [made] = DomainPlans(Domain.open(home), CCS_SUBSCRIPTIONS)(list(network.log.commits()), datetime.now(UTC))
-    seen: list[Any] = []
-    views_of = deliver(follow(str(tmp_path / "parcels"), stored.schema), made, HomeKeys(home))
-    writer = views_of.writeStream.foreachBatch(lambda rows, _: seen.extend(rows.collect()))
-    writer.option("checkpointLocation", str(tmp_path / "second")).trigger(availableNow=True).start().awaitTermination()
-    assert sorted(row["numberplate"] for row in seen if row[SUBSCRIPTION] == "billing") == sorted(PLATES)
-    assert len({(row[SUBSCRIPTION], row[EVENT]) for row in seen}) == len(seen) == 2 * len(PLATES)
 
 
 @pytest.mark.requirement("15.01")

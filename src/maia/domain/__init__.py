@@ -1,5 +1,6 @@
-"""A home, opened: following, plans, keys and explanations; what every door calls. What needs a database is loaded on
-first use.
+"""A home, opened: following, plans, keys and explanations; what every door calls.
+
+What needs a database is loaded on first use.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from maia.domain.delivery import DeliveryJob, Group, Report, Work, check_log
 from maia.domain.domain import Domain
 from maia.domain.engine import Asked
 from maia.domain.explanation import CellExplanation
-from maia.domain.keys import HomeKeys, HomeSigner, ensure_keys
+from maia.domain.keys import HomeKeys, ensure_keys
 from maia.domain.manager_key import manager_signer
 from maia.domain.own_key_manager import OwnKeyManager
 from maia.domain.plans import MAX_EVENTS
@@ -57,7 +58,6 @@ __all__ = [
     "HomeHoldings",
     "HomeKeyGroups",
     "HomeKeys",
-    "HomeSigner",
     "HomeTelling",
     "LogPart",
     "OwnKeyManager",

@@ -92,7 +92,7 @@ class Client:
         with_event_id: bool = False,
     ) -> DataFrame:
         """Read what the log holds now, as this client may see it: closed cells are null, other rows are absent."""
-        return self._engine().read(self._asked(type, where, attributes, version, with_event_id))
+        return self._engine().read(self._asked(type, where, attributes, version, with_event_id=with_event_id))
 
     def subscribe(
         self,
@@ -104,12 +104,18 @@ class Client:
         with_event_id: bool = False,
         starting: str = "earliest",
     ) -> DataFrame:
-        """Follow the log as this client may see it: a streaming DataFrame, whose rights are those of each micro-batch."""
-        asked = self._asked(type, where, attributes, version, with_event_id)
+        """Follow the log as this client may see it: a streaming DataFrame, with the rights of each micro-batch."""
+        asked = self._asked(type, where, attributes, version, with_event_id=with_event_id)
         return self._engine().subscribe(asked, starting=starting)
 
     def _asked(
-        self, name: str, where: str, attributes: Sequence[str] | None, version: str | None, with_event_id: bool
+        self,
+        name: str,
+        where: str,
+        attributes: Sequence[str] | None,
+        version: str | None,
+        *,
+        with_event_id: bool,
     ) -> Asked:
         return Asked(
             client=self.name, type=name, version=version, where=where,

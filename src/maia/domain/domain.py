@@ -1,7 +1,7 @@
 """`Domain`: a home, opened; the one object that lives while a process works for a domain.
 
-It owns the verifier with its caches, the parsed and verified types, the place in the log's notices, the domain's own key
-manager and the log, and looks again only at what changed. Every door calls it; none of them decides.
+It owns the verifier with its caches, the parsed and verified types, the place in the log's notices, the domain's own
+key manager and the log, and looks again only at what changed. Every door calls it; none of them decides.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from maia.domain.client import Client
 from maia.domain.explanation import CellExplanation, explain_cell
@@ -114,7 +114,7 @@ class Domain:
         """Let go of what was opened; it opens again when it is needed."""
         self._own.close()
 
-    def __enter__(self) -> Domain:
+    def __enter__(self) -> Self:
         """Work for the domain until the block ends."""
         return self
 

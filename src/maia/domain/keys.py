@@ -15,7 +15,6 @@ from maia.errors import UnavailableError
 from maia.events import EventType
 from maia.home import Home, locked
 from maia.kernel import milliseconds
-from maia.principals import KeySigner
 
 _KEY_LENGTH = 32
 
@@ -72,14 +71,3 @@ class HomeKeys:
     def __call__(self) -> Keyring:
         """Open the keyring here; what is sealed with it is counted in the home."""
         return SealingKeys(Home.open(self.path))
-
-
-@dataclass(frozen=True, slots=True)
-class HomeSigner:
-    """A reference to a home's broker key: builds the signer where it is called, and carries no key."""
-
-    path: str
-
-    def __call__(self) -> KeySigner:
-        """Read the broker's key here."""
-        return Home.open(self.path).broker

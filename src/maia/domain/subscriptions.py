@@ -65,7 +65,7 @@ class HomeSecret:
 
 
 class DomainPlans:
-    """Compiles the subscriptions of a domain for each micro-batch; those without a right get nothing, and it is said."""
+    """Compiles a domain's subscriptions for each micro-batch; those without a right get nothing, and it is said."""
 
     def __init__(self, domain: Domain, wanted: tuple[Wanted, ...] | None = None) -> None:
         """Compile these subscriptions; without any, those that the home keeps at each micro-batch."""

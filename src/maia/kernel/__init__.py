@@ -1,7 +1,4 @@
-"""The enforcement kernel: sessions, plans, and what they do to Arrow batches.
-
-Nothing else decides, and nothing here does IO.
-"""
+"""The enforcement kernel: sessions, plans, and what they do to Arrow batches. Nothing else decides; it does no IO."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from maia.kernel.group_admission import BROKERS, GroupAdmission, admit_broker, n
 from maia.kernel.key_groups import KEY_MANAGER, groups_of_type, membership_changes, prove_key_manager
 from maia.kernel.parcels import MAX_EVENTS, Opened, Sealing, event_name, open_batch, seal_batch
 from maia.kernel.publication import BATCH_REJECTED, CONSTRAINT_VIOLATED, enforce_publication
-from maia.kernel.publish import MakeSigner, NextStamp, PublishPlan, event_base, parcel_row, publish_batches
+from maia.kernel.publish import PublishPlan, event_base, parcel_row, publish_batches
 from maia.kernel.sessions import Sessions
 from maia.kernel.stamps import MAX_LEAD, milliseconds, read_mark, reserve_stamps, write_mark
 from maia.kernel.state_cache import StateCache, StateChoice, StateReply, learn_state
@@ -40,8 +37,6 @@ __all__ = [
     "Domain",
     "GroupAdmission",
     "MakeKeys",
-    "MakeSigner",
-    "NextStamp",
     "NoSurroundings",
     "Opened",
     "Origin",

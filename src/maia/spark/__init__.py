@@ -13,7 +13,7 @@ if _typing.TYPE_CHECKING:
     from maia.spark.guard import check_start
     from maia.spark.jobs import start_job
     from maia.spark.source import DefaultSource
-    from maia.spark.stages import deliver, history, publish
+    from maia.spark.stages import deliver
 
 __all__ = [
     "DefaultSource",
@@ -21,8 +21,6 @@ __all__ = [
     "check_start",
     "deliver",
     "find_java",
-    "history",
-    "publish",
     "session",
     "start_job",
 ]
@@ -34,8 +32,6 @@ __getattr__ = _on_first_use(
         "SparkEngine": "engine",
         "check_start": "guard",
         "deliver": "stages",
-        "history": "stages",
-        "publish": "stages",
         "start_job": "jobs",
     },
 )

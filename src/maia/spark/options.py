@@ -1,7 +1,7 @@
 """The options of the data source: named as Spark names its own, read once into typed values.
 
-A name that is unknown is refused with the nearest one; so is a value that is not what its name says. The home becomes an
-absolute path where the options are read, on the driver.
+A name that is unknown is refused with the nearest one; so is a value that is not what its name says. The home becomes
+an absolute path where the options are read, on the driver.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Rules kept here, for every door that leads into Spark:
 
-- what leaves Spark's memory is sealed by Spark: a session without IO encryption (and, beyond one machine, without network
-  encryption) is refused, unless the domain says in ``maia.toml`` that its disks are protected otherwise;
+- what leaves Spark's memory is sealed by Spark: a session without IO encryption (and, beyond one machine, without
+  network encryption) is refused, unless the domain says in ``maia.toml`` that its disks are protected otherwise;
 - names of columns and instants mean what they say: case counts, and times are in UTC. Both can be set while a session
   runs, so `prepare_session` sets them; where only a task can look (`check_task`) they are demanded;
 - a message names each setting that is missing and how to set it.

@@ -1,53 +1,31 @@
-"""Stages: DataFrame in, DataFrame out, static or streaming, with the kernel inside and no key in the plan.
+"""Parcel rows in, deliveries out: a stage over frames, static or streaming; the kernel inside, no key in the plan.
 
-`publish` turns rows into parcel rows and refusals; `deliver` and `history` turn parcel rows into what subscriptions get
-and refusals. What goes in is accounted for: events delivered or sealed, and refusals that say how many they stand for.
-
-Keys, signers and stamps are given as callables that build them where they are called (`maia.domain.HomeKeys`); what
-travels to the workers is the callable. Nothing shuffles after opening: `deliver` and `history` are for the last step.
+What goes in is accounted for: events delivered, and refusals that say how many they stand for. Keys are given as a
+callable that builds them where it is called (`maia.domain.HomeKeys`); what travels to the workers is the callable.
+Nothing shuffles after opening: this is for the last step.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from maia.encryption import Tolerance
 from maia.errors import UsageError
 from maia.events import ClosedAttributes, EventType, to_arrow_schema, to_spark_json
 from maia.kernel import (
     DeliverPlan,
     MakeKeys,
-    MakeSigner,
-    NextStamp,
-    PublishPlan,
     deliver_parcels,
-    parcel_row,
-    publish_batches,
 )
-from maia.log import COUNT, EVENT, PARCEL_SCHEMA, REFUSED, STAMP, SUBSCRIPTION
+from maia.log import COUNT, EVENT, REFUSED, STAMP, SUBSCRIPTION
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, types
 
-MakeStamps = Callable[[], NextStamp]
-FOREVER = 1 << 50
-_PUBLISHED = pa.schema(
-    [
-        *(field.with_nullable(True) for field in PARCEL_SCHEMA),
-        pa.field(REFUSED, pa.string()),
-        pa.field(COUNT, pa.int64()),
-    ]
-)
-_PUBLISHED_DDL = (
-    "type_id binary, origin binary, stamp bigint, events int, evidence binary, parcel binary, "
-    f"{REFUSED} string, {COUNT} bigint"
-)
 _ADDED = (
     pa.field(SUBSCRIPTION, pa.string()),
     pa.field(EVENT, pa.string()),
@@ -55,35 +33,6 @@ _ADDED = (
     pa.field(REFUSED, pa.string()),
     pa.field(COUNT, pa.int64()),
 )
-
-
-def publish(
-    frame: DataFrame, plan: PublishPlan, make_signer: MakeSigner, make_keys: MakeKeys, make_stamps: MakeStamps
-) -> DataFrame:
-    """Enforce and seal rows.
-
-    Args:
-        frame: Rows of the advertised version, columns by attribute name.
-        plan: What to enforce.
-        make_signer: Builds this broker's signer on a worker.
-        make_keys: Builds this broker's keys on a worker.
-        make_stamps: Builds this broker's stamps on a worker.
-
-    Returns:
-        One row per parcel (the columns of the log), and one per reason why rows of an input batch were refused
-        (``_refused``, ``_count``).
-    """
-
-    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        partition, named = _place(plan)
-        for sealed in publish_batches(named, partition, batches, make_signer(), make_keys(), make_stamps()):
-            rows: list[dict[str, object]] = [{REFUSED: code, COUNT: count} for code, count in sealed.refused.items()]
-            if sealed.parcel is not None:
-                rows.append(parcel_row(sealed.parcel))
-            if rows:
-                yield pa.RecordBatch.from_pylist(rows, schema=_PUBLISHED)
-
-    return frame.mapInArrow(task, _PUBLISHED_DDL)
 
 
 def deliver(frame: DataFrame, plan: DeliverPlan, make_keys: MakeKeys) -> DataFrame:
@@ -131,24 +80,6 @@ def deliver(frame: DataFrame, plan: DeliverPlan, make_keys: MakeKeys) -> DataFra
 
     columns = ["type_id", "origin", "stamp", "events", "evidence", "parcel"]
     return frame.select(*columns).mapInArrow(task, _with_added(version, shown))
-
-
-def history(frame: DataFrame, plan: DeliverPlan, make_keys: MakeKeys) -> DataFrame:
-    """Do as `deliver` does for parcels of long ago: every key that is still held opens, whenever it was replaced."""
-    tolerance = Tolerance(grace=FOREVER, skew=plan.tolerance.skew)
-    return deliver(frame, replace(plan, tolerance=tolerance), make_keys)
-
-
-def _place(plan: PublishPlan) -> tuple[int, PublishPlan]:
-    """Tell which part of the publication this task is; in a stream each micro-batch is a publication of its own."""
-    from pyspark import TaskContext  # noqa: PLC0415 - runs on a worker
-
-    context = TaskContext.get()
-    if context is None:
-        return 0, plan
-    batch = context.getLocalProperty("streaming.sql.batchId")
-    named = plan if batch is None else replace(plan, publication=f"{plan.publication}/{batch}")
-    return context.partitionId(), named
 
 
 def _one_version(plan: DeliverPlan) -> EventType:
