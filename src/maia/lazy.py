@@ -1,7 +1,7 @@
 """Doors that load what stands behind them when it is asked for.
 
-A package whose names need Arrow, SQLAlchemy, Spark or FastAPI lists them by the module that holds them, and imports them
-under ``TYPE_CHECKING`` as well: so the type checker and the rules about floors see every arrow.
+A package whose names need Arrow, SQLAlchemy, Spark or FastAPI lists them by the module that holds them, and imports
+them under ``TYPE_CHECKING`` as well: so the type checker and the rules about floors see every arrow.
 """
 
 from __future__ import annotations
