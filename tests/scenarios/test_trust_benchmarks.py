@@ -33,7 +33,6 @@ def results(bench: ModuleType) -> object:
     return bench.run(rounds=5, pool_size=60, lengths=(1, 3, 5))
 
 
-@pytest.mark.requirement("21.01")
 def test_the_table_of_reduction_and_signatures_is_reproduced(bench: ModuleType, results: object) -> None:
     """Table 4.7 is reproduced with Ed25519 and RSA columns: mean, σ and ratio of each; times are the benchmark's."""
     table = results.table
@@ -46,7 +45,6 @@ def test_the_table_of_reduction_and_signatures_is_reproduced(bench: ModuleType, 
     assert all(f"| {name} |" in page for name in table)
 
 
-@pytest.mark.requirement("21.02")
 def test_a_cached_decision_verifies_nothing_and_is_compared_with_a_plain_lookup(
     bench: ModuleType, results: object
 ) -> None:
@@ -60,7 +58,6 @@ def test_a_cached_decision_verifies_nothing_and_is_compared_with_a_plain_lookup(
     assert "× a plain lookup" in bench.page(results)
 
 
-@pytest.mark.requirement("21.03")
 @pytest.mark.parametrize("length", [1, 2, 5, 10])
 def test_verifications_grow_with_the_chain_unless_certificates_are_cached(bench: ModuleType, length: int) -> None:
     """Cache off: chain length + 1 verifications each time. On: one, the client's own key, after the first time."""
@@ -74,7 +71,6 @@ def test_verifications_grow_with_the_chain_unless_certificates_are_cached(bench:
     assert counts == [(length + 1, length + 1), (length + 1, 1), (length + 1, 1)]
 
 
-@pytest.mark.requirement("21.03")
 def test_the_figure_is_drawn_for_each_length_and_cache(bench: ModuleType, results: object, tmp_path: Path) -> None:
     """Figure 4.5: a row per length with the three caches and the plain baseline, and a plot of them."""
     assert list(results.lengths) == [1, 3, 5]

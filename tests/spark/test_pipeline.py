@@ -128,8 +128,6 @@ def sealings(network: Network) -> list[Any]:
     return found
 
 
-@pytest.mark.requirement("24.01")
-@pytest.mark.requirement("24.02")
 def test_kernel_alone_delivers_the_views(network: Network) -> None:
     """Without Spark: the views that every engine must give."""
     publish_here(network, "kernel", [sightings(PLATES)])
@@ -138,8 +136,6 @@ def test_kernel_alone_delivers_the_views(network: Network) -> None:
     assert views(network) == expected()
 
 
-@pytest.mark.requirement("24.01")
-@pytest.mark.requirement("24.02")
 @pytest.mark.threat("T44")
 @pytest.mark.fault("F03")
 @pytest.mark.parametrize("partitions", [1, 2])
@@ -187,7 +183,6 @@ def test_stages_give_the_same_views_in_every_mode(spark: Any, tmp_path: Path, mo
             assert view(own) == expected()[name]
 
 
-@pytest.mark.requirement("24.02")
 @pytest.mark.fault("F02")
 @pytest.mark.fault("F09")
 def test_stream_restarted_from_its_checkpoint_neither_loses_nor_doubles(
@@ -293,7 +288,6 @@ def test_poison_rows_are_refused_with_a_reason_and_stop_nothing(spark: Any, netw
     assert sorted(row["numberplate"] for row in delivered(job, "billing")) == sorted(PLATES)
 
 
-@pytest.mark.requirement("24.07")
 def test_broker_without_keys_sees_ciphertext_alone(spark: Any, network: Network, tmp_path: Path) -> None:
     """A domain that carries the log for others reads it with plain Spark: types, stamps and counts, and no value."""
     publish_here(network, "a", [sightings(PLATES)])
@@ -426,7 +420,6 @@ def test_stages_work_on_streams_and_name_events_of_each_micro_batch_apart(
     assert len({(row[SUBSCRIPTION], row[EVENT]) for row in seen}) == len(seen) == 2 * len(PLATES)
 
 
-@pytest.mark.requirement("15.01")
 def test_three_types_in_three_modes_share_one_network(spark: Any, network: Network, tmp_path: Path) -> None:
     """The owner chose a mode for each type; one log and one job carry all, and only the plain one shows values."""
     rows = spark.read.parquet(str(write_input(tmp_path / "in", sightings(PLATES), files=1)))
