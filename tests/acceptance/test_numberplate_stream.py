@@ -177,7 +177,7 @@ def test_a_subscriber_that_was_away_gets_what_it_missed_once_and_nothing_after_i
     assert catch_up() == []
     publish("Q8")
     command.do("revoke", given.certificate_id.hex()[:16], "--yes")
-    with pytest.raises(Exception, match="REVOKED|NOT_PERMITTED") as caught:
+    with pytest.raises(Exception, match=r"REVOKED|NOT_PERMITTED") as caught:
         catch_up()
     assert got == [], caught.value
 
