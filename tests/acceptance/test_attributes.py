@@ -13,7 +13,6 @@ from maia.events import (
 from maia.filters import compile_filter
 
 
-@pytest.mark.requirement("2.05")
 def test_two_attributes_of_one_name_are_refused() -> None:
     """`numberplate` twice in one version is no version."""
     pair = (attribute("numberplate", 3265, "string"), attribute("numberplate", 7, "string"))
