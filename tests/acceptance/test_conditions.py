@@ -195,6 +195,7 @@ def test_a_withheld_list_ends_the_access_when_it_lapses(home: Command) -> None:
     assert found == [(True, True), (False, True)]
 
 
+@pytest.mark.requirement("22.04")
 def test_nobody_publishes_as_the_exchange(home: Command, tmp_path: Path) -> None:
     """Eve has no right and is refused, also with a certificate of her own making; a firm with a right is not."""
     home.grant("--from", "exchange", "--to", "firm", *RIGHT, "publish", "--attribute", "1", "--attribute", "3=firm")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 import maia
 from maia.authority import Action, Constraint, type_right
 from maia.errors import MaiaError
+from maia.events import parse_version
 from maia.principals import KeySigner, TestKind
 from maia.testing import ATTRIBUTES, TYPE_NAME, Command, NumberplateHomes, grant, numberplate_homes, online
 
@@ -96,7 +99,6 @@ def test_a_publication_counts_once_under_its_name(published: Any, world: Numberp
 
 @pytest.mark.requirement("5.09")
 @pytest.mark.requirement("7.06")
-@pytest.mark.requirement("5.11")
 def test_chains_add_up_unmixed_and_choose_by_the_true_value(published: Any, world: NumberplateHomes) -> None:
     """Dual: the time of all, the place of one car. Blind: the place of one car whose plate it does not see."""
     ccs, met = maia.open(world.ccs), maia.open(world.met)
@@ -124,7 +126,6 @@ def test_billing_charges_once_a_day_and_statistics_count_without_plates(
 
 
 @pytest.mark.requirement("5.12")
-@pytest.mark.requirement("7.04")
 def test_what_a_publisher_may_not_set_becomes_null_and_ill_typed_rows_are_refused(
     spark: Any, world: NumberplateHomes
 ) -> None:
@@ -142,7 +143,6 @@ def test_what_a_publisher_may_not_set_becomes_null_and_ill_typed_rows_are_refuse
 
 @pytest.mark.requirement("7.15")
 @pytest.mark.requirement("13.16")
-@pytest.mark.requirement("7.09")
 def test_a_subscriber_that_was_away_gets_what_it_missed_once_and_nothing_after_its_end(
     spark: Any, world: NumberplateHomes, tmp_path: Path
 ) -> None:
@@ -179,6 +179,50 @@ def test_a_subscriber_that_was_away_gets_what_it_missed_once_and_nothing_after_i
     command.do("revoke", given.certificate_id.hex()[:16], "--yes")
     assert catch_up() == [], "what was stored is delivered by the right of now, not of then"
     assert command.refused("subscribe", "--type", TYPE_NAME, "--as", "Guest") == (3, "REVOKED")
+
+
+@pytest.mark.requirement("7.09")
+def test_every_publisher_reaches_every_subscriber_and_waits_for_none(
+    spark: Any, world: NumberplateHomes, tmp_path: Path
+) -> None:
+    """Two publishers and three subscribers make six deliveries; one that is stuck in a batch keeps nobody."""
+    ccs = maia.open(world.ccs)
+    stuck, go_on = threading.Event(), threading.Event()
+
+    def wait(_batch: Any, _number: int) -> None:
+        stuck.set()
+        go_on.wait(120)
+
+    late = datetime(2026, 8, 1, tzinfo=UTC)
+    stream = ccs.client("SO").subscribe(TYPE_NAME).writeStream.foreachBatch(wait)
+    query = stream.option("checkpointLocation", str(tmp_path / "slow")).trigger(availableNow=True).start()
+    try:
+        assert stuck.wait(120)
+        for who in ("CCTV", "Watch"):
+            assert ccs.client(who).publish(table(("R1", late, None)), TYPE_NAME).events == 1
+        assert not go_on.is_set()
+    finally:
+        go_on.set()
+        query.awaitTermination()
+    when = "timestamp = timestamp'2026-08-01 00:00:00 UTC'"
+    counts = {who: ccs.client(who).read(TYPE_NAME).where(when).count() for who in ("BO", "SO", "Dual")}
+    assert counts == {"BO": 2, "SO": 2, "Dual": 2}
+
+
+@pytest.mark.requirement("15.04")
+def test_a_key_belongs_to_an_attribute_and_not_to_a_version(spark: Any, tmp_path: Path) -> None:
+    """What was sealed under one version opens under a later one that calls the attribute otherwise."""
+    world = numberplate_homes(tmp_path / "net")
+    maia.open(world.ccs).client("CCTV").publish(table(E1), TYPE_NAME)
+    plate, *others = world.event_type.attributes
+    later = replace(
+        world.event_type,
+        name=replace(world.event_type.name, version=parse_version("9000")),
+        attributes=(replace(plate, name="plate"), *others),
+    )
+    world.define(world.ccs, later, world.network.people["PITO"])
+    rows = maia.open(world.ccs).client("BO").read(f"{TYPE_NAME}@9000").collect()
+    assert [(row["plate"], row["location"]) for row in rows] == [("AE05 XYZ", None)]
 
 
 def test_the_audit_says_who_published_and_who_saw(published: Any, world: NumberplateHomes) -> None:

@@ -89,20 +89,24 @@ def test_a_child_needs_the_extend_right_on_its_parent(maia: Command) -> None:
 @pytest.mark.requirement("16.01")
 @pytest.mark.requirement("16.02")
 def test_a_key_group_for_each_attribute_and_one_for_the_whole_takes_brokers_with_a_right(maia: Command) -> None:
-    """Three attributes make four groups, of which the broker alone is a member; without a right it joins none."""
-    home = maia
-    home.do("domain", "init", str(home.home / "met"), "--key")
-    met = Command(home.home / "met")
+    """Three attributes make four groups, of which brokers alone are members: by their right all, one or none."""
     attributes = ("numberplate:string:3265", "timestamp:timestamp:9058", "location:string:3467")
     flags = [flag for text in attributes for flag in ("--attribute", text)]
-    met.do("type", "define", "domain/Numberplate@1", *flags)
-    assert met("keys", "join", "Numberplate").code != 0, "the broker has no right yet"
-    met.keys("smith")
-    for who in ("broker", "smith"):
-        met.grant("--from", "domain", "--to", who, "--type", "domain/Numberplate", "--action", "subscribe")
-    met.do("name", "add", "brokers", "--from", "domain", "--to", "broker")
-    joined = met.do("keys", "join", "Numberplate")["groups"]
-    assert {row["uid"] for row in joined} == {None, "3265", "9058", "3467"}
+    found = {}
+    for name, right in {"none": None, "one": ("--attribute", "9058"), "all": ()}.items():
+        met = Command(maia.home / name)
+        met.do("domain", "init", str(met.home), "--key")
+        met.do("type", "define", "domain/Numberplate@1", *flags)
+        met.keys("smith")
+        met.do("name", "add", "brokers", "--from", "domain", "--to", "broker")
+        if right is not None:
+            for who in ("broker", "smith"):
+                met.grant(
+                    "--from", "domain", "--to", who, "--type", "domain/Numberplate", "--action", "subscribe", *right
+                )
+        ran = met("keys", "join", "Numberplate", "--json")
+        found[name] = {row["uid"] for row in ran.data["groups"]} if ran.code == 0 else set()
+    assert found == {"none": set(), "one": {"9058"}, "all": {None, "3265", "9058", "3467"}}
     groups = met.do("keys", "groups")["groups"]
     assert [row["members"] for row in groups] == [1] * 4
     assert {row["epoch"] for row in groups} == {1}
