@@ -63,10 +63,15 @@ class Module:
 
 @dataclass(frozen=True, slots=True)
 class House:
-    """All modules, and the order of the floors, ground floor first."""
+    """All modules, and the layers of floors, ground floor first; floors of one layer are strangers."""
 
     modules: Mapping[str, Module]
-    order: tuple[str, ...]
+    layers: tuple[tuple[str, ...], ...]
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The floors, ground floor first; neighbours one after the other."""
+        return tuple(name for layer in self.layers for name in layer)
 
     def floors(self) -> dict[str, list[Module]]:
         """Group the modules by floor, ground floor first."""
@@ -89,7 +94,7 @@ class House:
 
     def upward(self) -> list[tuple[str, str]]:
         """List the arrows that point up, or to a neighbour that should be a stranger."""
-        rank = {name: number for number, name in enumerate(self.order)}
+        rank = {name: number for number, layer in enumerate(self.layers) for name in layer}
         return sorted(pair for pair in self.arrows() if rank[pair[0]] <= rank[pair[1]])
 
     def cycles_between(self) -> list[tuple[str, ...]]:
@@ -149,12 +154,11 @@ def components(graph: Mapping[str, Iterable[str]]) -> list[tuple[str, ...]]:
     return sorted(found)
 
 
-def floor_order() -> tuple[str, ...]:
-    """Read the order of the floors from the import rules, ground floor first; neighbours stand in one line there."""
+def floor_layers() -> tuple[tuple[str, ...], ...]:
+    """Read the layers from the import rules, ground floor first."""
     rules = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"]["contracts"]
     [layers] = [rule["layers"] for rule in rules if rule["type"] == "layers" and rule.get("containers") == ["maia"]]
-    names = [name.strip(" ()") for layer in layers for name in reversed(re.split(r"[|:]", layer))]
-    return tuple(reversed(names))
+    return tuple(tuple(name.strip(" ()") for name in re.split(r"[|:]", layer)) for layer in reversed(layers))
 
 
 def read_house() -> House:
@@ -169,7 +173,7 @@ def read_house() -> House:
         name: Module(name, path, lines, tree, imports_of(tree, trees), imports_of(tree, trees, at_load=True))
         for name, (path, lines, tree) in trees.items()
     }
-    return House(modules, floor_order())
+    return House(modules, floor_layers())
 
 
 def imports_of(tree: ast.Module, known: Iterable[str], *, at_load: bool = False) -> frozenset[str]:

@@ -206,7 +206,7 @@ MUTATIONS = (
         "events/changes.py",
         "        if names and item.name not in names:\n",
         "        if False:\n",
-        ("test_type_command.py::test_a_uid_keeps_its_meaning_over_all_versions",),
+        ("test_types.py::test_removed_uid_does_not_come_back_as_something_else",),
     ),
     # -- sessions
     Mutation(

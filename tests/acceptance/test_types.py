@@ -350,3 +350,18 @@ def test_replayed_definition_is_harmless_and_an_altered_copy_is_refused() -> Non
     altered = raw.replace(b"8:location", b"8:locatiom")
     with pytest.raises(SignatureError):
         verify_event_type(parse_event_type(altered), verifier=verifier, at=NOW)
+
+
+@pytest.mark.threat("T37")
+def test_removed_uid_does_not_come_back_as_something_else() -> None:
+    """Over the whole lineage at hand: another type or another name is refused, the same attribute is welcome back."""
+    without = sign_event_type(evolve(V0, [Remove("location")], version=Version("1"), embed=True), PITO)
+    known = {item.definition_id: item for item in (V0, without)}
+    for name, kind in (("place", "string"), ("location", "integer")):
+        for previous in (without, without.definition_id):
+            attributes = (*without.definition.attributes, attribute(name, 3467, kind))
+            bad = replace(_version(NP, "2"), attributes=attributes, previous=previous)
+            with pytest.raises(VerificationError, match="UID_REUSED"):
+                _verify(sign_event_type(bad, PITO), find_previous=known.__getitem__)
+    back = replace(_version(NP, "2"), attributes=NP.attributes, previous=without)
+    assert _verify(sign_event_type(back, PITO))

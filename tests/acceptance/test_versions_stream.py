@@ -166,7 +166,7 @@ def test_removing_what_somebody_uses_is_warned_of_and_a_translator_helps(
 def test_what_breaks_a_demand_is_dropped_and_a_flooder_is_held_to_its_rate_and_revoked(
     spark: Any, home: Command
 ) -> None:
-    """Speed >= 500: 499 is dropped and told, 500 is sent. Ten in 20 s: the eleventh is refused, later one is not; revoked: all."""
+    """Too slow a speed is dropped; of eleven at once the last is refused, a later one is not; revoked: all."""
     home.keys("gauge", "flooder")
     publish = ("--type", TYPE, "--action", "publish")
     home.grant("--from", "pito", "--to", "gauge", *publish, "--attribute", "9525", "--attribute", "77>=500")

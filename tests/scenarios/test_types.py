@@ -308,21 +308,6 @@ def test_uid_reused_with_another_type_is_refused_even_for_the_owner() -> None:
         _verify(sign_event_type(same_number, PITO))
 
 
-@pytest.mark.threat("T37")
-def test_removed_uid_does_not_come_back_as_something_else() -> None:
-    """Over the whole lineage at hand: another type or another name is refused, the same attribute is welcome back."""
-    without = sign_event_type(evolve(V0, [Remove("location")], version=Version("1"), embed=True), PITO)
-    known = {item.definition_id: item for item in (V0, without)}
-    for name, kind in (("place", "string"), ("location", "integer")):
-        for previous in (without, without.definition_id):
-            attributes = (*without.definition.attributes, attribute(name, 3467, kind))
-            bad = replace(_version(NP, "2"), attributes=attributes, previous=previous)
-            with pytest.raises(VerificationError, match="UID_REUSED"):
-                _verify(sign_event_type(bad, PITO), find_previous=known.__getitem__)
-    back = replace(_version(NP, "2"), attributes=NP.attributes, previous=without)
-    assert _verify(sign_event_type(back, PITO))
-
-
 def test_removal_names_the_subscriber_it_hurts_and_a_translator_helps() -> None:
     """Removing `location` names SO; a client between T and T2 moves events with equal payload."""
     clients = [
