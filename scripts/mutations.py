@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -393,7 +394,20 @@ def find(mutation: Mutation, source: Path) -> str:
 
 def run(tests: tuple[str, ...], source: Path, *, timeout: int) -> subprocess.CompletedProcess[str]:
     """Run acceptance tests against a copy of the sources."""
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "--no-header", "-o", f"cache_dir={source}/cache"]
+    # A test that runs out of time has noticed nothing, so the time is ours to watch.
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-x",
+        "-n",
+        "0",
+        "--timeout",
+        "0",
+        "-o",
+        f"cache_dir={source}/cache",
+    ]
     environment = {**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1", "HYPOTHESIS_PROFILE": "ci"}
     return subprocess.run(
         [*command, *(f"{TESTS}/{test}" for test in tests)],
@@ -416,8 +430,8 @@ def judge(mutation: Mutation) -> str:
             ran = run(mutation.tests, source, timeout=TIMEOUT)
         except subprocess.TimeoutExpired:
             return f"the tests took more than {TIMEOUT} s"
-    if ran.returncode == 1:
-        return ""
+    if ran.returncode == 1 and re.search(r"^\d+ failed", ran.stdout, re.MULTILINE):
+        return ""  # an error before the test began would have noticed nothing
     if ran.returncode == 0:
         return f"nobody noticed: {', '.join(mutation.tests)}"
     return f"the tests could not run:\n{ran.stdout[-2000:]}{ran.stderr[-1000:]}"
