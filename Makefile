@@ -53,12 +53,13 @@ coverage: $(READY)
 	@$(BIN)/coverage report --include='$(DECIDING)' --fail-under=$(DECIDING_COVERAGE) >/dev/null || { \
 		echo "branch coverage of the floors that decide is below $(DECIDING_COVERAGE) %" >&2; exit 1; }
 
-check: $(READY)  ## lint, test with branch coverage, build the docs, check the vectors: what CI runs
+check: $(READY)  ## lint, test with branch coverage, docs, vectors, rows, some mutations: what CI runs
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory coverage
 	@$(MAKE) --no-print-directory docs
 	@if [ -e vectors/make.py ]; then $(BIN)/python vectors/make.py --check; fi
 	@$(BIN)/python scripts/requirements.py --quiet
+	@$(BIN)/python scripts/mutations.py --sample 4 --seed "$$(git rev-parse HEAD 2>/dev/null || echo 0)"
 	@echo "make check: all good"
 
 fmt: $(READY)  ## format, mend what can be mended, write the generated parts of the docs
