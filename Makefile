@@ -19,7 +19,7 @@ SCRIPTS := $(wildcard scripts benchmarks vectors examples)
 DECIDING := src/maia/errors.py,src/maia/encoding/*,src/maia/principals/*,src/maia/events/*,src/maia/filters/*,src/maia/labels/*,src/maia/authority/*,src/maia/encryption/*,src/maia/policy/*,src/maia/kernel/*
 DECIDING_COVERAGE ?= 97
 
-.PHONY: help dev demo test coverage check fmt lint docs bench vectors requirements fuzz torture pins clean
+.PHONY: help dev demo test coverage check fmt lint docs bench vectors requirements mutations house fuzz torture pins clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -53,12 +53,13 @@ coverage: $(READY)
 	@$(BIN)/coverage report --include='$(DECIDING)' --fail-under=$(DECIDING_COVERAGE) >/dev/null || { \
 		echo "branch coverage of the floors that decide is below $(DECIDING_COVERAGE) %" >&2; exit 1; }
 
-check: $(READY)  ## lint, test with branch coverage, build the docs, check the vectors: what CI runs
+check: $(READY)  ## lint, test with branch coverage, docs, vectors, rows, some mutations: what CI runs
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory coverage
 	@$(MAKE) --no-print-directory docs
 	@if [ -e vectors/make.py ]; then $(BIN)/python vectors/make.py --check; fi
 	@$(BIN)/python scripts/requirements.py --quiet
+	@$(BIN)/python scripts/mutations.py --sample 4 --seed "$$(git rev-parse HEAD 2>/dev/null || echo 0)"
 	@echo "make check: all good"
 
 fmt: $(READY)  ## format, mend what can be mended, write the generated parts of the docs
@@ -74,6 +75,7 @@ lint: $(READY)  ## ruff, mypy, import-linter, deptry and the house rules
 	@$(BIN)/lint-imports --no-logo --cache-dir .build/import-linter
 	@$(BIN)/deptry src
 	@$(BIN)/python scripts/rules.py
+	@$(BIN)/python scripts/house.py --check
 
 docs: $(READY)  ## build the documentation into site/
 	@$(BIN)/zensical build --strict --clean
@@ -87,6 +89,13 @@ vectors: $(READY)  ## make the test vectors anew (must change nothing)
 
 requirements: $(READY)  ## which requirement rows the last test run showed (ARGS=--threats for threats and faults)
 	@$(BIN)/python scripts/requirements.py $(ARGS)
+
+# Switches the security rules of the product off one by one; ARGS="--sample 5 --seed 1" takes a few, as CI does.
+mutations: $(READY)  ## switch every security rule off once; the acceptance tests must notice
+	@$(BIN)/python scripts/mutations.py $(ARGS)
+
+house: $(READY)  ## measure the house and write docs/reference/house.md
+	@$(BIN)/python scripts/house.py
 
 FUZZ_SECONDS ?= 60
 fuzz: $(READY)  ## fuzz every parser with atheris (FUZZ_SECONDS each)

@@ -1,13 +1,16 @@
 """Say which rows of docs/reference the last test run showed.
 
-Joins the rows of requirements.md (or, with --threats, threats.md) with the marked tests recorded by
-``pytest --record-marks`` under .build/marks. A row is
+Joins the rows of requirements.md with the marked tests recorded by ``pytest --record-marks`` under .build/marks. A
+requirement row counts only by a test under tests/acceptance, which goes through a door. A row is
 
-- shown: at least one marked test passed and none failed,
+- shown: at least one such test passed and none failed,
+- missed: it demands a number that docs/reference/missed.toml says is not met, with the figure,
 - failing: a marked test failed,
 - not shown: no marked test, or every one of them was skipped.
 
-Exits 1 when a row is failing or a record names a row that does not exist, 2 when there is no record.
+With --threats the rows of threats.md, for which any test counts. Exits 1 when a row is failing, when a record names a
+row that does not exist, when a row is claimed outside tests/acceptance, or when a missed row is claimed as shown; 2
+when there is no record.
 """
 
 from __future__ import annotations
@@ -16,13 +19,16 @@ import argparse
 import json
 import re
 import sys
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
 RECORDS = ROOT / ".build" / "marks"
-STATES = ("shown", "failing", "not shown")
+MISSED = REFERENCE / "missed.toml"
+DOORS = "tests/acceptance/"
+STATES = ("shown", "missed", "failing", "not shown")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +47,15 @@ class Result:
     row: Row
     state: str
     tests: tuple[str, ...]
+    figure: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What the records hold: row -> test -> outcome, and the claims that do not count, made outside the doors."""
+
+    outcomes: dict[str, dict[str, str]]
+    outside: tuple[tuple[str, str], ...] = ()
 
 
 def read_rows(path: Path, form: str) -> list[Row]:
@@ -54,25 +69,41 @@ def read_rows(path: Path, form: str) -> list[Row]:
     return rows
 
 
-def read_outcomes(marks: tuple[str, ...]) -> dict[str, dict[str, str]]:
-    """Read the records: row id -> test -> outcome."""
+def read_missed(path: Path) -> dict[str, str]:
+    """Read the rows whose number is not met: row id -> figure, wanted and measured."""
+    if not path.is_file():
+        return {}
+    table = tomllib.loads(path.read_text("utf-8"))
+    return {row: f"{entry['figure']} instead of {entry['wanted']}" for row, entry in table.items()}
+
+
+def read_record(marks: tuple[str, ...], *, doors: str = "") -> Record:
+    """Read the records; with ``doors`` only tests under that folder count."""
     outcomes: dict[str, dict[str, str]] = {}
+    outside = []
     for path in sorted(RECORDS.glob("*.json")):
         for test, entry in json.loads(path.read_text("utf-8"))["tests"].items():
-            for mark in marks:
-                for row in entry.get(mark, ()):
+            for row in (row for mark in marks for row in entry.get(mark, ())):
+                if test.startswith(doors):
                     outcomes.setdefault(row, {})[test] = entry["outcome"]
-    return outcomes
+                else:
+                    outside.append((row, test))
+    return Record(outcomes=outcomes, outside=tuple(outside))
 
 
-def judge(rows: list[Row], outcomes: dict[str, dict[str, str]]) -> list[Result]:
+def judge(rows: list[Row], outcomes: dict[str, dict[str, str]], missed: dict[str, str]) -> list[Result]:
     """Give every row its state."""
     results = []
     for row in rows:
         tests = outcomes.get(row.id, {})
         seen = set(tests.values())
-        state = "failing" if "failed" in seen else "shown" if "passed" in seen else "not shown"
-        results.append(Result(row=row, state=state, tests=tuple(sorted(tests))))
+        if "failed" in seen:
+            state = "failing"
+        elif row.id in missed:
+            state = "missed"
+        else:
+            state = "shown" if "passed" in seen else "not shown"
+        results.append(Result(row=row, state=state, tests=tuple(sorted(tests)), figure=missed.get(row.id, "")))
     return results
 
 
@@ -84,22 +115,41 @@ def print_table(results: list[Result]) -> None:
             group = result.row.group
             print(f"\n{group}")
         count = f"{len(result.tests):4d}" if result.tests else "   -"
-        print(f"  {result.row.id:<6} {result.state:<9} {count}  {result.row.text[:100]}")
+        told = f"{result.figure}: " if result.state == "missed" else ""
+        print(f"  {result.row.id:<6} {result.state:<9} {count}  {told}{result.row.text[:100]}")
 
 
 def print_counts(results: list[Result]) -> None:
-    """Print how many rows of each group are shown, failing and not shown."""
+    """Print how many rows of each group are in each state, then the one number, and what is missed with its figure."""
     groups: dict[str, dict[str, int]] = {}
     for result in results:
         groups.setdefault(result.row.group, dict.fromkeys(STATES, 0))[result.state] += 1
     total = {state: sum(counts[state] for counts in groups.values()) for state in STATES}
-    print(f"\n{'group':<62} {'shown':>7} {'failing':>8} {'not shown':>10}")
+    print(f"\n{'group':<62} " + " ".join(f"{state:>9}" for state in STATES))
     for group, counts in [*groups.items(), ("all", total)]:
-        print(f"{group[:62]:<62} {counts['shown']:>7} {counts['failing']:>8} {counts['not shown']:>10}")
+        print(f"{group[:62]:<62} " + " ".join(f"{counts[state]:>9}" for state in STATES))
+    print(
+        f"\n{total['shown']} of {len(results)} rows are shown through a door; {total['missed']} missed, "
+        f"{total['failing']} failing, {total['not shown']} not shown"
+    )
+    for result in results:
+        if result.state == "missed":
+            print(f"  missed {result.row.id}: {result.figure}")
+
+
+def complaints(record: Record, rows: list[Row], missed: dict[str, str]) -> list[str]:
+    """Say what is wrong with the claims themselves."""
+    known = {row.id for row in rows}
+    claimed = set(record.outcomes) | {row for row, _ in record.outside}
+    found = [f"a test is marked with `{row}`, which is no row" for row in sorted(claimed - known)]
+    found += [f"`{MISSED.name}` speaks of `{row}`, which is no row" for row in sorted(set(missed) - known)]
+    found += [f"`{test}` claims {row} and goes through no door" for row, test in record.outside]
+    found += [f"{row} is missed and marked as shown" for row in sorted(set(missed) & set(record.outcomes))]
+    return found
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the table (or --json) and tell by the exit code whether a row is failing."""
+    """Print the table (or --json) and tell by the exit code whether a row is failing or wrongly claimed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threats", action="store_true", help="threats and faults in place of requirements")
     parser.add_argument("--json", action="store_true", help="one JSON object")
@@ -109,25 +159,30 @@ def main(arguments: list[str] | None = None) -> int:
     if not any(RECORDS.glob("*.json")):
         print("no record of a test run; run `make test` first", file=sys.stderr)
         return 2
+    missed: dict[str, str] = {}
     if options.threats:
         rows = read_rows(REFERENCE / "threats.md", r"[TF]\d+")
-        outcomes = read_outcomes(("threat", "fault"))
+        record = read_record(("threat", "fault"))
     else:
         rows = read_rows(REFERENCE / "requirements.md", r"\d+\.\d+")
-        outcomes = read_outcomes(("requirement",))
-    results = judge(rows, outcomes)
-    unknown = sorted(set(outcomes) - {row.id for row in rows})
+        record = read_record(("requirement",), doors=DOORS)
+        missed = read_missed(MISSED)
+    results = judge(rows, record.outcomes, missed)
+    wrong = complaints(record, rows, missed)
 
     if options.json:
-        listed = [{"id": r.row.id, "group": r.row.group, "state": r.state, "tests": list(r.tests)} for r in results]
-        print(json.dumps({"rows": listed, "unknown": unknown}, indent=1))
+        listed = [
+            {"id": r.row.id, "group": r.row.group, "state": r.state, "figure": r.figure, "tests": list(r.tests)}
+            for r in results
+        ]
+        print(json.dumps({"rows": listed, "wrong": wrong}, indent=1))
     else:
         if not options.quiet:
             print_table(results)
         print_counts(results)
-    for row in unknown:
-        print(f"a test is marked with `{row}`, which is no row", file=sys.stderr)
-    return 1 if unknown or any(result.state == "failing" for result in results) else 0
+    for line in wrong:
+        print(line, file=sys.stderr)
+    return 1 if wrong or any(result.state == "failing" for result in results) else 0
 
 
 if __name__ == "__main__":

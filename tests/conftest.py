@@ -4,6 +4,7 @@ Fixtures:
     repository: the root of the repository.
     shared: the folder of reference documents beside the repository; skips with a reason where it is absent.
     script: loads one of the programs of scripts/.
+    benchmark: loads one of the programs of benchmarks/, with what stands beside it.
     require_tool: finds a program, skips with a reason where it is missing, and fails in CI, where none may be missing.
     postgres: the address of a fresh database of a real PostgreSQL that the tests start; see postgres.py.
     database_url: the address of a fresh database, SQLite and PostgreSQL in turn.
@@ -18,6 +19,7 @@ because the marks travel as user properties of the reports.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import os
@@ -109,6 +111,21 @@ def script() -> Callable[[str], ModuleType]:
         finally:
             sys.path.pop(0)
         return module
+
+    return load
+
+
+@pytest.fixture(scope="session")
+def benchmark() -> Callable[[str], ModuleType]:
+    """Give a function that loads one of the project's benchmarks, whose subjects may stand in files beside it."""
+
+    def load(name: str) -> ModuleType:
+        folder = str(REPOSITORY / "benchmarks")
+        sys.path.insert(0, folder)
+        try:
+            return importlib.import_module(name)
+        finally:
+            sys.path.remove(folder)
 
     return load
 

@@ -109,7 +109,6 @@ def kill_points(steps: int) -> list[tuple[int, bool]]:
 
 @pytest.mark.fault("F23")
 @pytest.mark.threat("T43")
-@pytest.mark.requirement("22.22")
 def test_killed_at_any_durable_step_the_manager_goes_on_with_one_key_an_epoch(
     worker: KeyWorker, tmp_path: Path
 ) -> None:

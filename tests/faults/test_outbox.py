@@ -34,7 +34,6 @@ def make_job(network: Network) -> DeliveryJob:
     return delivery_job(Domain.open(network.ccs), CCS_SUBSCRIPTIONS)
 
 
-@pytest.mark.requirement("7.15")
 def test_subscriber_that_was_away_gets_what_it_missed_once(network: Network) -> None:
     """Away for events 5 to 7: on return it gets 5, 6, 7, once each."""
     for number in range(1, 5):
@@ -51,7 +50,6 @@ def test_subscriber_that_was_away_gets_what_it_missed_once(network: Network) -> 
     assert plates(job) == [f"P{number}" for number in range(1, 8)]
 
 
-@pytest.mark.requirement("7.15")
 def test_subscriber_whose_right_ended_while_it_was_away_gets_nothing(network: Network) -> None:
     """What was stored is delivered after a fresh check of the right, not by the right of then."""
     publish_here(network, "a", [sightings(["P1"])])
@@ -62,7 +60,6 @@ def test_subscriber_whose_right_ended_while_it_was_away_gets_nothing(network: Ne
     assert len(list(delivered(job, "statistics"))) == 1
 
 
-@pytest.mark.requirement("7.09")
 def test_every_publisher_reaches_every_subscriber_and_waits_for_none(network: Network) -> None:
     """Two publishers and three subscribers make six deliveries; publishing succeeds with no subscriber there."""
     home = Home.open(network.ccs)
@@ -86,7 +83,6 @@ def test_every_publisher_reaches_every_subscriber_and_waits_for_none(network: Ne
     assert got == {"billing": 2, "statistics": 2, "billing too": 2, "one": 1, "nobody's": 0}
 
 
-@pytest.mark.requirement("24.07")
 def test_relay_without_right_sees_ciphertext_and_split_brokers_see_their_part(network: Network) -> None:
     """Kent may connect and has no right to the type; a billing broker of its own has no key of the location."""
     publish_here(network, "a", [sightings(["AE05 XYZ", "BX51 ABC"])])

@@ -47,7 +47,6 @@ def check_horizon(trial: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.fault("F17")
-@pytest.mark.requirement("13.16")
 @pytest.mark.parametrize("seed", range(WORLDS))
 def test_nothing_is_delivered_after_the_printed_window(trials: ModuleType, tmp_path: Path, seed: int) -> None:
     """48 rights of six kinds, withdrawn at random instants under load; in every third world a link is cut as well."""
@@ -96,7 +95,6 @@ class Untouched:
 
 
 @pytest.mark.fault("F12")
-@pytest.mark.requirement("22.13")
 def test_a_cut_revocation_topic_ends_what_depends_on_it_and_nothing_else(trials: ModuleType, tmp_path: Path) -> None:
     """The link is down for three list periods: dependents stop at the end of their list, the others go on.
 
@@ -136,7 +134,6 @@ def test_a_broker_that_starts_cold_and_cut_off_delivers_nothing_that_needs_a_lis
 
 
 @pytest.mark.fault("F18")
-@pytest.mark.requirement("13.16")
 @pytest.mark.parametrize("attempts", [1, 3])
 def test_a_batch_in_flight_when_its_reader_is_revoked_delivers_less_after_the_crash(
     trials: ModuleType, tmp_path: Path, attempts: int

@@ -102,7 +102,6 @@ def test_stamp_ten_years_ahead_is_a_dead_letter_and_moves_nothing(
     assert LogDirectory(network.log.path).latest() == 2
 
 
-@pytest.mark.requirement("7.11")
 def test_two_stamps_in_one_millisecond_and_a_clock_set_back(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two publications in one millisecond get t and t+1; with the clock five seconds back stamps still increase."""
     clock = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=2)

@@ -9,7 +9,6 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -98,7 +97,6 @@ class Life:
             assert (broker.newest() == max(starts, default=0)) >= (broker.name in inside)
 
 
-@pytest.mark.requirement("16.09")
 @settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(windows, min_size=4, max_size=4), st.lists(deeds, min_size=4, max_size=16))
 def test_whoever_holds_a_key_was_authorised_when_it_began(

@@ -131,9 +131,6 @@ def expected(changes: list[GroupChange], period: int | None) -> list[int]:
     return found
 
 
-@pytest.mark.requirement("16.04")
-@pytest.mark.requirement("16.05")
-@pytest.mark.requirement("16.06")
 @settings(max_examples=400)
 @given(histories, periods)
 def test_refreshes_are_those_of_the_rows(changes: list[GroupChange], period: int | None) -> None:

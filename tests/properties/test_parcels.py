@@ -78,7 +78,6 @@ def test_without_keys_nothing_opens(made):
     assert open_parcel(verify_parcel(parcel), lambda _: None) == {}
 
 
-@pytest.mark.requirement("15.08")
 @settings(max_examples=15)
 @given(parcels())
 def test_no_bit_can_be_flipped(made):

@@ -263,8 +263,6 @@ def check_fallen(force: Force, before: dict[KeyGroupId, list[tuple[int, tuple[st
         assert RefreshCause.REVOCATION.value in causes
 
 
-@pytest.mark.requirement("12.05")
-@pytest.mark.requirement("13.16")
 def test_a_retracted_premise_takes_role_capability_stream_and_keys_in_order(force: Force) -> None:
     """The operation ends: one call, and each stage is there in its place; another operation's people notice nothing."""
     heard: list[str] = []
@@ -302,7 +300,6 @@ def test_a_retracted_premise_takes_role_capability_stream_and_keys_in_order(forc
         force.join("van1")
 
 
-@pytest.mark.requirement("12.05")
 def test_a_premise_that_comes_back_brings_nothing_back_by_itself(force: Force) -> None:
     """The operation begins anew: roles, streams and keys stay down until they are asked for, with new certificates."""
     before = force.epochs()
@@ -319,8 +316,6 @@ def test_a_premise_that_comes_back_brings_nothing_back_by_itself(force: Force) -
     assert force.seen("smith") == []
 
 
-@pytest.mark.requirement("12.05")
-@pytest.mark.requirement("13.16")
 @pytest.mark.parametrize("done", [False, True], ids=["before the key manager heard", "before the service noted it"])
 def test_a_service_that_dies_within_the_cascade_completes_it_after_a_restart(force: Force, done: bool) -> None:
     """The list is out when it dies; started again it tells the key manager, and no key changes twice."""
@@ -351,7 +346,6 @@ def test_a_service_that_dies_within_the_cascade_completes_it_after_a_restart(for
     assert force.opened("van2") == [True, True]
 
 
-@pytest.mark.requirement("13.16")
 def test_a_key_manager_that_does_not_answer_holds_up_no_later_list(force: Force) -> None:
     """While key groups cannot be told, the next withdrawal is in the log at once; later both are made good."""
     groups = HomeKeyGroups(force.met)

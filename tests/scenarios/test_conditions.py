@@ -95,8 +95,6 @@ def given(who, *conditions, actions=(Action.PUBLISH,), **options):
     return grant(PEOPLE.exchange, PEOPLE[who], right(*actions, **options), valid=MONTH, conditions=conditions)
 
 
-@pytest.mark.requirement("14.01")
-@pytest.mark.requirement("23.01")
 def test_one_certificate_for_a_month_of_working_days():
     """Nine to five: 16:59 yes, 17:01 no, the next morning yes, and one certificate was issued."""
     made = broker(given("desk", OFFICE, actions=(Action.SUBSCRIBE,)))
@@ -110,7 +108,6 @@ def test_one_certificate_for_a_month_of_working_days():
     assert len(made.pool) == 1
 
 
-@pytest.mark.requirement("14.02")
 def test_a_condition_tells_actions_apart():
     """`action == "publish" && hour < 17` gives publishing until five and subscribing never."""
     source = 'action == "publish" && now.hour("Europe/London") < 17'
@@ -122,7 +119,6 @@ def test_a_condition_tells_actions_apart():
     assert typed.publish("firm", london("2026-06-03T16:00"), "A", "C") == ["OK", CONDITION_FALSE]
 
 
-@pytest.mark.requirement("14.04")
 def test_leaving_early_denies_without_revocation(tmp_path: Path):
     """The duty roster is asked each time; when it is down the answer is no."""
     path = tmp_path / "roster.db"
@@ -152,7 +148,6 @@ def test_leaving_early_denies_without_revocation(tmp_path: Path):
     assert dict(place.environment.failures) == {("on_duty/1", "PROVIDER_FAILED"): 1}
 
 
-@pytest.mark.requirement("14.05")
 def test_ten_a_minute(tmp_path: Path):
     """The eleventh within the minute is refused, also by a broker that was restarted; the next minute is another."""
     start = london("2026-06-03T12:00")
@@ -165,7 +160,6 @@ def test_ten_a_minute(tmp_path: Path):
     assert made().publish("firm", start + timedelta(seconds=60), "A") == ["OK"]
 
 
-@pytest.mark.requirement("14.06")
 def test_the_right_to_publish_ends_between_advertisement_and_publication():
     """Advertised at ten to five, published at five past: refused although the advertisement stands."""
     made = broker(given("firm", OFFICE))
@@ -176,7 +170,6 @@ def test_the_right_to_publish_ends_between_advertisement_and_publication():
     assert made.sessions.advertisement(PEOPLE.firm.public_key, QUOTE.type_id).event_type == QUOTE
 
 
-@pytest.mark.requirement("14.06")
 def test_conditions_along_a_chain_are_conjoined():
     """Weekdays by the owner, nine to five by the domain: Saturday at ten is neither."""
     weekdays = "now.weekday('Europe/London') <= 5"
@@ -190,8 +183,6 @@ def test_conditions_along_a_chain_are_conjoined():
     assert held == {"Friday at ten": 1, "Saturday": 0, "Friday night": 0}
 
 
-@pytest.mark.requirement("14.03")
-@pytest.mark.requirement("23.01")
 @pytest.mark.parametrize("name", ["loop", "import", "attribute access", "a million nodes"])
 def test_what_is_not_safe_is_refused_when_it_is_read(name: str):
     """It never becomes a condition, and a certificate that carries it anyway proves nothing."""
@@ -209,7 +200,6 @@ def test_what_is_not_safe_is_refused_when_it_is_read(name: str):
 # -- attacks
 
 
-@pytest.mark.requirement("22.01")
 def test_a_flooder_is_refused_at_the_eleventh_and_then_revoked(tmp_path: Path):
     """Without a right nothing; with one, ten a minute; and after the revocation nothing at the next batch."""
     book = StatementBook()
@@ -241,7 +231,6 @@ def bounded(made: Broker, *bounds: tuple[str, BoundKind]) -> Broker:
     return made
 
 
-@pytest.mark.requirement("22.02")
 def test_fake_subscriptions_leave_no_entry():
     """Without the right, or beyond the bounds, a thousand attempts leave nothing at the first broker."""
     made = bounded(broker(given("desk", actions=(Action.SUBSCRIBE,))), ("symbol any", BoundKind.LOWER))
@@ -255,7 +244,6 @@ def test_fake_subscriptions_leave_no_entry():
     assert len(made.sessions.subscriptions()) == 1
 
 
-@pytest.mark.requirement("22.03")
 def test_fake_advertisements_do_not_churn_tables():
     """The right comes before the state; who has it holds one entry, however often it announces."""
     made = broker(given("firm"))
@@ -274,7 +262,6 @@ def test_fake_advertisements_do_not_churn_tables():
     assert strict == [True, False]
 
 
-@pytest.mark.requirement("22.04")
 def test_nobody_publishes_as_the_exchange():
     """The firm has no right of the exchange's, and what it may publish names it as its source."""
     bound = right(Action.PUBLISH, constraints=[Constraint("3", "=", "firm")])
@@ -288,7 +275,6 @@ def test_nobody_publishes_as_the_exchange():
     assert enforced.forced == 1
 
 
-@pytest.mark.requirement("22.05")
 def test_a_network_logger_cannot_subscribe_to_everything():
     """An upper bound on generality: the empty filter is refused, a filter within the bound is not."""
     made = bounded(

@@ -68,9 +68,6 @@ class Relay:
         )  # fmt: skip
 
 
-@pytest.mark.requirement("24.07")
-@pytest.mark.requirement("7.04")
-@pytest.mark.requirement("23.15")
 def test_kent_relays_ciphertext_and_knows_neither_type_nor_key(network: Network) -> None:
     """Everything goes through Kent. It has no definition, no key and no value; Met, behind it, gets its view."""
     word = f"canary{secrets.token_hex(6)}"
@@ -100,8 +97,6 @@ def test_kent_relays_ciphertext_and_knows_neither_type_nor_key(network: Network)
     assert {row["numberplate"] for row in delivered(edge, "statistics")} == {None}
 
 
-@pytest.mark.requirement("24.07")
-@pytest.mark.requirement("23.15")
 def test_split_domains_are_kept_apart_by_keys_and_not_by_a_broker(network: Network) -> None:
     """Billing and Statistics with brokers of their own: whoever rules the billing broker has no location to show."""
     publish_here(network, "a", [sightings(["AE05 XYZ", "BX51 ABC"])])
@@ -140,7 +135,6 @@ def home_type(network: Network) -> TypeName:
     return find_type(Home.open(network.ccs), TYPE_NAME)
 
 
-@pytest.mark.requirement("7.09")
 def test_two_publishers_and_three_subscribers_make_six_deliveries(network: Network) -> None:
     """Two cameras, three subscriptions: six deliveries; with none, publishing is fine and nothing is delivered."""
     home = Home.open(network.ccs)
@@ -161,7 +155,6 @@ def test_two_publishers_and_three_subscribers_make_six_deliveries(network: Netwo
     assert [plates(job, item.name) for item in (*three, unmatched)] == [["P1", "P2"]] * 3 + [[]]
 
 
-@pytest.mark.requirement("7.09")
 def test_slow_subscriber_delays_no_publication(network: Network) -> None:
     """A delivery that hangs: publications return meanwhile, and reach the subscriber when it goes on."""
     publish_here(network, "before", [sightings(["P1"])])
@@ -185,7 +178,6 @@ def test_slow_subscriber_delays_no_publication(network: Network) -> None:
     assert plates(job) == ["P1", "P2", "P3", "P4"]
 
 
-@pytest.mark.requirement("7.12")
 def test_ten_local_subscribers_and_three_attributes_need_three_decryptions(
     network: Network, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,7 +202,6 @@ def test_ten_local_subscribers_and_three_attributes_need_three_decryptions(
     assert sum(len(list(delivered(job, item.name))) for item in ten) == 10
 
 
-@pytest.mark.requirement("7.12")
 def test_values_that_a_client_encrypted_itself_travel_as_they_are(network: Network) -> None:
     """A client may seal a value end to end: brokers carry the octets and know nothing of their key."""
     people, owner = network.people, network.people.key("PITO")
@@ -237,7 +228,6 @@ def test_values_that_a_client_encrypted_itself_travel_as_they_are(network: Netwo
     assert AESGCM(key).decrypt(sealed[:12], sealed[12:], None) == b"the car is in the canal"
 
 
-@pytest.mark.requirement("7.15")
 def test_subscriber_that_was_away_gets_what_it_missed_once_after_a_fresh_check(network: Network) -> None:
     """Away for events 5 to 7, back: 5, 6, 7, once, by the right of now; when that has ended, 8 does not come."""
 
@@ -277,7 +267,6 @@ def test_subscriber_that_was_away_gets_what_it_missed_once_after_a_fresh_check(n
     assert len(list(delivered(job, "statistics"))) == 8
 
 
-@pytest.mark.requirement("15.05")
 def test_a_value_of_four_octets_costs_four_octets_and_a_tag_beside_what_names_it() -> None:
     """Ciphertext is as long as its plaintext, and the tag has 16 octets.
 

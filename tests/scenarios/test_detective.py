@@ -63,8 +63,6 @@ def begin(stream: Stream) -> None:
     stream.world.activate(at=stream.now)
 
 
-@pytest.mark.requirement("12.06")
-@pytest.mark.requirement("24.05")
 @pytest.mark.parametrize("missing", list(Loss))
 def test_without_one_of_its_conditions_the_role_is_refused(stream: Stream, missing: Loss) -> None:
     """Order, status and assignment: any two are not enough, and Smith sees nothing."""
@@ -75,9 +73,6 @@ def test_without_one_of_its_conditions_the_role_is_refused(stream: Stream, missi
     assert stream.rows() == []
 
 
-@pytest.mark.requirement("12.06")
-@pytest.mark.requirement("12.07")
-@pytest.mark.requirement("24.05")
 def test_the_role_gives_the_capability_of_the_thesis_and_it_ends_with_the_order(stream: Stream) -> None:
     """The role becomes Cap10: same issuer, subject and right; its last instant is the order's, 2008-06-30."""
     begin(stream)
@@ -89,8 +84,6 @@ def test_the_role_gives_the_capability_of_the_thesis_and_it_ends_with_the_order(
     assert [(row["numberplate"], row["location"]) for row in stream.rows()] == [(CAR, "Victoria")] * 2
 
 
-@pytest.mark.requirement("24.05")
-@pytest.mark.requirement("12.07")
 def test_after_the_end_of_the_order_the_stream_is_closed(stream: Stream) -> None:
     """On the last second of June 30 he sees his car; a second later he does not, and the role has fallen."""
     begin(stream)
@@ -104,9 +97,6 @@ def test_after_the_end_of_the_order_the_stream_is_closed(stream: Stream) -> None
         stream.world.activate(at=stream.now)
 
 
-@pytest.mark.requirement("13.17")
-@pytest.mark.requirement("24.05")
-@pytest.mark.requirement("13.16")
 @pytest.mark.parametrize("loss", list(Loss))
 def test_each_of_three_losses_ends_delivery_and_a_new_start_gives_a_new_certificate(stream: Stream, loss: Loss) -> None:
     """Long before the certificate's own end; what was delivered stays; the old certificate stays dead."""
@@ -131,8 +121,6 @@ def test_each_of_three_losses_ends_delivery_and_a_new_start_gives_a_new_certific
     assert stream.seen() == [1, 2, 3, 13, 14]
 
 
-@pytest.mark.requirement("13.17")
-@pytest.mark.requirement("22.13")
 @pytest.mark.parametrize("loss", list(Loss))
 def test_a_withheld_withdrawal_ends_access_with_the_list(stream: Stream, loss: Loss, tmp_path: Path) -> None:
     """The police's statements do not reach the broker any more: access is over when the last list is."""
@@ -156,7 +144,6 @@ def test_a_withheld_withdrawal_ends_access_with_the_list(stream: Stream, loss: L
     assert last >= 3
 
 
-@pytest.mark.requirement("12.05")
 def test_the_cascade_goes_from_the_assignment_to_the_stream(stream: Stream) -> None:
     """The assignment is deleted: role gone, capability on the list, subscription closed, in this order."""
     begin(stream)
@@ -169,7 +156,6 @@ def test_the_cascade_goes_from_the_assignment_to_the_stream(stream: Stream) -> N
     assert stream.seen() == before == [1, 2]
 
 
-@pytest.mark.requirement("12.05")
 def test_a_predicate_that_is_not_monitored_does_not_end_the_role(stream: Stream) -> None:
     """Without the star, the assignment is asked at activation only: its end takes nothing away."""
     stream.world.service.apply(

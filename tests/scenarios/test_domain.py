@@ -58,7 +58,6 @@ def right_of(handed):
 # ------------------------------------------------------------------ the court order
 
 
-@pytest.mark.requirement("12.06")
 def test_the_court_order_becomes_the_capability_of_the_thesis(met):
     """Order, detective and assignment give exactly the right of Cap10; without the assignment there is none."""
     met.service.apply(TRACKING, at=met.now)
@@ -79,7 +78,6 @@ def test_the_court_order_becomes_the_capability_of_the_thesis(met):
     )  # fmt: skip
 
 
-@pytest.mark.requirement("12.07")
 def test_the_certificate_ends_with_the_court_order(tmp_path):
     """The order ends on 2008-06-30, so does the certificate, although the domain would let it live for a year."""
     met = Force(str(tmp_path / "store.db"), settings=Settings(life=365 * DAY))
@@ -95,9 +93,6 @@ def test_the_certificate_ends_with_the_court_order(tmp_path):
 WAYS = {"court order revoked": ORDER, "detective status lost": "detective(smith)", "removed from the case": ASSIGNED}
 
 
-@pytest.mark.requirement("13.17")
-@pytest.mark.requirement("24.05")
-@pytest.mark.requirement("12.05")
 @pytest.mark.parametrize("lost", WAYS.values(), ids=WAYS)
 def test_smith_loses_access_in_three_ways_before_the_certificate_ends(met, lost):
     """Role, certificate and subscription end at once; given back, a new certificate opens it, the old does not."""
@@ -121,7 +116,6 @@ def test_smith_loses_access_in_three_ways_before_the_certificate_ends(met, lost)
     assert not met.subscribe(handed, at=after)
 
 
-@pytest.mark.requirement("24.05")
 def test_after_the_order_has_ended_everything_is_closed(met):
     """Nobody does anything: the day after, there is no role and no delivery."""
     ends = met.now + 10 * HOUR
@@ -184,7 +178,6 @@ def deliveries(sessions, met, handed, moment):
 # ------------------------------------------------------------------ short lives
 
 
-@pytest.mark.requirement("13.02")
 def test_a_short_lived_capability_is_revoked_by_declining(tmp_path):
     """Life 60 s, the policy changes at 10: without any list it is over at 60 at the latest, and renewal is refused."""
     met = Force(str(tmp_path / "store.db"), settings=Settings(life=MINUTE, tests=()))
@@ -198,7 +191,6 @@ def test_a_short_lived_capability_is_revoked_by_declining(tmp_path):
     met.engine.dispose()
 
 
-@pytest.mark.requirement("13.09")
 def test_an_expired_link_is_renewed_where_it_says(tmp_path):
     """The certificate above Smith's, PITO's to the Met, has expired: with a fresh one his old one serves again."""
     address = "https://pito.example/renew"
@@ -228,7 +220,6 @@ def test_an_expired_link_is_renewed_where_it_says(tmp_path):
 # ------------------------------------------------------------------ enrolment, networks, pushed rights
 
 
-@pytest.mark.requirement("23.17")
 def test_first_credentials_are_obtained_end_to_end(tmp_path):
     """Challenge, invitation, first certificates with their chain: enough to connect, without any other message."""
     met = Force(str(tmp_path / "store.db"), connected=True)
@@ -243,7 +234,6 @@ def test_first_credentials_are_obtained_end_to_end(tmp_path):
     met.engine.dispose()
 
 
-@pytest.mark.requirement("4.10")
 def test_a_network_of_founders_admits_with_two_of_three_signatures():
     """{Met, CCS, PITO} own the network: two signatures admit Kent, one does not."""
     people = People("Met", "CCS", "PITO", "Kent")
@@ -261,7 +251,6 @@ def test_a_network_of_founders_admits_with_two_of_three_signatures():
     assert not any(admitted(name) for name in votes)
 
 
-@pytest.mark.requirement("4.11")
 def test_a_domain_joins_and_leaves_at_runtime(tmp_path):
     """Kent receives a delegable certificate: its broker connects where nothing was restarted; withdrawn, it is out."""
     pito = Force(str(tmp_path / "store.db"), connected=True)
@@ -289,7 +278,6 @@ def test_a_domain_joins_and_leaves_at_runtime(tmp_path):
     pito.engine.dispose()
 
 
-@pytest.mark.requirement("4.12")
 def test_the_owner_cannot_steer_the_inner_policy(met):
     """The Met grants Smith and refuses Jones by its own rule; PITO's certificate is the same in both cases."""
     before = met.network.certificates["Cap12"].raw
@@ -306,8 +294,6 @@ def test_the_owner_cannot_steer_the_inner_policy(met):
     assert before in pito_right
 
 
-@pytest.mark.requirement("13.18")
-@pytest.mark.requirement("23.08")
 def test_a_new_right_of_the_domain_reaches_all_brokers_without_a_request(tmp_path):
     """PITO gives the Met a further type: one message in the log, and every broker's blanket reaches it."""
     met = Force(str(tmp_path / "store.db"))
@@ -356,7 +342,6 @@ def ask_type_subscribe(met, name):
 PRESCRIPTION = "uk.nhs.Prescription"
 
 
-@pytest.mark.requirement("12.10")
 def test_an_agreement_opens_exactly_the_attributes_of_its_table(tmp_path):
     """Pharmacists of the pharmacy read drug and dose; the diagnosis is null. A porter there reads nothing."""
     people = People("Clinic", "Pharmacy", "Ann", "Bob")
@@ -404,7 +389,6 @@ def test_an_agreement_opens_exactly_the_attributes_of_its_table(tmp_path):
     assert delivery.batch.to_pylist() == [{"drug": "aspirin", "dose": "500 mg", "diagnosis": None}]
 
 
-@pytest.mark.requirement("4.15")
 def test_children_extend_the_national_set_and_names_are_unique(met):
     """Five national roles and two local ones: the child sees seven, its sibling five; no second domain of one name."""
     national = PolicySource(
@@ -420,7 +404,6 @@ def test_children_extend_the_national_set_and_names_are_unique(met):
     assert refusal.value.code == "MEMBER_NAME_TAKEN"
 
 
-@pytest.mark.requirement("13.16")
 def test_a_withdrawal_during_a_session_reaches_subscription_and_keys_within_its_window(tmp_path):
     """With timed lists the printed window is kept: nothing is delivered after it, though the plain list is lost."""
     rhythm = Rhythm(period=10 * SECOND, lead=2 * SECOND)

@@ -41,8 +41,6 @@ def labels(home: Home) -> set[bytes]:
     return {g.label for g in ring.groups() if any(ring.key(g, epoch) for epoch in ring.epochs(g))}
 
 
-@pytest.mark.requirement("16.02")
-@pytest.mark.requirement("24.07")
 def test_brokers_get_the_keys_of_their_rights_and_the_relay_none(network: Network) -> None:
     """MB and CB hold the three attribute keys; Kent, which may connect only, is refused and relays ciphertext."""
     for name in ("ccs", "met"):
@@ -61,8 +59,6 @@ def test_brokers_get_the_keys_of_their_rights_and_the_relay_none(network: Networ
             assert b"AE05 XYZ" not in path.read_bytes()
 
 
-@pytest.mark.requirement("16.05")
-@pytest.mark.requirement("16.09")
 @pytest.mark.threat("T42")
 def test_revoked_broker_reads_nothing_that_is_sealed_after(network: Network) -> None:
     """The Met's right is revoked: its keyring learns that it is out, and later parcels are refused there."""
@@ -96,8 +92,6 @@ def test_home_that_was_away_over_three_epochs_reads_all_of_them(network: Network
     assert len(epochs) == 4
 
 
-@pytest.mark.requirement("16.11")
-@pytest.mark.requirement("23.02")
 @pytest.mark.threat("T69")
 def test_broker_that_may_only_read_cannot_write(network: Network) -> None:
     """MB holds every key and forges: signed by itself, under CB's evidence, in CB's name. Nobody takes it."""
@@ -137,7 +131,6 @@ def test_broker_that_may_only_read_cannot_write(network: Network) -> None:
     assert network.read("ccs", "BO") == [("AE05 XYZ", None)]
 
 
-@pytest.mark.requirement("16.10")
 def test_group_traffic_travels_in_the_log_of_the_events(network: Network) -> None:
     """Rekey messages are notices of the very log that carries the parcels, and can be counted there."""
     network.join("ccs")
@@ -149,7 +142,6 @@ def test_group_traffic_travels_in_the_log_of_the_events(network: Network) -> Non
     assert min(counts) == 2
 
 
-@pytest.mark.requirement("22.22")
 def test_restart_keeps_stamps_and_epochs_increasing(network: Network) -> None:
     """The home and the manager are opened anew between parcels: stamps increase, and no epoch comes twice."""
     network.join("ccs")
@@ -237,7 +229,6 @@ def hidden(tmp_path: Path) -> Iterator[Network]:
     made.close()
 
 
-@pytest.mark.requirement("23.03")
 def test_nothing_is_lost_while_type_ids_change_ten_times(hidden: Network) -> None:
     """100,000 events over ten refreshes of the network's key: each arrives once, under old and new ids alike."""
     for name in ("ccs", "met"):
@@ -267,7 +258,6 @@ def test_nothing_is_lost_while_type_ids_change_ten_times(hidden: Network) -> Non
         assert sum(outcome.delivered for outcome in outcomes) == expected
 
 
-@pytest.mark.requirement("23.03")
 def test_outsider_with_a_dictionary_finds_no_type(hidden: Network) -> None:
     """Who reads all parcels, commits and evidence and knows every name finds none; on a plain network it finds one."""
     plain = build(hidden.root / "plain")

@@ -89,8 +89,6 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path)
 
 
-@pytest.mark.requirement("16.01")
-@pytest.mark.requirement("16.02")
 def test_homes_join_the_groups_of_their_rights_and_hold_those_keys_alone(world: World) -> None:
     """CCTV's broker joins NP and its 3 attribute groups; only timestamp joins 1; no chain, and a client, none."""
     assert {group.label for group in world.groups} == {b"*", PLATE, TIME, PLACE}
@@ -113,7 +111,6 @@ def test_homes_join_the_groups_of_their_rights_and_hold_those_keys_alone(world: 
     assert world.held("kent", PLATE) == world.held("relay", TIME) == {}
 
 
-@pytest.mark.requirement("16.09")
 def test_a_revoked_domain_keeps_what_it_had_and_gets_nothing_new(world: World) -> None:
     """PITO revokes the grant to the Met: its broker is put out at once, everybody else goes on."""
     world.join("ccs", 1)
@@ -131,7 +128,6 @@ def test_a_revoked_domain_keeps_what_it_had_and_gets_nothing_new(world: World) -
         world.join("met", 12)
 
 
-@pytest.mark.requirement("21.07")
 def test_attribute_keys_need_as_many_groups_as_attributes() -> None:
     """5 attributes: 32 groups when each set of readers has a type of its own, 5 with attribute keys."""
     assert (key_groups_needed(5, emulated=True), key_groups_needed(5, emulated=False)) == (32, 5)

@@ -89,7 +89,6 @@ def made_up() -> PipelineResults:
 
 
 @pytest.mark.spark
-@pytest.mark.requirement("21.04")
 @pytest.mark.parametrize("attributes", [1, 3])
 def test_every_arm_shows_the_same_events(spark: object, tmp_path: Path, attributes: int) -> None:
     """Plain Parquet, Maia's three modes and encryption by value give each subscription exactly the same rows."""
@@ -110,7 +109,6 @@ def test_every_arm_shows_the_same_events(spark: object, tmp_path: Path, attribut
 
 
 @pytest.mark.spark
-@pytest.mark.requirement("21.04")
 def test_ratios_are_means_of_the_rounds_that_count(spark: object, tmp_path: Path) -> None:
     """A run has as many times as rounds, warming up left out; ratios are quotients of their means, and on the page."""
     found = measure(EVENTS, 1, folder=tmp_path, runs=2, subscriptions=(1,), slow_runs=1)
@@ -125,7 +123,6 @@ def test_ratios_are_means_of_the_rounds_that_count(spark: object, tmp_path: Path
     assert any("| attribute |" in line and f"| {found.ratio('attribute'):.2f} |" in line for line in page)
 
 
-@pytest.mark.requirement("21.04")
 @pytest.mark.parametrize("attributes", [1, 10, 25])
 def test_encryptions_are_counted_by_column_and_not_by_event(tmp_path: Path, attributes: int) -> None:
     """One encryption an attribute, or one in all at event level, however many events: that is where the gain lies."""
@@ -135,7 +132,6 @@ def test_encryptions_are_counted_by_column_and_not_by_event(tmp_path: Path, attr
         assert blocks == {"plain": attributes, "event": 1, "attribute": attributes}
 
 
-@pytest.mark.requirement("21.05")
 @pytest.mark.parametrize("attributes", [1, 25])
 def test_with_a_plaintext_cache_the_second_broker_decrypts_nothing(tmp_path: Path, attributes: int) -> None:
     """With the cache both sealed modes do what plain mode does: no decryption; the gap on the page is of two means."""
@@ -146,7 +142,6 @@ def test_with_a_plaintext_cache_the_second_broker_decrypts_nothing(tmp_path: Pat
     assert "| 1 | attribute | 1.00 | 2.00 | 0 | 0.500 | 0.963 |" in page
 
 
-@pytest.mark.requirement("21.10")
 def test_a_signed_type_is_verified_for_each_plan_and_never_for_an_event(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,7 +161,6 @@ def test_a_signed_type_is_verified_for_each_plan_and_never_for_an_event(
     assert found.share == pytest.approx(found.verifying / found.publishing)
 
 
-@pytest.mark.requirement("21.12")
 def test_authentication_adds_sixteen_octets_a_block(tmp_path: Path) -> None:
     """At attribute level with 25 attributes a parcel is longer than its plain form by tag and commitment of each block.
 
@@ -184,7 +178,6 @@ def test_authentication_adds_sixteen_octets_a_block(tmp_path: Path) -> None:
     assert sealed.with_header > 0 < sealed.without_header
 
 
-@pytest.mark.requirement("23.07")
 def test_at_one_attribute_event_level_costs_what_attribute_level_costs(tmp_path: Path) -> None:
     """Own marshalling: both levels have one block then, with one tag; event level adds the uid and two lengths."""
     event, attribute = (
@@ -195,7 +188,6 @@ def test_at_one_attribute_event_level_costs_what_attribute_level_costs(tmp_path:
     assert event.plaintext - attribute.plaintext == 2 + len("0") + LENGTH
 
 
-@pytest.mark.requirement("23.07")
 def test_the_header_is_bound_to_every_block_and_stored_once(tmp_path: Path) -> None:
     """Associated data: the header stands in the parcel once, and blocks open under it, in a few octets an event."""
     bench = Bench(tmp_path, 25, EncryptionMode.ATTRIBUTE)
@@ -205,7 +197,6 @@ def test_the_header_is_bound_to_every_block_and_stored_once(tmp_path: Path) -> N
 
 
 @pytest.mark.spark
-@pytest.mark.requirement("21.16")
 def test_every_stage_of_every_micro_batch_is_timed(spark: object, tmp_path: Path) -> None:
     """Rights, opening, matching and screening are timed for each micro-batch of a real stream, one commit each."""
     said: list[str] = []

@@ -86,7 +86,6 @@ def stream(network: Network, monkeypatch: pytest.MonkeyPatch) -> Stream:
     return Stream(network, monkeypatch)
 
 
-@pytest.mark.requirement("23.03")
 def test_ids_that_change_within_a_micro_batch_repeat_it_and_lose_nothing(network: Network, stream: Stream) -> None:
     """One task sealed under the old id and one under the new: no commit, no trace; the repetition brings every row."""
     first = stream.write(0, 0, PARTS[0])

@@ -58,7 +58,6 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
 
 
-@pytest.mark.requirement("13.09")
 def test_an_expired_certificate_says_where_to_renew_it_and_the_retry_succeeds(desk: Desk) -> None:
     """C1 has expired; its address leads to C1', with which the same request is granted."""
     assert desk.decide(NOW)
@@ -72,7 +71,6 @@ def test_an_expired_certificate_says_where_to_renew_it_and_the_retry_succeeds(de
     assert desk.decide(late)
 
 
-@pytest.mark.requirement("13.02")
 def test_a_change_of_policy_is_effective_when_the_life_is_over_and_renewal_is_refused(desk: Desk) -> None:
     """Life 60 s, the assignment ends at 10: nobody needs a list; at 60 it is over, and renewal returns a refusal."""
     desk.service.retract(Loss.CASE.value, at=NOW + 10 * SECOND)

@@ -22,9 +22,6 @@ def play(scenario: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.requirement("24.05")
-@pytest.mark.requirement("13.17")
-@pytest.mark.requirement("13.16")
 def test_the_detective_loses_his_stream_in_three_ways_and_gets_it_back() -> None:
     """Nothing sighted after a withdrawal arrives, though the stream goes on; each new start is a new certificate."""
     facts = play("detective")
@@ -45,8 +42,6 @@ def test_the_detective_loses_his_stream_in_three_ways_and_gets_it_back() -> None
     assert len({phase["certificate"] for phase in (assigned, *returns)}) == 4
 
 
-@pytest.mark.requirement("24.09")
-@pytest.mark.requirement("24.10")
 def test_the_flows_of_the_exchange_end_with_the_contract_and_accounts_leave_no_trace() -> None:
     """Each investor reads what its firm bought; after the end nobody does; 100 accounts cost the exchange nothing."""
     facts = play("stock")

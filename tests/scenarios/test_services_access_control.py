@@ -148,7 +148,6 @@ def test_strangers_and_members_learn_nothing_that_is_not_theirs(force: Force, tm
 
 
 @pytest.mark.postgres
-@pytest.mark.requirement("12.09")
 def test_a_standby_of_the_domain_takes_over(force: Force, postgres: str) -> None:
     """The second process stands by, and after the first was killed Smith goes on with it."""
     with force.serving(postgres) as leader:

@@ -100,7 +100,6 @@ def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pair]:
             yield Pair(network, acs, manager, where, people["PITO" if where == "pito" else "Met"])
 
 
-@pytest.mark.requirement("13.16")
 def test_a_role_that_falls_in_one_process_ends_the_membership_in_the_other(pair: Pair) -> None:
     """The van's role falls: the key manager hears of it by the log, puts it out once, and it does not come back."""
     met, van = pair.network.homes["met"], pair.van

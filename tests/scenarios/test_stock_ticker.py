@@ -87,7 +87,6 @@ def market(tmp_path: Path) -> Market:
     return Market(stock_world(tmp_path, now=NOW, contract_ends=CONTRACT_ENDS))
 
 
-@pytest.mark.requirement("24.09")
 def test_an_investor_gets_what_its_firm_bought_and_grants(market: Market) -> None:
     """A bought shares only: Ann's derivatives are refused, whatever A signed. B bought both, for its entitled Bob."""
     market.trade()
@@ -105,7 +104,6 @@ def test_an_investor_gets_what_its_firm_bought_and_grants(market: Market) -> Non
     assert sessions.clauses(firm.home.key("ann"), Action.SUBSCRIBE, event_type, pool, at=market.now) == ()
 
 
-@pytest.mark.requirement("24.09")
 def test_an_investor_does_not_see_who_traded(market: Market) -> None:
     """The firm's policy opens four of six attributes."""
     market.trade()
@@ -114,7 +112,6 @@ def test_an_investor_does_not_see_who_traded(market: Market) -> None:
     assert (row["stock"], row["shares"], row["seller"], row["buyer"]) == ("shares-stock", 100, None, None)
 
 
-@pytest.mark.requirement("24.10")
 def test_the_day_after_the_contract_every_investor_of_the_firm_is_refused(market: Market) -> None:
     """Nobody revokes anything: the firm's certificate has ended, and with it everything that stood on it."""
     market.trade()
@@ -124,7 +121,6 @@ def test_the_day_after_the_contract_every_investor_of_the_firm_is_refused(market
     assert market.count() == before
 
 
-@pytest.mark.requirement("24.10")
 def test_a_hundred_accounts_come_and_go_and_the_exchange_does_not_notice(market: Market) -> None:
     """100 accounts opened and closed at firm B: the exchange's certificates are the same, and so is what Bob gets."""
     exchange = market.world.exchange
@@ -144,7 +140,6 @@ def test_a_hundred_accounts_come_and_go_and_the_exchange_does_not_notice(market:
     assert market.got()["bob"] == {"shares", "derivatives"}
 
 
-@pytest.mark.requirement("24.10")
 def test_a_firms_batch_of_accounts_comes_and_goes_in_two_lists(market: Market) -> None:
     """50 accounts in one call and out in another: each had its own certificate, and neither folder keeps any."""
     firm = market.world.firms["firm-b"]

@@ -97,7 +97,6 @@ def allowed(who: str, request: Request, *evidence: Certificate, verifier: Verifi
 # -- authority
 
 
-@pytest.mark.requirement("4.03")
 def test_what_a_parent_loses_every_domain_below_loses() -> None:
     """A chain over four domains verifies; the parent's right is revoked, and nothing is left below."""
     crl = [online(TestKind.CRL, PEOPLE["PITO"])]
@@ -116,7 +115,6 @@ T1 = grant(PEOPLE["PITO"], PEOPLE["Met"], of("PITO", "T1"), delegate=True)
 T2 = grant(PEOPLE["CCS"], PEOPLE["Met"], of("CCS", "T2"), delegate=True)
 
 
-@pytest.mark.requirement("4.06")
 def test_new_domain_right_reaches_brokers_without_a_new_broker_certificate() -> None:
     """With the blanket and T1 the broker reads T1 only; the new domain certificate alone gives T2."""
     assert allowed("MB1", reading("PITO", "T1"), BLANKET, T1)
@@ -124,7 +122,6 @@ def test_new_domain_right_reaches_brokers_without_a_new_broker_certificate() -> 
     assert allowed("MB1", reading("CCS", "T2"), BLANKET, T1, T2)
 
 
-@pytest.mark.requirement("4.07")
 def test_blanket_is_narrowed_by_kind_or_owner() -> None:
     """Over networks, over types, or over the types of one owner."""
     connect = ask_network(Action.CONNECT, PEOPLE["PITO"].public_key, NETWORK_NAME)
@@ -149,7 +146,6 @@ def test_blanket_is_narrowed_by_kind_or_owner() -> None:
     }
 
 
-@pytest.mark.requirement("4.08")
 def test_leaked_domain_certificate_helps_nobody_without_a_blanket_of_that_domain() -> None:
     """Bob of the Met has no blanket; the broker of the CCS has one of the CCS: both are denied."""
     leaked = grant(PEOPLE["PITO"], PEOPLE["Met"], of("PITO", "T2"), delegate=True)
@@ -165,7 +161,6 @@ def test_leaked_domain_certificate_helps_nobody_without_a_blanket_of_that_domain
         )
 
 
-@pytest.mark.requirement("4.09")
 def test_group_of_brokers_gets_a_right_that_others_do_not() -> None:
     """`salary-brokers` is MB1: it may, MB2 may not, although both have the old blanket; nothing is revoked."""
     met = PEOPLE["Met"]
@@ -192,7 +187,6 @@ def transit(event_type: EventType, **columns: list[object]) -> pa.RecordBatch:
     return batch_to_transit(event_type, pa.RecordBatch.from_pydict(columns, schema=to_arrow_schema(event_type)))
 
 
-@pytest.mark.requirement("4.04")
 def test_privileged_sub_domain_reads_and_the_other_sees_ciphertext(tmp_path: Path) -> None:
     """Corp is PayRoll and General; Salary goes to PayRoll only: its broker reads, General's broker and admin do not."""
     people = People("corp", "payroll", "general", "pb", "gb", "admin")
@@ -307,8 +301,6 @@ def split(tmp_path: Path) -> Iterator[Network]:
     network.close()
 
 
-@pytest.mark.requirement("24.07")
-@pytest.mark.requirement("4.01")
 def test_billing_broker_has_no_location_key(split: Network) -> None:
     """Each sub-domain's broker joins the groups of its own attributes; Kent's joins none, and relays ciphertext."""
     joined = {name: split.join(name) for name in ("ccs", "billing", "statistics", "met")}
@@ -334,8 +326,6 @@ def test_billing_broker_has_no_location_key(split: Network) -> None:
     assert not domain.brokers
 
 
-@pytest.mark.requirement("4.02")
-@pytest.mark.requirement("4.05")
 def test_broker_of_a_sub_domain_serves_its_own_clients_within_its_right(split: Network) -> None:
     """BO uses Billing's broker and no other; what a mistake gave BO beyond it, the broker does not serve."""
     parts, pool = split.parts, split.homes["ccs"].pool()
@@ -350,8 +340,6 @@ def test_broker_of_a_sub_domain_serves_its_own_clients_within_its_right(split: N
         check_served(bo, bb, Action.SUBSCRIBE, split.event_type, pool, verifier=Verifier(), at=split.now)
 
 
-@pytest.mark.requirement("4.14")
-@pytest.mark.requirement("4.13")
 def test_type_that_is_closed_to_a_relay_is_delivered_through_it(split: Network, tmp_path: Path) -> None:
     """Kent, a domain of brokers alone, copies the log for the Met without a key; the Met reads the copy."""
     split.join("ccs")

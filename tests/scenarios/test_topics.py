@@ -64,7 +64,6 @@ def _subscribe(pattern: str, *evidence: UnverifiedCertificate, principal: KeySig
     return str(grant.request)
 
 
-@pytest.mark.requirement("9.01")
 def test_topic_without_a_chain_from_its_owner_is_unusable() -> None:
     """A right from anybody else opens nothing, and no right opens nothing; the owner's chain does."""
     foreign = _may("Stocks", Action.PUBLISH, Action.SUBSCRIBE, issuer=EVIL)
@@ -80,7 +79,6 @@ def test_topic_without_a_chain_from_its_owner_is_unusable() -> None:
     assert _publish("Stocks", *chain) == 1
 
 
-@pytest.mark.requirement("9.03")
 def test_creating_a_topic_needs_the_coordinating_principals_grant() -> None:
     """Without an install chain the definition is rejected on the network; with one it is accepted."""
 
@@ -103,7 +101,6 @@ def test_creating_a_topic_needs_the_coordinating_principals_grant() -> None:
         VerifiedTopic(STOCKS, OWNER, (), None, object())  # type: ignore[arg-type]
 
 
-@pytest.mark.requirement("9.02")
 def test_every_broker_verifies_a_topic_for_itself() -> None:
     """A definition that a client and a broker made up between them is refused everywhere else."""
     made_up = sign_topic(STOCKS, EVIL)
@@ -112,7 +109,6 @@ def test_every_broker_verifies_a_topic_for_itself() -> None:
             verify_topic(claimed, verifier=Verifier(), at=NOW)
 
 
-@pytest.mark.requirement("9.04")
 def test_publishing_needs_all_super_topics_and_subscribing_only_the_topic() -> None:
     """Right on Stocks.Nokia but not Stocks: publishing is denied, subscribing allowed; a parent's right does too."""
     nokia = _may("Stocks.Nokia", Action.PUBLISH, Action.SUBSCRIBE)
@@ -153,7 +149,6 @@ WILDCARDS = {
 }
 
 
-@pytest.mark.requirement("9.05")
 @pytest.mark.parametrize("topic, expected", WILDCARDS.items(), ids=WILDCARDS)
 def test_wildcard_stands_for_one_component(topic: str, expected: bool) -> None:
     """`MarketQuotes.*.Nokia` matches two of three, by name and as a filter."""
@@ -168,7 +163,6 @@ topics = st.lists(components, min_size=1, max_size=5).map(".".join)
 patterns = st.lists(components | st.just("*"), min_size=1, max_size=5).map(".".join)
 
 
-@pytest.mark.requirement("9.06")
 @given(st.lists(topics, min_size=1, max_size=8), patterns)
 def test_topic_subscription_equals_its_filter(published: list[str], text: str) -> None:
     """A subscription to topics selects exactly what its filter selects on the content engine, singly and in batches."""

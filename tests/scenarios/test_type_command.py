@@ -66,7 +66,6 @@ def test_defined_type_is_shown_and_verified(defined: Run, tmp_path: Path) -> Non
     assert list((tmp_path / "types").glob("*/*.type"))
 
 
-@pytest.mark.requirement("2.04")
 def test_bare_name_is_refused(defined: Run) -> None:
     """The readable name is displayed, but asking with it alone is a usage error."""
     code, _, errors = defined("type", "show", "uk.gov.pito.Numberplate")
@@ -124,7 +123,6 @@ def test_versions_are_numbered_as_asked(defined: Run) -> None:
     assert "embedded" in defined("type", "show", f"{PLATE}@{hashed['version']}")[1]
 
 
-@pytest.mark.requirement("3.13")
 def test_lint_names_the_client_it_would_hurt(defined: Run, tmp_path: Path) -> None:
     """Removing `location` while SO uses it is a warning and exit code 1; without users it is none."""
     assert defined("type", "evolve", f"{PLATE}@4799", "--remove", "location", "--number", "4800")[0] == 0
@@ -170,7 +168,6 @@ def test_type_comes_from_the_schema_of_a_file(maia: Run, tmp_path: Path) -> None
     assert maia("type", "from-schema", "t.parquet", "--assume-utc")[1].strip() == "t:timestamp:0"
 
 
-@pytest.mark.requirement("3.11")
 def test_network_demands_the_install_right(defined: Run) -> None:
     """A manager without install is refused on the network; with it the credentials are embedded by themselves."""
     network = ("--network", "pito/UK Police Network")

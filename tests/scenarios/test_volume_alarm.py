@@ -23,7 +23,6 @@ NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 
 
-@pytest.mark.requirement("22.05")
 def test_a_subscription_that_takes_too_much_is_an_alarm_in_the_audit(tmp_path: Path) -> None:
     """Five sightings are more than three an hour: both offices are pointed out once, screening goes on."""
     network = build(tmp_path / "net")
@@ -39,7 +38,6 @@ def test_a_subscription_that_takes_too_much_is_an_alarm_in_the_audit(tmp_path: P
     assert sorted(alarms) == [("billing", "VOLUME_HIGH", 4), ("statistics", "VOLUME_HIGH", 4)]
 
 
-@pytest.mark.requirement("22.05")
 def test_the_period_slides_and_an_alarm_is_given_once_in_it() -> None:
     """What lies a period back no longer counts; a volume that stays high alarms anew after a period."""
     watch = VolumeWatch(events=10, period=HOUR)

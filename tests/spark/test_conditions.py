@@ -46,7 +46,6 @@ def refused(network: Network) -> dict[str, int]:
     return found
 
 
-@pytest.mark.requirement("14.05")
 def test_a_rate_is_shared_by_executors_and_counts_a_repeated_task_once(
     spark: Any, network: Network, tmp_path: Path
 ) -> None:

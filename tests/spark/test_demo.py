@@ -29,7 +29,6 @@ def test_every_event_is_published_or_refused(stream):
 
 
 @pytest.mark.spark
-@pytest.mark.requirement("24.02")
 def test_three_readers_see_three_views(stream):
     """Billing sees no place, statistics no plate, the detective one car with both; the camera's place is forced."""
     billing, statistics, detective = (stream["readers"][who]["rows"] for who in ("BO", "SO", "Smith"))

@@ -49,7 +49,6 @@ def read(spark: Any, network: Network, home: str, who: str) -> list[tuple[Any, A
     return sorted(((row["numberplate"], row["location"]) for row in rows), key=str)
 
 
-@pytest.mark.requirement("23.03")
 def test_stream_goes_on_while_keys_and_ids_change(spark: Any, network: Network, tmp_path: Path) -> None:
     """Each micro-batch is sealed under keys of its own epoch; the detective reads all of them, each once."""
     folder = tmp_path / "in"
@@ -73,8 +72,6 @@ def test_stream_goes_on_while_keys_and_ids_change(spark: Any, network: Network, 
     assert len(read(spark, network, "ccs", "BO")) == 6
 
 
-@pytest.mark.requirement("16.11")
-@pytest.mark.requirement("23.02")
 @pytest.mark.threat("T69")
 def test_forgery_of_a_reader_is_refused_by_every_other_broker(spark: Any, network: Network) -> None:
     """MB has every key and signs with its own: Spark delivers the true event, and the audit names the forgeries."""

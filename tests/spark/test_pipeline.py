@@ -126,8 +126,6 @@ def sealings(network: Network) -> list[Any]:
     return found
 
 
-@pytest.mark.requirement("24.01")
-@pytest.mark.requirement("24.02")
 def test_kernel_alone_delivers_the_views(network: Network) -> None:
     """Without Spark: the views that every engine must give."""
     publish_here(network, "kernel", [sightings(PLATES)])
@@ -136,8 +134,6 @@ def test_kernel_alone_delivers_the_views(network: Network) -> None:
     assert views(network) == expected()
 
 
-@pytest.mark.requirement("24.01")
-@pytest.mark.requirement("24.02")
 @pytest.mark.threat("T44")
 @pytest.mark.fault("F03")
 @pytest.mark.parametrize("partitions", [1, 2])
@@ -157,7 +153,6 @@ def test_batch_delivers_the_same_views_although_workers_die(
     assert views(network) == expected()
 
 
-@pytest.mark.requirement("24.02")
 @pytest.mark.fault("F02")
 @pytest.mark.fault("F09")
 def test_stream_restarted_from_its_checkpoint_neither_loses_nor_doubles(
@@ -263,7 +258,6 @@ def test_poison_rows_are_refused_with_a_reason_and_stop_nothing(spark: Any, netw
     assert sorted(row["numberplate"] for row in delivered(job, "billing")) == sorted(PLATES)
 
 
-@pytest.mark.requirement("24.07")
 def test_broker_without_keys_sees_ciphertext_alone(spark: Any, network: Network, tmp_path: Path) -> None:
     """A domain that carries the log for others reads it with plain Spark: types, stamps and counts, and no value."""
     publish_here(network, "a", [sightings(PLATES)])
@@ -366,7 +360,6 @@ def test_reader_of_a_stream_resumes_after_what_it_saw_and_knows_its_log(
     assert len(seen) == len(PLATES)
 
 
-@pytest.mark.requirement("15.01")
 def test_three_types_in_three_modes_share_one_network(spark: Any, network: Network, tmp_path: Path) -> None:
     """The owner chose a mode for each type; one log and one job carry all, and only the plain one shows values."""
     rows = spark.read.parquet(str(write_input(tmp_path / "in", sightings(PLATES), files=1)))

@@ -57,29 +57,37 @@ def test_marked_tests_are_recorded_with_their_outcome(workers: int, tmp_path: Pa
     assert "`99.99` is no requirement row" in run.stdout
 
 
-def test_requirements_say_shown_failing_and_unknown(
+def test_requirements_say_shown_missed_failing_and_wrongly_claimed(
     script: Callable[[str], ModuleType],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A failing row or a row that does not exist makes the exit code 1; a good record makes it 0; none makes it 2."""
+    """Failing rows, rows that do not exist and claims past the doors make the exit code 1; no record makes it 2."""
     requirements = script("requirements")
     monkeypatch.setattr(requirements, "RECORDS", tmp_path)
     assert requirements.main([]) == 2
-    record = {"tests": {"a": {"outcome": "passed", "requirement": ["1.01"]}}}
+    monkeypatch.setattr(requirements, "MISSED", tmp_path / "missed.toml")
+    door = "tests/acceptance/test_a.py::test_a"
+    record = {"tests": {door: {"outcome": "passed", "requirement": ["1.01"]}}}
     (tmp_path / "one.json").write_text(json.dumps(record))
     assert requirements.main(["--quiet"]) == 0
-    capsys.readouterr()
+    assert "\n1 of 328 rows are shown through a door; 0 missed, 0 failing, 327 not shown" in capsys.readouterr().out
+    (tmp_path / "missed.toml").write_text('["21.05"]\nwanted = "1.0"\nfigure = "0.86"\n')
     assert requirements.main(["--json"]) == 0
-    states = {row["id"]: row["state"] for row in json.loads(capsys.readouterr().out)["rows"]}
-    assert (states["1.01"], states["1.02"], len(states)) == ("shown", "not shown", 328)
-    record["tests"]["b"] = {"outcome": "failed", "requirement": ["1.01"]}
-    (tmp_path / "two.json").write_text(json.dumps(record))
-    assert requirements.main(["--quiet"]) == 1
-    record["tests"] = {"c": {"outcome": "passed", "requirement": ["77.77"]}}
-    (tmp_path / "two.json").write_text(json.dumps(record))
-    assert requirements.main(["--quiet"]) == 1
+    rows = {row["id"]: row for row in json.loads(capsys.readouterr().out)["rows"]}
+    states = {name: row["state"] for name, row in rows.items()}
+    assert (states["1.01"], states["1.02"], states["21.05"], len(states)) == ("shown", "not shown", "missed", 328)
+    assert rows["21.05"]["figure"] == "0.86 instead of 1.0"
+    wrong = {
+        "a test fails": {f"{door}2": {"outcome": "failed", "requirement": ["1.01"]}},
+        "no such row": {door: {"outcome": "passed", "requirement": ["77.77"]}},
+        "no door": {"tests/unit/test_a.py::test_a": {"outcome": "passed", "requirement": ["1.02"]}},
+        "missed and claimed": {door: {"outcome": "passed", "requirement": ["21.05"]}},
+    }
+    for why, tests in wrong.items():
+        (tmp_path / "two.json").write_text(json.dumps({"tests": tests}))
+        assert requirements.main(["--quiet"]) == 1, why
     assert requirements.main(["--threats", "--quiet"]) == 0
 
 

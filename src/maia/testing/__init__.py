@@ -22,14 +22,17 @@ from maia.testing.numberplate import (
 from maia.testing.people import People, subject_of
 
 if _typing.TYPE_CHECKING:
+    from maia.testing.command import Command, Ran
     from maia.testing.detective import (
         DETECTIVE_POLICY,
         DetectiveWorld,
         Loss,
         detective_world,
     )
+    from maia.testing.homes import NumberplateHomes, numberplate_homes
     from maia.testing.plans import deliver_plan, follow, publish_plan
     from maia.testing.publishing import publish_here
+    from maia.testing.session import spark_session
     from maia.testing.stock import CONTRACTS, FLOWS, Firm, StockWorld, firm_policy, stock_world
 
 __all__ = [
@@ -41,11 +44,14 @@ __all__ = [
     "NETWORK_NAME",
     "TYPE_NAME",
     "TYPE_VERSION",
+    "Command",
     "DetectiveWorld",
     "Firm",
     "Loss",
+    "NumberplateHomes",
     "NumberplateNetwork",
     "People",
+    "Ran",
     "StockWorld",
     "answer",
     "at",
@@ -58,11 +64,13 @@ __all__ = [
     "grant",
     "listing",
     "naming",
+    "numberplate_homes",
     "numberplate_network",
     "online",
     "publish_here",
     "publish_plan",
     "right",
+    "spark_session",
     "stock_world",
     "subject_of",
 ]
@@ -71,18 +79,23 @@ __getattr__ = _on_first_use(
     __name__,
     {
         "CONTRACTS": "stock",
+        "Command": "command",
         "DETECTIVE_POLICY": "detective",
         "FLOWS": "stock",
         "DetectiveWorld": "detective",
         "Firm": "stock",
         "Loss": "detective",
+        "NumberplateHomes": "homes",
+        "Ran": "command",
         "StockWorld": "stock",
         "deliver_plan": "plans",
         "detective_world": "detective",
         "firm_policy": "stock",
         "follow": "plans",
+        "numberplate_homes": "homes",
         "publish_here": "publishing",
         "publish_plan": "plans",
+        "spark_session": "session",
         "stock_world": "stock",
     },
 )

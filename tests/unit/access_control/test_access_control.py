@@ -212,7 +212,6 @@ def test_a_right_given_anew_within_the_same_second_is_another_certificate(met):
 # ------------------------------------------------------------------ the register
 
 
-@pytest.mark.requirement("1.14")
 def test_the_register_is_a_snapshot_of_the_policy_in_force(met):
     """Three are issued, one ends at 10, one is passed on and reported: at 11 there are two own and one reported."""
     people, start = met.network.people, met.now
@@ -468,7 +467,6 @@ def test_a_condition_of_a_privilege_ends_the_certificate_and_keeps_the_role(met)
     assert met.subscribe(handed).reason == "REVOKED"
 
 
-@pytest.mark.requirement("12.12")
 def test_a_role_is_used_anonymously_or_under_a_name(database_url):
     """``treating-doctor(h, *, p)`` leaves no doctor in the journal; the identified variant does."""
     settings = Settings.from_toml(b'anonymous = ["treating-doctor(h, *, p)"]')
@@ -492,7 +490,6 @@ def test_a_role_is_used_anonymously_or_under_a_name(database_url):
     met.engine.dispose()
 
 
-@pytest.mark.requirement("12.12")
 @pytest.mark.parametrize("how", ["revoked", "retracted", "policy"])
 def test_what_was_used_anonymously_falls_anonymously(met, how):
     """Also where only the one who activated it wanted no name in the journal."""

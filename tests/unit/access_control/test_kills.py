@@ -60,7 +60,6 @@ def test_a_kill_at_any_step_loses_no_certificate_and_no_withdrawal(tmp_path):
         check(str(tmp_path / f"{life['kill']}.db"), said)
 
 
-@pytest.mark.requirement("12.09")
 def test_the_primary_is_killed_and_the_standby_takes_over(database_url):
     """Existing roles remain, and a role is activated at the standby."""
     met = Force(database_url)

@@ -39,7 +39,6 @@ def facts(tmp_path_factory):
     return json.loads(ran.stdout)
 
 
-@pytest.mark.requirement("24.03")
 @pytest.mark.parametrize("who", MATRIX)
 def test_matrix(facts, who):
     """Each principal has the rights of the thesis, decided by a verifier, and each refusal its reason."""
@@ -48,7 +47,6 @@ def test_matrix(facts, who):
     assert all(cell["reason"] for cell in row.values() if not cell["allowed"])
 
 
-@pytest.mark.requirement("24.03")
 def test_attributes_of_the_clients(facts):
     """BO reads plates, SO places, Smith one plate; the cameras say Victoria."""
     assert facts["attributes"]["BO"] == {"publish": [], "subscribe": ["numberplate, timestamp"]}
@@ -57,7 +55,6 @@ def test_attributes_of_the_clients(facts):
     assert facts["attributes"]["CCTV"]["publish"] == ["numberplate, location = 'Victoria', timestamp"]
 
 
-@pytest.mark.requirement("24.04")
 def test_reductions(facts):
     """Four chains reduce, and Cap6 with Cap10 is a broken chain."""
     found = {" + ".join(item["certificates"]): item for item in facts["reductions"]}
@@ -68,7 +65,6 @@ def test_reductions(facts):
     assert found["Cap6 + Cap10"]["error"] == "BROKEN_CHAIN"
 
 
-@pytest.mark.requirement("24.06")
 def test_one_event_as_three_versions_see_it(facts):
     """The rename keeps the value, the re-used name gets none, and uids alone travel."""
     seen = {item["version"]: item["seen"] for item in facts["type"]["versions"]}

@@ -148,7 +148,6 @@ def test_state_that_is_damaged_or_of_another_broker_is_refused(world: World) -> 
             world.follow("met")
 
 
-@pytest.mark.requirement("16.09")
 def test_who_was_put_out_gets_no_later_key_and_says_so(world: World) -> None:
     """Put out at 10: the key before stays, the epoch is known as closed, and a later one stays closed."""
     world.follow("met")
@@ -188,7 +187,6 @@ def test_newcomer_gets_nothing_from_before(world: World) -> None:
     assert world.held("kent") == world.known("kent") == [20]
 
 
-@pytest.mark.requirement("16.04")
 def test_welcome_gives_the_current_key_before_the_next_epoch(world: World) -> None:
     """Admitted without a refresh: the current key now, a place and all later keys with the next epoch."""
     world.homes["kent"] = world.make("kent")
@@ -266,7 +264,6 @@ def test_two_histories_are_not_mixed(world: World) -> None:
     assert world.held("met") == [0, 10]
 
 
-@pytest.mark.requirement("16.08")
 def test_replaced_keys_are_erased_after_grace_from_memory_and_disk(tmp_path: Path) -> None:
     """Grace 30, no history: the key replaced at 10 is there at 40 and gone after; so is what killed writers left."""
     world = World(tmp_path, grace=30, history=0)

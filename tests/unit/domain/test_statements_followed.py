@@ -71,7 +71,6 @@ class CountingSigner:
         return self.signer.sign(kind, message)
 
 
-@pytest.mark.requirement("13.11")
 def test_one_signature_a_period_and_expired_certificates_leave_the_list(notices: NoticeLog) -> None:
     """1,000 certificates, 3 withdrawn: one signature a period, a list of 3; after one of them expired, of 2."""
     counting = CountingSigner(P.met)
@@ -88,7 +87,6 @@ def test_one_signature_a_period_and_expired_certificates_leave_the_list(notices:
     assert issuer.listed() == frozenset(list(withdrawn)[1:])
 
 
-@pytest.mark.requirement("13.12")
 def test_subscribing_answers_with_the_state_and_then_with_updates(notices: NoticeLog) -> None:
     """A new broker gets the current list without any new publication; then only what comes."""
     issuer, smith = publisher(notices), right()
@@ -109,7 +107,6 @@ def test_subscribing_answers_with_the_state_and_then_with_updates(notices: Notic
 
 
 @pytest.mark.threat("T27")
-@pytest.mark.requirement("13.10")
 def test_a_missed_heartbeat_ends_access(notices: NoticeLog, home: Home) -> None:
     """A beat every 5 s, the link cut at 12: access ends at 17, one period and the lead after the beat at 10."""
     smith, issuer = right(), publisher(notices, BEATS)
@@ -123,7 +120,6 @@ def test_a_missed_heartbeat_ends_access(notices: NoticeLog, home: Home) -> None:
     assert {seen[second] for second in range(17, 25)} == {"NO_STATEMENT"}
 
 
-@pytest.mark.requirement("13.10")
 def test_a_registered_verifier_is_told_of_a_change_at_once(notices: NoticeLog, home: Home) -> None:
     """It gets the current state first; a withdrawal counts before the list in force is over, and after it."""
     smith, jones, issuer = right(), right(who="jones"), publisher(notices, BEATS)
@@ -162,7 +158,6 @@ def test_the_topic_is_the_publishers_memory_and_stays_short(notices: NoticeLog) 
     assert len(notices.read(NoticeKind.STATEMENT, P.met.public_key.key_id)) <= 3
 
 
-@pytest.mark.requirement("13.14")
 def test_a_broker_tidies_a_long_topic_of_lists_that_ended_long_ago(notices: NoticeLog, home: Home) -> None:
     """Its issuer only ever added; what ended an hour ago serves nobody, and the answers stay the same."""
     smith, topic, hour = right(), P.met.public_key.key_id, 3600
@@ -261,8 +256,6 @@ def test_two_processes_that_follow_at_once_lose_nothing(
     assert len(home.statements.load().raw_statements()) == 2
 
 
-@pytest.mark.requirement("13.18")
-@pytest.mark.requirement("23.08")
 def test_a_new_right_of_the_domain_reaches_every_broker_with_one_message(notices: NoticeLog, tmp_path: Path) -> None:
     """One broadcast; both brokers of the police hold the right and its chain, and neither asked for it."""
     homes = []

@@ -25,7 +25,6 @@ def plain(cached):
     return {uid: column.to_pylist() for uid, column in cached.columns.items()}
 
 
-@pytest.mark.requirement("15.14")
 @pytest.mark.parametrize("mode, opens", [(EncryptionMode.ATTRIBUTE, 3), (EncryptionMode.EVENT, 1)])
 def test_three_brokers_in_a_row_decrypt_once(mode, opens):
     """The first of three authorised brokers opens the blocks; the next two find everything in the cache."""
@@ -41,7 +40,6 @@ def test_three_brokers_in_a_row_decrypt_once(mode, opens):
     assert decryptions == [opens, 0, 0]
 
 
-@pytest.mark.requirement("15.14")
 @pytest.mark.parametrize("mode", [EncryptionMode.ATTRIBUTE, EncryptionMode.EVENT])
 def test_a_foreign_broker_gets_no_cached_value(mode):
     """The octets for a broker without rights are the parcel and nothing else."""
@@ -52,7 +50,6 @@ def test_a_foreign_broker_gets_no_cached_value(mode):
     assert from_wire(octets, believed=ALL).columns == {}
 
 
-@pytest.mark.requirement("15.13")
 def test_with_partly_equal_rights_the_closed_attributes_stay_sealed():
     """Between equals all is plain; towards a broker without `location` that one stays sealed, the rest is plain."""
     cached = open_cached(CachedParcel(verify_parcel(sealed())), key_of)
@@ -68,7 +65,6 @@ def test_with_partly_equal_rights_the_closed_attributes_stay_sealed():
     assert asked == [b"3467"]
 
 
-@pytest.mark.requirement("15.15")
 def test_the_parcel_always_travels_sealed():
     """Whoever the neighbour is, the sealed and signed parcel is what arrives; it was sealed once, by its origin."""
     parcel = sealed()

@@ -7,7 +7,7 @@ import pickle
 
 import pyarrow as pa
 import pytest
-from sealing_world import COLUMNS, TYPE, header_of, key_of
+from sealing_world import TYPE, key_of
 
 from maia.encoding import encode
 from maia.encryption import (
@@ -15,9 +15,6 @@ from maia.encryption import (
     KeyGroupId,
     Keyring,
     Tolerance,
-    current_epoch,
-    epoch_of,
-    groups_of,
     keyring_secret,
     open_keyring,
     seal_keyring,
@@ -41,25 +38,6 @@ def ring_of(*epochs, groups=(GROUP,), cap=1 << 30):
     return ring
 
 
-@pytest.mark.requirement("16.07")
-@pytest.mark.parametrize("stamp, epoch", [(100, 100), (199, 100), (200, 200), (10**9, 200)])
-def test_the_stamp_chooses_the_key(stamp, epoch):
-    """Keys at 100 and 200: an event of 199 has the first, one of 200 the second."""
-    assert epoch_of(EPOCHS, stamp) == epoch
-    assert current_epoch(ring_of(100, 200), GROUP, stamp) == epoch
-
-
-@pytest.mark.requirement("16.07")
-def test_before_the_first_key_there_is_none():
-    """An event of 99 has no key."""
-    with pytest.raises(SealError) as caught:
-        select_epoch(EPOCHS, stamp=99, arrives=99, tolerance=Tolerance())
-    assert caught.value.code == "NO_KEY"
-    assert current_epoch(ring_of(100), GROUP, 99) is None
-    with pytest.raises(SealError):
-        ring_of(100).sealing_epoch(GROUP, 99)
-
-
 ARRIVALS = {
     "within grace": (199, 225, 100, None),
     "at the end of grace": (199, 230, 100, None),
@@ -71,7 +49,6 @@ ARRIVALS = {
 
 
 @pytest.mark.threat("T41")
-@pytest.mark.requirement("16.08")
 @pytest.mark.parametrize("stamp, arrives, epoch, code", ARRIVALS.values(), ids=ARRIVALS)
 def test_grace_and_skew(stamp, arrives, epoch, code):
     """Grace 30, skew 5: late within grace opens, later is refused; nobody dates an event back or far ahead."""
@@ -204,12 +181,3 @@ def test_keys_do_not_travel_by_accident():
     for way in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError):
             way(ring)
-
-
-@pytest.mark.requirement("15.04")
-def test_groups_follow_the_mode():
-    """A plain type needs no key, an event-level type one, shared by all versions; an attribute-level type one each."""
-    assert groups_of(TYPE, COLUMNS, EncryptionMode.PLAIN) == ()
-    assert groups_of(TYPE, COLUMNS, EncryptionMode.EVENT) == (KeyGroupId(TYPE, b"*"),)
-    assert [group.label for group in groups_of(TYPE, COLUMNS, EncryptionMode.ATTRIBUTE)] == list(COLUMNS)
-    assert header_of().type_id == TYPE, "the id of a type leaves the version out"

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from sealing_world import BROKER, COLUMNS, EVE, TYPE, header_of, key_of, opened, resigned, sealed, values
+from sealing_world import BROKER, COLUMNS, EVE, header_of, key_of, opened, resigned, sealed, values
 
 import maia.encryption.parcel as inner
 from maia.encoding import encode
@@ -21,7 +21,6 @@ from maia.errors import EncodingError, KeyFormatError, MaiaError, SealError, Sig
 from maia.events import AttributeType, EncryptionMode
 
 COMMITMENT, TAG = 32, 16
-EPOCH_KEY = key_of(b"1")
 
 
 @pytest.mark.parametrize("mode", EncryptionMode)
@@ -29,29 +28,6 @@ EPOCH_KEY = key_of(b"1")
 def test_what_is_sealed_opens(mode, compression):
     """Every mode gives the values back, compressed or not."""
     assert opened(sealed(mode=mode, compression=compression, padding=32)) == values()
-
-
-@pytest.mark.requirement("15.02")
-def test_event_mode_has_one_block_and_shows_the_type_only():
-    """Event level: one ciphertext for all attributes; a keyless broker reads type id, stamp and origin."""
-    parcel = sealed(mode=EncryptionMode.EVENT)
-    assert parcel.header.labels == (b"*",)
-    assert len(parcel.blocks) == 1
-    read = parse_parcel(parcel.to_bytes()).header
-    assert (read.type_id, read.stamp, read.origin) == (TYPE, 150, BROKER.public_key.key_id)
-    assert opened(parcel, lambda _: None) == {}
-    asked = []
-    assert opened(parcel, lambda label: asked.append(label) or key_of(label)) == values()
-    assert asked == [b"*"]
-    assert not any(uid in parcel.to_bytes() for uid in COLUMNS)
-
-
-@pytest.mark.requirement("15.03")
-def test_the_key_of_one_attribute_opens_that_attribute():
-    """Attribute level: a broker with the key of one of three attributes opens one; the others stay opaque."""
-    parcel = sealed()
-    assert opened(parcel, lambda label: key_of(label) if label == b"9058" else None) == {b"9058": [1, None, 3]}
-    assert b"Victoria" not in parcel.to_bytes()
 
 
 def test_plain_mode_needs_no_key():
@@ -63,7 +39,6 @@ def test_plain_mode_needs_no_key():
         opened(parcel.to_bytes().replace(b"Victoria", b"Viktoria"))
 
 
-@pytest.mark.requirement("15.05")
 @pytest.mark.parametrize("kind, value, octets", [
     (AttributeType.DATE, pa.array([7], pa.int32()).cast(pa.date32()), 4), (AttributeType.INTEGER, pa.array([7]), 8),
     (AttributeType.STRING, pa.array(["AE05 XYZ"]), 8 + 8), (AttributeType.BOOLEAN, pa.array([True]), 1),
@@ -177,55 +152,6 @@ def test_a_ciphertext_made_for_two_keys_opens_under_neither():
                 opened(forged, lambda _, key=epoch_key: key)
             refused += 1
         assert refused == 2
-
-
-MOVES = {
-    "to another attribute": {"labels": (b"9058", b"3265", b"3467")},
-    "to another event": {"parcel_id": bytes([7]) * 16},
-    "to another type": {"type_id": bytes([8]) * 32},
-    "to another epoch": {"epoch": 120},
-    "to another origin": {"origin": EVE.public_key.key_id},
-    "to another stamp": {"stamp": 151},
-    "to another name": {"event_base": bytes([7]) * 16},
-    "to another network": {"network": bytes(32)},
-    "to another evidence": {"evidence": bytes(32)},
-}
-
-
-@pytest.mark.threat("T48")
-@pytest.mark.requirement("15.07")
-@pytest.mark.parametrize("change", MOVES.values(), ids=MOVES)
-def test_a_block_moved_elsewhere_does_not_open(change):
-    """Ciphertexts are bound to attribute, event, type, epoch and origin: moved and signed anew, they do not open."""
-    parcel = sealed()
-    moved = resigned(parcel, header=replace(parcel.header, **change), by=EVE if "origin" in change else BROKER)
-    with pytest.raises(SealError) as caught:
-        opened(moved, lambda _: key_of(b"3265"))
-    assert str(caught.value) == "[SEAL] the parcel cannot be opened"
-
-
-@pytest.mark.requirement("15.07")
-def test_swapped_ciphertexts_fail_signed_anew_or_not():
-    """Two attributes exchange their ciphertexts: the signature notices, and a new signature does not help."""
-    parcel = sealed()
-    swapped = (parcel.blocks[2], parcel.blocks[1], parcel.blocks[0])
-    with pytest.raises(SignatureError):
-        opened(replace(parcel, blocks=swapped))
-    with pytest.raises(SealError):
-        opened(resigned(parcel, blocks=swapped))
-
-
-@pytest.mark.slow
-@pytest.mark.requirement("15.06")
-def test_no_two_sealings_share_a_key():
-    """Two brokers, one millisecond, one type, a million publications: a million keys, so no key and nonce repeat."""
-    seen = set()
-    for broker in (BROKER, EVE):
-        header = header_of(origin=broker.public_key.key_id)
-        for _ in range(500_000):
-            object.__setattr__(header, "parcel_id", os.urandom(16))
-            seen.add(inner._block_keys(EPOCH_KEY, header, b"1")[0][:12])
-    assert len(seen) == 1_000_000
 
 
 def test_a_task_that_runs_twice_never_seals_two_texts_under_one_key():
@@ -389,3 +315,15 @@ def test_errors_carry_no_key_and_no_value():
     assert "Victoria" not in told
     assert "AE05" not in told
     assert open_parcel(verify_parcel(parcel), lambda _: None) == {}
+
+
+@pytest.mark.slow
+def test_no_two_sealings_share_a_key():
+    """Two brokers, one millisecond, one type, a million publications: a million keys, so no key and nonce repeat."""
+    seen = set()
+    for broker in (BROKER, EVE):
+        header = header_of(origin=broker.public_key.key_id)
+        for _ in range(500_000):
+            object.__setattr__(header, "parcel_id", os.urandom(16))
+            seen.add(inner._block_keys(key_of(b"1"), header, b"1")[0][:12])
+    assert len(seen) == 1_000_000

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
-import math
 import pickle
-import sys
 from collections import Counter
 from dataclasses import replace
-from itertools import pairwise
 
 import pytest
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from maia.encoding import encode
 from maia.encryption import (
@@ -92,26 +86,6 @@ def test_everybody_inside_derives_the_same_key(size):
     assert (second[b"m0"].number, second[b"m0"].start) == (2, 200)
 
 
-@pytest.mark.requirement("16.03")
-def test_state_and_messages_grow_with_the_logarithm():
-    """1024 members: at most 21 keys each, a leave costs a few keys a level; doubling the group adds a constant."""
-    leaves, joins = [], []
-    for size in (256, 512, 1024):
-        group = Group(size, followed={0, 6, 7, size - 1})
-        levels = size.bit_length() - 1
-        assert group.tree.height == levels
-        assert max(member.keys_held for member in group.members.values()) == 2 * levels + 1
-        group.rekey(leaves=[b"m7"])
-        leaves.append(group.cost())
-        group.rekey(joins=[b"new"])
-        joins.append(group.cost())
-        assert group.members[b"m0"].number == group.members[b"new"].number == 3
-        assert leaves[-1] <= 3 * levels
-        assert joins[-1] == 2 * levels + 1
-    assert [later - sooner for sooner, later in pairwise(leaves)] == [3, 3]
-    assert [later - sooner for sooner, later in pairwise(joins)] == [2, 2]
-
-
 def test_a_refresh_without_changes_is_one_wrapped_key():
     """Whatever the size."""
     group = Group(100)
@@ -130,23 +104,6 @@ def test_a_batch_costs_less_than_its_parts():
         total += apart.cost()
     assert together.cost() < total
     assert together.members[b"m1"].number == 2
-
-
-@pytest.mark.requirement("16.09")
-def test_neither_older_nor_newer_events_open():
-    """A newcomer has no key from before, an evicted member none from after: sealed bytes of those times stay closed."""
-    group = Group(5)
-    sealed = {1: AESGCM(group.tree.key).encrypt(bytes(12), b"AE05 XYZ", None)}
-    held = {b"new": [], b"m3": [group.rekey()[b"m3"].key]}
-    for epoch in (group.rekey(joins=[b"new"])[b"new"], group.rekey()[b"new"]):
-        held[b"new"].append(epoch.key)
-    assert group.rekey(leaves=[b"m3"])[b"m3"] is None
-    sealed[5] = AESGCM(group.tree.key).encrypt(bytes(12), b"AE05 XYZ", None)
-    for name, number in ((b"new", 1), (b"m3", 5)):
-        for key in held[name]:
-            with pytest.raises(InvalidTag):
-                AESGCM(key).decrypt(bytes(12), sealed[number], None)
-    assert group.members[b"m3"].keys_held == 0
 
 
 @pytest.mark.threat("T40")
@@ -413,39 +370,3 @@ def test_a_key_that_is_used_up_is_refreshed_and_nothing_is_lost():
             epoch = ring.sealing_epoch(GROUP, now)
         used[epoch] += 1
     assert sorted(used.values()) == [500, 1000, 1000]
-
-
-@pytest.fixture(scope="module")
-def bench(repository):
-    """Load the benchmark of keys."""
-    spec = importlib.util.spec_from_file_location("maia_bench_keys", repository / "benchmarks" / "bench_keys.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.mark.slow
-@pytest.mark.requirement("21.08")
-def test_costs_fit_the_logarithm(bench):
-    """From 2 to 4096 members: keys stored, wrapped keys and octets follow log n with R² of at least 0.98."""
-    rows = [bench.measure(1 << power, 2) for power in range(1, 13)]
-    for value in (
-        lambda row: row.state,
-        lambda row: row.join.keys,
-        lambda row: row.leave.keys,
-        lambda row: row.join.octets,
-        lambda row: row.leave.octets,
-    ):
-        _, slope, quality = bench.fit(rows, value)
-        assert slope > 0
-        assert quality >= 0.98
-    assert all(row.plain.keys <= 2 * math.log2(row.size) for row in rows)
-
-
-@pytest.mark.requirement("21.11")
-def test_the_rules_save_refreshes_under_churn(bench):
-    """Thirty runs of churn: with 95 % confidence most refreshes of the naive policy are saved."""
-    for _, naive, rules, share, half in bench.saved(brokers=15, days=10):
-        assert rules < naive
-        assert share - half > 0.5

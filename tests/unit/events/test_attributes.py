@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maia.errors import FilterTypeError, MaiaError, MalformedError
+from maia.errors import MaiaError, MalformedError
 from maia.events import (
     Attribute,
     AttributeType,
@@ -17,7 +17,6 @@ from maia.events import (
     parse_attribute_type,
     parse_uid,
 )
-from maia.filters import compile_filter
 
 GOOD_UIDS = {
     "a counter from zero": (0, "0"),
@@ -73,14 +72,6 @@ def test_unreadable_attribute_name_is_refused(name: str) -> None:
         attribute(name, 1, "string")
 
 
-@pytest.mark.requirement("2.05")
-def test_two_attributes_of_one_name_are_refused() -> None:
-    """`numberplate` twice in one version is no version."""
-    pair = (attribute("numberplate", 3265, "string"), attribute("numberplate", 7, "string"))
-    with pytest.raises(MalformedError, match="ATTRIBUTE_NAME_TWICE"):
-        check_attributes(pair)
-
-
 def test_two_attributes_of_one_uid_are_refused() -> None:
     """A uid stands for one attribute."""
     with pytest.raises(MalformedError, match="ATTRIBUTE_UID_TWICE"):
@@ -109,21 +100,6 @@ def test_unknown_type_is_refused() -> None:
             parse_attribute_type(word)
     with pytest.raises(MalformedError, match="ATTRIBUTE_TYPE"):
         Attribute(name="a", uid=parse_uid(1), type="string")  # type: ignore[arg-type]
-
-
-@pytest.mark.requirement("2.06")
-def test_binary_is_a_type_that_no_filter_compares() -> None:
-    """`path-report-text` may be binary, `sample-receipt-date` a date; only the latter can be filtered."""
-    report, received = attribute("path-report-text", 1, "binary"), attribute("sample-receipt-date", 2, "date")
-    types = {item.name: item.type.value for item in (report, received)}
-    assert compile_filter("sample-receipt-date >= '2010-02-01'", types)
-    with pytest.raises(FilterTypeError):
-        compile_filter("path-report-text < 'x'", types)
-    assert not report.type.filterable
-    assert received.type.filterable
-    assert {kind.value for kind in AttributeType if kind.filterable} == {
-        *("integer", "float", "decimal", "string", "boolean", "date", "timestamp"),
-    }
 
 
 @given(st.text(max_size=40) | st.integers() | st.booleans() | st.none())

@@ -28,11 +28,9 @@ from maia.events import (
 )
 from maia.principals import (
     Authorisation,
-    KeyHash,
     KeySigner,
     Kind,
     Name,
-    Threshold,
     issue,
     parse_certificate,
 )
@@ -67,20 +65,6 @@ def _edit(position: int, value: Sexp | None) -> object:
     return change
 
 
-@pytest.mark.requirement("2.02")
-def test_genuine_definition_verifies_and_altered_ones_do_not() -> None:
-    """The signature covers everything: another type for `location`, or P_Evil's signature, fails."""
-    signed = sign_event_type(NUMBERPLATE, PITO)
-    assert verify_type_signature(parse_event_type(signed.raw)).definition == NUMBERPLATE
-    changed = signed.raw.replace(b"8:location4:34676:string", b"8:location4:34677:integer")
-    assert changed != signed.raw
-    with pytest.raises(SignatureError):
-        verify_type_signature(parse_event_type(changed))
-    forged = replace(signed, signature=EVIL.sign(Kind.EVENT_TYPE, encode(NUMBERPLATE.to_sexp())))
-    with pytest.raises(SignatureError):
-        verify_type_signature(forged)
-
-
 def test_reading_gives_back_the_bytes() -> None:
     """Every field survives, and writing what was read gives the same bytes."""
     parent = TypeName(MET.public_key, "TestType1", FIRST)
@@ -110,31 +94,6 @@ def test_one_bit_flipped_never_verifies(bit: int) -> None:
         octets[position] ^= 1 << bit
         with pytest.raises(MaiaError):
             verify_type_signature(parse_event_type(bytes(octets)))
-
-
-@pytest.mark.requirement("2.01")
-def test_equal_names_of_two_owners_are_two_types() -> None:
-    """PITO and CCS both define `Location`; neither the names nor the identities meet."""
-    pito, ccs = (TypeName(key.public_key, "Location", FIRST) for key in (PITO, MET))
-    assert pito != ccs
-    assert pito.type_id != ccs.type_id
-    assert pito == TypeName(KeyHash(PITO.public_key.key_id), "Location", FIRST)
-    assert len({pito, ccs, TypeName(KeyHash(PITO.public_key.key_id), "Location", FIRST)}) == 2
-
-
-@pytest.mark.requirement("2.04")
-def test_bare_name_without_a_key_is_refused() -> None:
-    """The readable part is shown; asking with it alone is an error."""
-    assert NUMBERPLATE.name.name == "uk.gov.pito.Numberplate"
-    assert "uk.gov.pito.Numberplate" in str(NUMBERPLATE.name)
-    with pytest.raises(MalformedError, match="TYPE_OWNER"):
-        TypeName("uk.gov.pito", "Numberplate", FIRST)  # type: ignore[arg-type]
-    with pytest.raises(MalformedError, match="TYPE_OWNER"):
-        TypeName(Name(PITO.public_key, ("types",)), "Numberplate", FIRST)  # type: ignore[arg-type]
-    with pytest.raises(MalformedError, match="TYPE_OWNER"):
-        TypeName(Threshold(1, (Name(PITO.public_key, ("types",)),)), "Numberplate", FIRST)
-    with pytest.raises(UsageError):
-        TypeName(PITO.public_key, "Numberplate", "0")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["", ".a", "a.", "a..b", "Test*", "a\u202eb", ".".join("a" * 33)])

@@ -21,7 +21,6 @@ from maia.events import (
     SequenceUids,
     TypeName,
     Uid,
-    UnverifiedEventType,
     Version,
     attribute,
     counted,
@@ -52,25 +51,6 @@ def _with(*attributes: object, version: str = "1") -> EventType:
     return replace(BASE, name=replace(BASE.name, version=Version(version)), attributes=attributes)  # type: ignore[arg-type]
 
 
-@pytest.mark.requirement("3.01")
-def test_rename_keeps_the_uid_and_retype_does_not() -> None:
-    """license-plate -> numberplate keeps 9525; String -> Integer gets another uid; add and remove work too."""
-    new = evolve(
-        OLD,
-        [
-            Rename("license-plate", "numberplate"),
-            Retype("speed", AttributeType.INTEGER),
-            Add("colour", AttributeType.STRING),
-            Remove("location"),
-        ],
-    )
-    assert new.by_name("numberplate").uid == "9525"
-    assert new.by_name("speed").type is AttributeType.INTEGER
-    assert new.by_name("speed").uid != "10"
-    assert {item.name for item in new.attributes} == {"numberplate", "speed", "colour"}
-    assert [change.action for change in diff(BASE, new).changes] == [REMOVE, RENAME, RETYPE, ADD]
-
-
 def test_new_version_refers_to_the_old_one_and_carries_no_credentials() -> None:
     """The old definition is named by its hash, or embedded when asked for."""
     assert evolve(OLD, []).previous == OLD.definition_id
@@ -88,19 +68,6 @@ def test_versions_are_numbered_by_policy() -> None:
     assert evolve(OLD, change, version=Version("77")).name.version == Version("77")
     with pytest.raises(MalformedError, match="VERSION_TAKEN"):
         evolve(OLD, change, version=FIRST)
-
-
-@pytest.mark.requirement("3.04")
-def test_equal_attribute_sets_give_equal_hash_versions() -> None:
-    """Two managers with equal sets and different credentials arrive at one version; one more attribute, another."""
-    change = [Add("colour", AttributeType.STRING, Uid("77"))]
-    one = evolve(OLD, change, version=hashed)
-    elsewhere = UnverifiedEventType(BASE, OLD.signer, OLD.signature, OLD.raw)
-    two = replace(evolve(elsewhere, change, version=hashed, embed=True), options=Options(padding=8))
-    assert one.name.version == two.name.version
-    assert one.definition_id != two.definition_id
-    more = evolve(OLD, [*change, Add("lane", AttributeType.INTEGER)], version=hashed)
-    assert more.name.version != one.name.version
 
 
 def test_uids_in_use_are_not_used_again() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import pyarrow as pa
@@ -68,44 +68,6 @@ def test_ill_typed_filters_are_refused(case):
     assert caught.value.code in codes.split()
 
 
-MATCHING = {
-    "null matches nothing": ("price > 24 and name = 'Nokia'", {"name": "Nokia", "price": None}, False),
-    "missing matches nothing": ("price > 24", {"name": "Nokia"}, False),
-    "null is not different": ("price != 24", {"price": None}, False),
-    "null is not any": ("price any", {"price": None}, False),
-    "different": ("price != 24", {"price": 25}, True),
-    "exact beyond the doubles": ("price > 9007199254740992", {"price": 9007199254740993}, True),
-    "largest": ("price = 9223372036854775807", {"price": 9223372036854775807}, True),
-    "true is no integer": ("price = 1", {"price": True}, False),
-    "one is not true": ("flag = true", {"flag": 1}, False),
-    "float is no integer": ("price = 1", {"price": 1.0}, False),
-    "integer is no float": ("real = 1.0", {"real": 1}, False),
-    "NaN matches nothing": ("real != 1.0", {"real": float("nan")}, False),
-    "infinity matches nothing": ("real > 1.0", {"real": float("inf")}, False),
-    "negative zero is zero": ("real = 0.0", {"real": -0.0}, True),
-    "case matters": ("name = 'nokia'", {"name": "Nokia"}, False),
-    "z before umlaut": ("name > 'z'", {"name": "ä"}, True),
-    "code points, not UTF-16": ("name > '\uffff'", {"name": "\U00010000"}, True),
-    "half a character matches nothing": ("name any", {"name": "\ud800"}, False),
-    "a penny above": ("money > 24.00", {"money": Decimal("24.01")}, True),
-    "exactly": ("money > 24.00", {"money": Decimal(24)}, False),
-    "not a number of money": ("money any", {"money": Decimal("NaN")}, False),
-    "a day": ("day >= '2010-02-01'", {"day": date(2010, 2, 1)}, True),
-    "a moment is no day": ("day any", {"day": datetime(2010, 2, 1, tzinfo=UTC)}, False),
-    "a moment": ("moment < '2026-06-01T00:00:00.000001Z'", {"moment": datetime(2026, 6, 1, tzinfo=UTC)}, True),
-    "the same moment elsewhere": (
-        "moment = '2026-06-01T00:00:00Z'",
-        {"moment": datetime(2026, 6, 1, 2, tzinfo=timezone(timedelta(hours=2)))},
-        True,
-    ),
-    "a moment without zone matches nothing": ("moment any", {"moment": datetime(2026, 6, 1)}, False),  # noqa: DTZ001
-    "in": ("price in (1, 2, 3)", {"price": 2}, True),
-    "not in": ("price in (1, 3)", {"price": 2}, False),
-    "suffix": ("name suffix 'ia'", {"name": "Nokia"}, True),
-    "contains nothing": ("name contains ''", {"name": ""}, True),
-    "two constraints on one attribute": ("price = 1 and price = 2", {"price": 1}, False),
-    "no constraints": ("", {}, True),
-}
 TYPES = {
     "price": "integer",
     "real": "float",
@@ -117,15 +79,6 @@ TYPES = {
 }
 
 
-@pytest.mark.requirement("7.08")
-@pytest.mark.parametrize("case", MATCHING.values(), ids=MATCHING.keys())
-def test_matching_has_two_answers_and_no_casts(case):
-    """Null, missing and ill-typed values match no constraint, not even `!=`; everything else is compared exactly."""
-    text, event, expected = case
-    assert matches(compile_filter(text, TYPES), event) is expected
-
-
-@pytest.mark.requirement("24.11")
 def test_a_penny_above_matches_and_exactly_does_not():
     """The quote filter of the thesis: `name = Nokia AND price > 24.00`."""
     quote = compile_filter("name = 'Nokia' AND price > 24.00", {"name": "string", "price": "decimal"})

@@ -51,7 +51,6 @@ EMPTY = {
 }
 
 
-@pytest.mark.requirement("10.08")
 @pytest.mark.parametrize("case", EMPTY.values(), ids=EMPTY.keys())
 def test_bounds_on_nothing_and_null(case):
     """Empty filters, empty events and nulls are decided by the formulas, closed where they are silent."""

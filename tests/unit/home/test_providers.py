@@ -53,7 +53,6 @@ def test_a_database_answers_and_lists(roster):
     assert found.facts(at=NOW) == {SMITH}
 
 
-@pytest.mark.requirement("12.08")
 def test_a_database_predicate_and_an_appointment_give_equal_results(roster, tmp_path):
     """detective(id) by look-up or by appointment: the same roles; an emergency opens the emergency rule only."""
     rules = "tracker(self) <- {}detective(self)*\nrescuer(self) <- ?emergency*, medic(self)*"

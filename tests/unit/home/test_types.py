@@ -102,7 +102,6 @@ def test_unknown_things_are_not_found(open_registry: Open) -> None:
         registry.find_topic(TopicName(PITO.public_key, "Stocks"))
 
 
-@pytest.mark.requirement("2.07")
 def test_tampered_definition_fails_at_the_client(open_registry: Open) -> None:
     """The registry hands over an altered NP: the client's verification refuses it, and the real one still counts."""
     registry = open_registry()
@@ -128,7 +127,6 @@ def test_planted_rubbish_is_left_out(open_registry: Open, caplog: pytest.LogCapt
     assert "rubbish" not in caplog.text
 
 
-@pytest.mark.requirement("2.05")
 @pytest.mark.threat("T37")
 def test_uid_with_a_new_meaning_is_refused(open_registry: Open) -> None:
     """9525 neither changes its type nor comes back as something else after it was removed."""
@@ -226,7 +224,6 @@ def test_types_that_extend_each_other_are_put_together(open_registry: Open) -> N
         registry.put(_child(current, "x.TooFar", 99).raw, at=NOW)
 
 
-@pytest.mark.requirement("9.02")
 def test_unsigned_topic_in_the_registry_convinces_nobody(open_registry: Open) -> None:
     """A malicious broker stores an unsigned topic; it is refused at the front door and at every reader."""
     from maia.authority.topics import verify_topic

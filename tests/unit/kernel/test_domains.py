@@ -59,7 +59,6 @@ BOTH = {
 }
 
 
-@pytest.mark.requirement("4.01")
 @pytest.mark.parametrize("wrong", BOTH.values(), ids=BOTH.keys())
 def test_domain_that_is_both_is_refused_whole(wrong: Certificate) -> None:
     """Once a domain names both kinds, nothing of it is read."""
@@ -68,7 +67,6 @@ def test_domain_that_is_both_is_refused_whole(wrong: Certificate) -> None:
         read("PITO", *POLICE, wrong)
 
 
-@pytest.mark.requirement("4.01")
 def test_member_of_the_other_kind_is_refused_before_it_is_named() -> None:
     """What an access control service asks before it issues the name."""
     pito, met = read("PITO", *POLICE), read("Met", *MET)
@@ -124,7 +122,6 @@ def test_depth_is_not_bounded_but_size_is(monkeypatch: pytest.MonkeyPatch) -> No
         read("Met", *MET)
 
 
-@pytest.mark.requirement("4.02")
 def test_client_uses_a_broker_of_its_own_domain() -> None:
     """Smith of the Met connects to any broker of the Met, and to none of the CCS."""
     pito = read("PITO", *POLICE)
@@ -138,7 +135,6 @@ def test_client_uses_a_broker_of_its_own_domain() -> None:
         check_local(pito, PEOPLE["MB1"].public_key, PEOPLE["MB2"].public_key)
 
 
-@pytest.mark.requirement("4.13")
 def test_domains_without_clients_and_with_customers_are_valid() -> None:
     """Infrastructure alone is a domain; so is a firm whose clients are its customers."""
     infrastructure = read("PITO", naming(PEOPLE["PITO"], BROKERS, PEOPLE["TM"]))
@@ -172,7 +168,6 @@ def plate(*uids: str) -> object:
     )
 
 
-@pytest.mark.requirement("4.05")
 def test_broker_serves_what_its_own_right_covers() -> None:
     """With the domain's blanket it serves every client; lacking a right it refuses; none without a right is served."""
     pito, met = PEOPLE["PITO"], PEOPLE["Met"]

@@ -24,7 +24,6 @@ def ring_of(subs):
     return ring
 
 
-@pytest.mark.requirement("15.16")
 def test_one_publication_becomes_one_event_per_group():
     """Three groups: three events for one publication, each with its group's attributes under its group's key."""
     subs = sub_types(NUMBERPLATE.type_id, GROUPS)
@@ -54,7 +53,6 @@ def test_one_publication_becomes_one_event_per_group():
         assert parcel.header.count == 1
 
 
-@pytest.mark.requirement("15.16")
 def test_emulation_needs_up_to_two_to_the_n_key_groups():
     """Five attributes: 32 groups of readers may need a key each, against five keys for five attributes."""
     uids = [str(n) for n in range(5)]

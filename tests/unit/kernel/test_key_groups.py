@@ -68,7 +68,6 @@ def labels(admissions):
     return {admission.group.label for admission in admissions}
 
 
-@pytest.mark.requirement("16.01")
 def test_a_type_sealed_by_attribute_has_a_group_for_each_attribute_and_one_for_whole_events():
     """NP attribute mode: 3 groups, and 1 for event level; event mode: 1; plain: none."""
     assert {group.label for group in groups_of_type([version()])} == {PLATE, TIME, PLACE, b"*"}
@@ -78,7 +77,6 @@ def test_a_type_sealed_by_attribute_has_a_group_for_each_attribute_and_one_for_w
     assert {group.label for group in groups_of_type([version(), later])} == {PLATE, TIME, PLACE, b"7001", b"*"}
 
 
-@pytest.mark.requirement("16.02")
 def test_a_broker_joins_on_the_chain_that_carries_its_requests():
     """CCTV's broker joins NP and its 3 attribute groups; of a domain with only timestamp, 1; no chain, none."""
     cameras = [*NET.some("Cap6", "Cap13b"), *BROKER_NAMES]
@@ -94,7 +92,6 @@ def test_a_broker_joins_on_the_chain_that_carries_its_requests():
     assert refused.value.code == "NO_EVIDENCE"
 
 
-@pytest.mark.requirement("16.01")
 def test_a_client_is_never_a_member_whatever_it_may_read():
     """A client with all of its domain's rights is still no broker; one named by somebody else neither."""
     everything = [*NET.some("Cap12"), grant(MET, NET.people["Smith"], type_right(None))]
@@ -117,7 +114,6 @@ def test_the_owner_and_brokers_by_group_name_and_by_nested_names_join():
     assert labels(admitted(MB, group)) == {PLATE, TIME, PLACE, b"*"}
 
 
-@pytest.mark.requirement("4.05")
 def test_a_broker_has_no_group_beyond_its_domain():
     """A_broker is A_domain: a blanket from a domain with two attributes opens two groups."""
     split = [

@@ -54,7 +54,6 @@ def rows(found):
     return [tuple(row.values()) for row in found.batch.to_pylist()]
 
 
-@pytest.mark.requirement("15.01")
 def test_three_modes_live_together():
     """A plain, an event-level and an attribute-level parcel of one network open to the same rows."""
     expected = [("AE05 XYZ", 1, "Victoria"), (None, 2, "Kent")]
@@ -63,14 +62,12 @@ def test_three_modes_live_together():
         assert rows(opened(sealed(ring=provider), ring=provider)) == expected
 
 
-@pytest.mark.requirement("15.03")
 def test_closed_attributes_are_null():
     """A broker with one key sees one attribute; the rest is null, as if nobody had set it."""
     found = opened(sealed(), ring=full_ring(NUMBERPLATE, 100, only={"9058"}))
     assert rows(found) == [(None, 1, None), (None, 2, None)]
 
 
-@pytest.mark.requirement("15.04")
 def test_one_key_serves_all_versions():
     """An event of one version opens at a subscriber of another: keys belong to uids and type ids, not to versions."""
     other = EventType(
@@ -237,7 +234,6 @@ def test_a_batch_without_columns_travels():
     assert parse_parcel(parcel.to_bytes()).header.count == 3
 
 
-@pytest.mark.requirement("7.11")
 def test_stamps_are_milliseconds_and_only_rise():
     """Two parcels in one millisecond get t and t+1; a clock set back five seconds changes nothing."""
     now = milliseconds(at("2026-06-01T09:00:00.123456"))

@@ -39,7 +39,6 @@ def refused(enforced):
     return {refusal.row: refusal.code for refusal in enforced.refusals}
 
 
-@pytest.mark.requirement("5.10")
 def test_an_equality_forces_its_value():
     """The camera at Victoria publishes Paddington, or no place at all: Victoria is sent."""
     camera = clause("3265", "9058", "3467", action=PUBLISH, where=[("3467", "=", "Victoria")])
@@ -51,7 +50,6 @@ def test_an_equality_forces_its_value():
     assert transit(omitted) == [("A", None, "Victoria")]
 
 
-@pytest.mark.requirement("5.10")
 def test_an_inequality_drops_and_tells():
     """Attr2 >= 500: 499 is dropped and the publisher is told, 500 is sent; a null meets nothing."""
     right = clause(action=PUBLISH, where=[("9058", ">=", 500)])
@@ -69,7 +67,6 @@ VIOLATIONS = {
 }
 
 
-@pytest.mark.requirement("5.10")
 @pytest.mark.parametrize("choice, sent, refusals", VIOLATIONS.values(), ids=VIOLATIONS)
 def test_a_certificate_says_what_becomes_of_a_violation(choice, sent, refusals):
     """Paddington, no place, Victoria from the camera at Victoria: forced, dropped, or all rejected (choice C1)."""
@@ -127,7 +124,6 @@ def test_only_an_equality_can_be_forced():
     assert ask_type(Action.MANAGE, OWNER.public_key, "T", "1").admitted_by(everything)
 
 
-@pytest.mark.requirement("5.12")
 def test_attributes_outside_the_right_become_null():
     """A publisher with the right to `timestamp` only sets the plate: the plate in transit is null."""
     enforced = enforce_publication(
@@ -261,7 +257,6 @@ COLUMNS_AT_FAULT = {
 }  # fmt: skip
 
 
-@pytest.mark.requirement("7.04")
 @pytest.mark.parametrize("batch, code", COLUMNS_AT_FAULT.values(), ids=COLUMNS_AT_FAULT)
 def test_a_fault_of_the_columns_refuses_every_row(batch, code):
     """A plate that is an integer, an unknown attribute, a name twice: nothing goes out, each row is accounted for."""

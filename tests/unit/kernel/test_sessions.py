@@ -49,7 +49,6 @@ def batch(*plates):
     return batch_to_transit(TYPE, check_batch(TYPE, given))
 
 
-@pytest.mark.requirement("7.02")
 def test_by_name_calls_need_the_definition():
     """A fresh broker does not know the type; after it was installed once, naming it is enough."""
     made, pool = sessions(installed=False), CertificatePool([READS, PUBLISHES])
@@ -63,7 +62,6 @@ def test_by_name_calls_need_the_definition():
         subscribe(made, pool, version="9999")
 
 
-@pytest.mark.requirement("7.03")
 def test_publishing_needs_an_advertisement_that_names_principal_and_chain():
     """Without one there is no publishing; the one that is made says who, and by which certificates."""
     made, pool = sessions(), CertificatePool([PUBLISHES])
@@ -80,7 +78,6 @@ def test_publishing_needs_an_advertisement_that_names_principal_and_chain():
         made.advertisement(CAM, TYPE.type_id)
 
 
-@pytest.mark.requirement("6.09")
 def test_one_advertisement_verifies_one_chain_for_a_hundred_thousand_publications(monkeypatch):
     """The right is proven at advertise time; 100,000 publications later the chain was verified once."""
     made, pool = sessions(), CertificatePool([PUBLISHES])
@@ -102,8 +99,6 @@ def test_one_advertisement_verifies_one_chain_for_a_hundred_thousand_publication
     assert len(calls) == 1
 
 
-@pytest.mark.requirement("6.09")
-@pytest.mark.requirement("7.13")
 def test_an_unauthorised_session_leaves_no_state():
     """Refused with a reason; the broker is as it was, and nothing is sent."""
     made, pool = sessions(), CertificatePool([PUBLISHES, READS])
@@ -124,7 +119,6 @@ def test_an_unauthorised_session_leaves_no_state():
     assert len(made.plan(TYPE.type_id, pool, at=NOW)) == 0
 
 
-@pytest.mark.requirement("7.07")
 def test_a_filter_over_a_closed_attribute_leaves_no_state():
     """The billing office may not read places: its filter over them is refused, its plain subscription is not."""
     plates = grant(PEOPLE.pito, PEOPLE.smith, right(Action.SUBSCRIBE, attributes=["3265"]))

@@ -54,7 +54,6 @@ def decide(
     return verifier.decide(ask(READ), principal=subject, evidence=[certificate], at=at(when))
 
 
-@pytest.mark.requirement("13.13")
 def test_the_first_holder_answers_and_nobody_further_up_is_asked() -> None:
     """The second subscriber of a branch is answered one hop away, with no message at the publisher."""
     publisher = Publisher(listing(CRL, P.met, valid=(0, 60)))
@@ -68,7 +67,6 @@ def test_the_first_holder_answers_and_nobody_further_up_is_asked() -> None:
     assert decide(second, 2, right())
 
 
-@pytest.mark.requirement("13.13")
 def test_when_nobody_knows_the_state_is_unknown_which_denies() -> None:
     """Caches flushed and the publisher gone: unknown, DENY, unless the principal presents a statement."""
     current = listing(CRL, P.met, valid=(0, 60))
@@ -142,7 +140,6 @@ def damage(tree: Tree, rng: random.Random, old: list[Statement], revoked: Certif
         cache.learn(TOPIC, [unsafe_sign_statement(forged, P.evil), listing(CRL, P.evil, [revoked]).raw])
 
 
-@pytest.mark.requirement("13.14")
 @pytest.mark.threat("T33")
 @pytest.mark.parametrize("seed", range(20))
 def test_caches_may_forget_age_and_lie_without_changing_an_answer(seed: int) -> None:
@@ -180,7 +177,6 @@ REPLIES = {
 }
 
 
-@pytest.mark.requirement("13.15")
 @pytest.mark.parametrize("choice, replies, chosen", REPLIES.values(), ids=REPLIES)
 def test_of_several_publishers_the_newest_or_the_first_counts(
     choice: StateChoice, replies: list[tuple[int, int]], chosen: int | None

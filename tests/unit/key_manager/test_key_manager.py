@@ -68,8 +68,6 @@ def world(tmp_path: Path) -> World:
     return made
 
 
-@pytest.mark.requirement("16.01")
-@pytest.mark.requirement("16.02")
 def test_a_broker_is_admitted_on_its_chain_to_exactly_its_groups(world: World) -> None:
     """All attributes: every group; one attribute: one group; a client or a stranger: none, and nothing remains."""
     ann, bob = Broker("ann"), Broker("bob", attributes=["2"])
@@ -99,7 +97,6 @@ def test_everybody_inside_gets_the_same_key_from_the_log(world: World) -> None:
     assert ann.newest(GROUPS[2]) == 1
 
 
-@pytest.mark.requirement("16.04")
 def test_a_join_refreshes_unless_the_joiner_was_authorised_at_the_last_refresh(world: World) -> None:
     """Last refresh at 100: a capability from 90 needs none, one from 120 that joins at 130 does."""
     world.join(Broker("ann"), 100)
@@ -116,7 +113,6 @@ LEAVES = {
 }
 
 
-@pytest.mark.requirement("16.05")
 @pytest.mark.threat("T42")
 @pytest.mark.parametrize("until, revoked, expected", LEAVES.values(), ids=LEAVES)
 def test_a_leave_waits_for_the_end_the_period_or_the_revocation(tmp_path, until, revoked, expected) -> None:
@@ -136,7 +132,6 @@ def test_a_leave_waits_for_the_end_the_period_or_the_revocation(tmp_path, until,
     assert leaver.newest() == 1
 
 
-@pytest.mark.requirement("16.06")
 def test_no_key_is_current_for_longer_than_the_period(tmp_path: Path) -> None:
     """The next epoch is announced ahead of its time and begins when the period is over."""
     world = World(tmp_path, settings=KeySettings(period=timedelta(seconds=60), lead=timedelta(seconds=5)))

@@ -149,7 +149,6 @@ def test_a_name_that_versions_use_differently_means_nothing():
     assert compile_privilege(parse_privilege("subscribe T(place)"), known) is not None
 
 
-@pytest.mark.requirement("7.14")
 def test_a_message_type_as_role_parameter_becomes_the_right_on_that_type():
     """lab-publisher("path_report") may advertise path_report, not prescription; as certificates would say it."""
     known = TypeCatalogue([version(name, "1", x=(1, "string")) for name in ("path_report", "prescription")])

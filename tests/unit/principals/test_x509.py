@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import inspect
 import subprocess
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
@@ -21,21 +20,15 @@ from cryptography.x509.oid import NameOID, ObjectIdentifier
 from hypothesis import given
 from hypothesis import strategies as st
 
-import maia.authority
-from maia.authority import Action, Verifier, ask_type, type_right
 from maia.errors import EncodingError, ExpiredError, KeyFormatError, MaiaError, SignatureError, UsageError
 from maia.principals import (
-    Authorisation,
     Certificate,
     KeySigner,
-    Name,
     Naming,
     Period,
-    issue,
     name_certificate_from_x509,
 )
 
-SOURCE = Path(__file__).resolve().parents[3] / "src" / "maia"
 AT = datetime(2026, 6, 1, 12, tzinfo=UTC)
 DAY = timedelta(days=1)
 MET = KeySigner(b"m" * 32)
@@ -110,31 +103,6 @@ def imported(data: bytes, *, authority: bytes = ANCHOR, name: str | None = None,
     return name_certificate_from_x509(data, authority=authority, issuer=MET, name=name, at=at)
 
 
-@pytest.mark.requirement("1.16")
-def test_an_x509_identity_becomes_a_name_at_the_border() -> None:
-    """CN=Smith becomes Met:smith -> P_Smith, and a grant to that name reaches Smith's key through it alone."""
-    certificate = imported(Identity().pem())
-    assert certificate.body == Naming(
-        issuer=MET.public_key,
-        name="smith",
-        subject=SMITH.public_key,
-        period=Period(AT - DAY, AT + 30 * DAY),
-    )
-    right = type_right(MET.public_key, "Sighting", actions=[Action.SUBSCRIBE]).to_sexp()
-    to_name = issue(
-        Authorisation(issuer=MET.public_key, subject=Name(MET.public_key, ("smith",)), delegate=False, tag=right), MET
-    )
-    request = ask_type(Action.SUBSCRIBE, MET.public_key, "Sighting", "1")
-    verifier = Verifier()
-    with_name, without = (to_name.raw, certificate.raw), (to_name.raw,)
-    assert verifier.decide(request, principal=SMITH.public_key, evidence=with_name, at=AT)
-    assert not verifier.decide(request, principal=SMITH.public_key, evidence=without, at=AT)
-    assert not verifier.decide(request, principal=SMITH.public_key, evidence=with_name, at=AT + 31 * DAY)
-
-
-DECIDING = ["authority", "kernel", "policy", "routing", "encryption", "filters", "labels", "reasoning"]
-
-
 def foreign_words(source: str) -> list[str]:
     """List the imports of a module that bring X.509 in."""
     found: list[str] = []
@@ -147,18 +115,6 @@ def foreign_words(source: str) -> list[str]:
             name = node.attr if isinstance(node, ast.Attribute) else node.id
             found += [name] if "x509" in name else []
     return found
-
-
-@pytest.mark.requirement("1.16")
-def test_nothing_that_decides_knows_x509() -> None:
-    """No module of a deciding floor imports or names it, and no public function there takes such an object."""
-    modules = [path for floor in DECIDING for path in sorted((SOURCE / floor).rglob("*.py"))]
-    assert len([path for path in modules if path.parent.name == "authority"]) > 10
-    assert {path.name: words for path in modules if (words := foreign_words(path.read_text("utf-8")))} == {}
-    for name in maia.authority.__all__:
-        value = getattr(maia.authority, name)
-        signature = str(inspect.signature(value)) if inspect.isfunction(value) else ""
-        assert "x509" not in signature.lower()
 
 
 @pytest.mark.parametrize(
@@ -257,14 +213,6 @@ def test_another_identity_is_refused(data: bytes, authority: bytes, kind: type[M
     with pytest.raises(kind) as caught:
         imported(data, authority=authority)
     assert caught.value.code == code
-
-
-@pytest.mark.requirement("1.16")
-def test_another_key_type_is_refused_with_a_way_out() -> None:
-    """The message says what to do: make a key here, and name it."""
-    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    with pytest.raises(KeyFormatError, match=r"maia key new.*maia name add"):
-        imported(Identity(key=key).pem())
 
 
 def signed_again(der: bytes) -> bytes:

@@ -308,6 +308,30 @@ def test_a_threshold_needs_different_members():
 
 
 @pytest.mark.requirement("1.12")
+def test_a_member_under_two_names_counts_once():
+    """2-of-3 {A, `friends` of the owner, C}, and the friend is A: A alone is one, A and C are two."""
+    people = People("owner", "a", "c", "smith")
+    friends = Name(people.owner.public_key, ("friends",))
+    members = (people.a.public_key, friends, people.c.public_key)
+    named = naming(people.owner, "friends", people.a)
+    shared = grant(people.owner, Threshold(2, members), READ, delegate=True)
+    by = {name: grant(people[name], people.smith, READ) for name in "ac"}
+    assert decide(people.owner, people.smith, [shared, named, by["a"]]).reason == "THRESHOLD_NOT_MET"
+    assert decide(people.owner, people.smith, [shared, named, by["a"], by["c"]])
+
+
+@pytest.mark.requirement("1.09")
+def test_a_configured_root_says_nothing_of_types():
+    """Whom a verifier trusts with what names no owner is not trusted with a type that names another."""
+    people = People("pito", "evil", "smith")
+    request = ask_type(Action.SUBSCRIBE, people.pito.public_key, "T", "1")
+    trusting = Verifier([Root(subject=people.evil.public_key)])
+    given = [grant(people.evil, people.smith, type_right(people.pito.public_key, "T", actions=[Action.SUBSCRIBE]))]
+    denial = trusting.decide(request, principal=people.smith.public_key, evidence=given, at=NOW)
+    assert (denial.allowed, denial.reason) == (False, "WRONG_ROOT")
+
+
+@pytest.mark.requirement("1.12")
 def test_a_quorum_exchanges_a_member():
     """A and B pass all they have on to {A,B,D}; with that group as root C and A count as one, D and A as two."""
     people = People("a", "b", "c", "d", "smith")

@@ -1,0 +1,467 @@
+"""Switch the security rules of the product off, one by one; the acceptance tests must notice.
+
+A mutation is a rule, the file it stands in, the exact text that keeps it, the text that lets go of it, and the tests
+that have to fail then. For each, the sources are copied to a temporary folder, the one text is exchanged, and the tests
+run against that copy. A text that does not stand in its file exactly once is an error: the rule moved, and the table
+must follow. A mutation that its tests do not notice is an error as well, and the reason to write a test.
+
+``--sample N`` takes N of them at random, ``--seed`` says which; ``--only WORDS`` those whose rule has these words;
+``--check`` looks at the texts alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TESTS = "tests/acceptance"
+TIMEOUT = 900
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """One rule switched off.
+
+    Attributes:
+        rule: What no longer holds.
+        file: Where it stands, below src/maia.
+        old: The text that keeps it.
+        new: The text that does not.
+        tests: Who must notice, below tests/acceptance.
+    """
+
+    rule: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+
+CERTIFICATES, RIGHTS, VALIDITY = "test_certificates.py", "test_rights.py", "test_validity.py"
+STREAM, VERSIONS = "test_numberplate_stream.py", "test_versions_stream.py"
+
+MUTATIONS = (
+    # -- certificates and chains
+    Mutation(
+        "the signature of a certificate is not verified",
+        "principals/certificate.py",
+        "    verify_signature(Kind.CERTIFICATE, certificate.body_bytes, certificate.signature, certificate.signer)\n",
+        "",
+        (f"{CERTIFICATES}::test_every_field_is_under_the_signature",),
+    ),
+    Mutation(
+        "the period of a certificate is ignored",
+        "authority/verifier.py",
+        "        if not period.contains(self.at):\n",
+        "        if False:\n",
+        (f"{CERTIFICATES}::test_one_invalid_link_voids_the_chain_and_is_named",),
+    ),
+    Mutation(
+        "a certificate that is not valid yet counts",
+        "principals/validity.py",
+        "        if self.not_before is not None and at < self.not_before:\n",
+        "        if False:\n",
+        (f"{VALIDITY}::test_a_period_includes_its_ends_and_an_absent_end_is_open",),
+    ),
+    Mutation(
+        "a revocation list is ignored",
+        "authority/book.py",
+        "        if listed is (test.kind is TestKind.CRL) or self._taken_away(test, certificate, body):\n",
+        "        if False:\n",
+        (f"{CERTIFICATES}::test_any_kind_of_invalid_link_voids_the_chain",),
+    ),
+    Mutation(
+        "a missing statement allows",
+        "authority/book.py",
+        '            raise UncheckedError(f"no {test.kind.value} of `{test.signer.fingerprint}` in force", '
+        'code="NO_STATEMENT")\n',
+        "            return Confirmation(None)\n",
+        (f"{VALIDITY}::test_when_a_timed_list_lapses_the_certificates_that_rely_on_it_do",),
+    ),
+    Mutation(
+        "a timed list serves after its end",
+        "authority/book.py",
+        "        if index and _ends(track[index - 1]) > at:\n",
+        "        if index:\n",
+        (f"{VALIDITY}::test_when_a_timed_list_lapses_the_certificates_that_rely_on_it_do",),
+    ),
+    Mutation(
+        "an older plain list replaces a newer one",
+        "authority/book.py",
+        "        if held is not None and _sequence(held) >= body.sequence and held.digest != statement.digest:\n",
+        "        if False:\n",
+        (f"{VALIDITY}::test_a_plain_list_with_a_lower_number_is_not_taken",),
+    ),
+    Mutation(
+        "timed lists may overlap",
+        "authority/book.py",
+        '            raise VerificationError("the list overlaps one that was accepted before", '
+        'code="STATEMENT_OVERLAP")\n',
+        "            pass\n",
+        (f"{VALIDITY}::test_timed_lists_do_not_overlap_and_a_successor_counts_from_its_start",),
+    ),
+    Mutation(
+        "a one-time answer serves twice",
+        "authority/verifier.py",
+        "            self.statements.use(case.nonces(item.certificate_id for item in grant.certificates), "
+        "until=challenge.until)\n",
+        "            pass\n",
+        (f"{VALIDITY}::test_a_one_time_answer_serves_one_decision",),
+    ),
+    Mutation(
+        "the delegation bit is ignored in decisions",
+        "authority/tuples.py",
+        "        body.issuer_id, subject_node(body.subject), body.delegate, tag, body.period, body.conditions,\n",
+        "        body.issuer_id, subject_node(body.subject), True, tag, body.period, body.conditions,\n",
+        (f"{RIGHTS}::test_a_client_cannot_pass_its_right_on", f"{RIGHTS}::test_figure_2_8_of_the_thesis"),
+    ),
+    Mutation(
+        "the delegation bit is ignored in the reduction",
+        "authority/tuples.py",
+        "    if not first.delegate:\n",
+        "    if False:\n",
+        (f"{CERTIFICATES}::test_each_condition_of_reduction_has_its_own_error",),
+    ),
+    Mutation(
+        "a chain need not hang together",
+        "authority/tuples.py",
+        "    if first.subject != second.issuer:\n",
+        "    if False:\n",
+        (f"{CERTIFICATES}::test_each_condition_of_reduction_has_its_own_error",),
+    ),
+    Mutation(
+        "the intersection of two rights is wider than either",
+        "authority/tags.py",
+        "        return exact if permits(other, exact.to_sexp()) else NOTHING\n",
+        "        return exact\n",
+        (f"{CERTIFICATES}::test_each_condition_of_reduction_has_its_own_error", RIGHTS),
+    ),
+    Mutation(
+        "a threshold counts one member twice",
+        "authority/thresholds.py",
+        "        for key in sorted(willing(node) - used):\n",
+        "        for key in sorted(willing(node)):\n",
+        (f"{CERTIFICATES}::test_a_member_under_two_names_counts_once",),
+    ),
+    Mutation(
+        "a threshold is content with one member",
+        "authority/tuples.py",
+        "    return ThresholdNode(principal.k, tuple(principal_node(member) for member in principal.members))\n",
+        "    return ThresholdNode(1, tuple(principal_node(member) for member in principal.members))\n",
+        (f"{CERTIFICATES}::test_a_threshold_needs_different_members",),
+    ),
+    Mutation(
+        "name certificates are not looked at before they resolve",
+        "authority/graph.py",
+        "        return [naming for naming in self._namings.get(place, ()) if self._usable(naming.source)]\n",
+        "        return list(self._namings.get(place, ()))\n",
+        (f"{CERTIFICATES}::test_linked_names_resolve_in_their_own_namespaces",),
+    ),
+    Mutation(
+        "anybody is a root",
+        "authority/request.py",
+        "            return (Root(subject=self.owner),)\n",
+        "            return (Root(subject=self.owner), *configured)\n",
+        (f"{CERTIFICATES}::test_a_configured_root_says_nothing_of_types",),
+    ),
+    # -- types
+    Mutation(
+        "the signature of a type is not verified",
+        "events/definition.py",
+        "    verify_signature(Kind.EVENT_TYPE, unverified.signed_bytes(), unverified.signature, unverified.signer)\n",
+        "",
+        ("test_definitions.py", "test_refusals.py::test_a_definition_that_the_registry_altered_is_not_used"),
+    ),
+    Mutation(
+        "installing is not demanded by a home",
+        "domain/snapshot.py",
+        "verify_with_registry(registry, unverified, verifier=verifier, at=at, network=network)",
+        "verify_with_registry(registry, unverified, verifier=verifier, at=at, network=None)",
+        ("test_refusals.py::test_a_type_without_an_install_chain_is_not_served",),
+    ),
+    Mutation(
+        "a manager may change more than its part",
+        "authority/types.py",
+        "        beyond = changes.beyond(frozenset(held))\n",
+        "        beyond = ()\n",
+        ("test_types.py::test_partial_manager_stays_within_its_part",),
+    ),
+    Mutation(
+        "a uid may change its meaning",
+        "events/attributes.py",
+        "            if types.setdefault(item.uid, item.type) is not item.type:\n",
+        "            if types.setdefault(item.uid, item.type) is None:\n",
+        ("test_type_command.py::test_a_uid_keeps_its_meaning_over_all_versions",),
+    ),
+    Mutation(
+        "a removed uid comes back as something else",
+        "events/changes.py",
+        "        if names and item.name not in names:\n",
+        "        if False:\n",
+        ("test_types.py::test_removed_uid_does_not_come_back_as_something_else",),
+    ),
+    # -- sessions
+    Mutation(
+        "connecting is not demanded",
+        "kernel/sessions.py",
+        "        if self.network is None:\n            return\n        owner, name",
+        "        if True:\n            return\n        owner, name",
+        ("test_refusals.py::test_a_right_on_a_type_is_no_use_without_the_right_to_connect",),
+    ),
+    Mutation(
+        "a filter over a closed attribute is taken",
+        "kernel/delivery.py",
+        "        if not any(clause.opens(uid) for clause in held):\n",
+        "        if False:\n",
+        ("test_refusals.py::test_a_filter_over_a_closed_attribute_is_refused",),
+    ),
+    Mutation(
+        "conditions are not asked",
+        "kernel/sessions.py",
+        "        if not clause.conditions:\n            return clause\n",
+        "        if True:\n            return replace(clause, conditions=())\n",
+        ("test_conditions.py",),
+    ),
+    Mutation(
+        "a name stands for a client without its key",
+        "domain/domain.py",
+        "        if signer.public_key != key:\n",
+        "        if False:\n",
+        ("test_refusals.py::test_a_name_without_its_private_key_is_nobody",),
+    ),
+    # -- policy
+    Mutation(
+        "a role is activated without its conditions",
+        "policy/engine.py",
+        "        if not supports:\n",
+        "        if False:\n",
+        ("test_roles.py::test_a_role_needs_all_premises_of_its_rule",),
+    ),
+    Mutation(
+        "a role stays when its condition falls",
+        "policy/engine.py",
+        "        return Withdrawal(held=bool(gone), fallen=self._withdraw(gone))\n",
+        "        return Withdrawal(held=bool(gone), fallen=())\n",
+        ("test_policy_command.py::test_each_of_three_losses_ends_the_access_and_a_new_start_gives_a_new_certificate",),
+    ),
+    # -- flow
+    Mutation(
+        "secrecy is lost on the way",
+        "labels/label.py",
+        "    return kept_secret and vouched_for\n",
+        "    return vouched_for\n",
+        ("test_labels.py::test_flow",),
+    ),
+    # -- sealing
+    Mutation(
+        "the signature of a parcel is not verified",
+        "encryption/parcel.py",
+        "    verify_signature(Kind.PARCEL, _signed_body(parcel.header, parcel.blocks), parcel.signature, "
+        "parcel.signer)\n",
+        "",
+        ("test_flips.py",),
+    ),
+    Mutation(
+        "a block is not bound to its place",
+        "encryption/parcel.py",
+        '    return encode((b"block", encoded, label))\n',
+        '    return b"block"\n',
+        ("test_parcels.py::test_a_block_moved_elsewhere_does_not_open",),
+    ),
+    Mutation(
+        "every attribute is sealed under one key",
+        "encryption/parcel.py",
+        "    epoch_key = key_of(label)\n",
+        "    epoch_key = next(key for name in header.labels if (key := key_of(name)) is not None)\n",
+        ("test_parcels.py::test_the_key_of_one_attribute_opens_that_attribute",),
+    ),
+    Mutation(
+        "the key of an event is not chosen by its stamp",
+        "encryption/epochs.py",
+        "    epoch = epoch_of(epochs, stamp)\n",
+        "    epoch = epochs[0]\n",
+        ("test_epochs.py",),
+    ),
+    Mutation(
+        "an evicted member keeps its place in the tree",
+        "encryption/trees.py",
+        "        leavers = frozenset(leaves)\n",
+        "        leavers = frozenset[bytes]()\n",
+        ("test_key_trees.py::test_neither_older_nor_newer_events_open",),
+    ),
+    # -- rows (these start Spark)
+    Mutation(
+        "closed cells are shown",
+        "kernel/delivery.py",
+        "take_visible([column for _, column in there], self._any(openers), picked)",
+        "take_visible([column for _, column in there], np.ones(self._batch.num_rows, dtype=np.bool_), picked)",
+        (f"{STREAM}::test_each_reader_sees_its_own_part_and_the_place_is_forced",),
+    ),
+    Mutation(
+        "the constraint of a clause is ignored on delivery",
+        "kernel/delivery.py",
+        "            known = mask_of(self._batch, constraints)\n",
+        "            known = mask_of(self._batch, ())\n",
+        (f"{STREAM}::test_each_reader_sees_its_own_part_and_the_place_is_forced",),
+    ),
+    Mutation(
+        "columns are found by position and not by uid",
+        "kernel/delivery.py",
+        "    found = [column_of(batch, item.uid) for item in event_type.attributes]\n",
+        "    found = [batch.column(n) if n < batch.num_columns else None for n in range(len(event_type.attributes))]\n",
+        (f"{VERSIONS}::test_each_version_sees_every_event_in_its_own_shape",),
+    ),
+    Mutation(
+        "a forced value is not forced",
+        "kernel/publication.py",
+        "                column = forced[name]\n",
+        "                column = transit.column(name)\n",
+        (f"{STREAM}::test_each_reader_sees_its_own_part_and_the_place_is_forced",),
+    ),
+    Mutation(
+        "what a publisher may not set is not nulled",
+        "kernel/publication.py",
+        "                column = pa.nulls(size, column.type)\n",
+        "                column = transit.column(name)\n",
+        (f"{STREAM}::test_what_a_publisher_may_not_set_becomes_null_and_ill_typed_rows_are_refused",),
+    ),
+    Mutation(
+        "a publication that breaks a demand is sent",
+        "kernel/publication.py",
+        "        fits = mask_of(result, tuple(drops))\n",
+        "        fits = mask_of(result, ())\n",
+        (f"{VERSIONS}::test_what_breaks_a_demand_is_dropped_and_a_flooder_is_held_to_its_rate_and_revoked",),
+    ),
+    Mutation(
+        "a rate counts nothing",
+        "kernel/publication.py",
+        "        granted = 0 if guard is None else guard.grant(len(mine), reservation=name, at=at)\n",
+        "        granted = len(mine)\n",
+        (f"{VERSIONS}::test_what_breaks_a_demand_is_dropped_and_a_flooder_is_held_to_its_rate_and_revoked",),
+    ),
+    Mutation(
+        "altered evidence of an origin's right is taken",
+        "log/directory.py",
+        "        if hashlib.sha256(data).digest() != digest or not isinstance(expression, tuple):\n",
+        "        if not isinstance(expression, tuple):\n",
+        (f"{STREAM}::test_events_whose_origin_is_not_proven_are_not_delivered",),
+    ),
+    Mutation(
+        "the origin of events is not judged",
+        "kernel/deliver.py",
+        '            raise DeniedError("the origin\'s right to publish is not proven", code="ORIGIN_NOT_PROVEN")\n',
+        "            return None\n",
+        (f"{STREAM}::test_events_whose_origin_is_not_proven_are_not_delivered",),
+    ),
+    Mutation(
+        "a publication is counted twice",
+        "spark/engine.py",
+        "        if known is not None and not known.query:\n",
+        "        if False:\n",
+        (f"{STREAM}::test_a_publication_counts_once_under_its_name",),
+    ),
+    Mutation(
+        "a publication leaves no audit",
+        "domain/publication.py",
+        "    write_audit(home.audit_path, rows)\n",
+        "",
+        (f"{STREAM}::test_the_audit_says_who_published_and_who_saw",),
+    ),
+)
+
+
+def find(mutation: Mutation, source: Path) -> str:
+    """Read the file of a mutation; say what is wrong with its text, or nothing.
+
+    >>> find(Mutation("none", "no/such.py", "a", "b", ()), Path("."))
+    'there is no `no/such.py`'
+    """
+    path = source / "maia" / mutation.file
+    if not path.is_file():
+        return f"there is no `{mutation.file}`"
+    count = path.read_text("utf-8").count(mutation.old)
+    return "" if count == 1 else f"the text stands {count} times in `{mutation.file}`"
+
+
+def run(tests: tuple[str, ...], source: Path, *, timeout: int) -> subprocess.CompletedProcess[str]:
+    """Run acceptance tests against a copy of the sources."""
+    # A test that runs out of time has noticed nothing, so the time is ours to watch.
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-x",
+        "-n",
+        "0",
+        "--timeout",
+        "0",
+        "-o",
+        f"cache_dir={source}/cache",
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": "1", "HYPOTHESIS_PROFILE": "ci"}
+    return subprocess.run(
+        [*command, *(f"{TESTS}/{test}" for test in tests)],
+        cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=timeout,
+    )  # fmt: skip
+
+
+def judge(mutation: Mutation) -> str:
+    """Apply a mutation to a copy and run its tests; return what is wrong, or nothing when they noticed."""
+    with tempfile.TemporaryDirectory(prefix="maia-mutation-") as folder:
+        source = Path(folder) / "src"
+        shutil.copytree(ROOT / "src", source, ignore=shutil.ignore_patterns("__pycache__"))
+        wrong = find(mutation, source)
+        if wrong:
+            return wrong
+        path = source / "maia" / mutation.file
+        path.write_text(path.read_text("utf-8").replace(mutation.old, mutation.new), "utf-8")
+        compile(path.read_text("utf-8"), str(path), "exec")
+        try:
+            ran = run(mutation.tests, source, timeout=TIMEOUT)
+        except subprocess.TimeoutExpired:
+            return f"the tests took more than {TIMEOUT} s"
+    if ran.returncode == 1 and re.search(r"^\d+ failed", ran.stdout, re.MULTILINE):
+        return ""  # an error before the test began would have noticed nothing
+    if ran.returncode == 0:
+        return f"nobody noticed: {', '.join(mutation.tests)}"
+    return f"the tests could not run:\n{ran.stdout[-2000:]}{ran.stderr[-1000:]}"
+
+
+def choose(options: argparse.Namespace) -> list[Mutation]:
+    """Take all mutations, those of some words, or a sample."""
+    chosen = [item for item in MUTATIONS if options.only.lower() in item.rule.lower()]
+    if options.sample and options.sample < len(chosen):
+        chosen = sorted(random.Random(options.seed).sample(chosen, options.sample), key=MUTATIONS.index)
+    return chosen
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the mutations; exit 1 when one of them was not noticed or could not be made."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sample", type=int, default=0, metavar="N", help="take N at random")
+    parser.add_argument("--seed", default="0", help="which sample")
+    parser.add_argument("--only", default="", metavar="WORDS", help="those whose rule has these words")
+    parser.add_argument("--check", action="store_true", help="look whether every text stands where it should")
+    options = parser.parse_args(arguments)
+    failed = 0
+    chosen = choose(options)
+    for mutation in chosen:
+        wrong = find(mutation, ROOT / "src") if options.check else judge(mutation)
+        failed += bool(wrong)
+        print(f"{'WRONG  ' if wrong else 'noticed'} {mutation.rule}{f': {wrong}' if wrong else ''}", flush=True)
+    print(f"{len(chosen) - failed} of {len(chosen)} mutations {'can be made' if options.check else 'were noticed'}")
+    return 1 if failed or not chosen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

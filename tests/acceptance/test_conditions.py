@@ -1,0 +1,206 @@
+"""Conditions and timed lists, decided by a domain at an instant: the plan with which every read and publication starts.
+
+Instants grow within a test: a home remembers how late it is.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import maia
+from maia.authority import Action, type_right
+from maia.errors import MaiaError
+from maia.policy import ConditionSyntaxError, compile_condition
+from maia.principals import KeySigner
+from maia.testing import TYPE_NAME, Command, NumberplateHomes, at, grant, numberplate_homes
+
+TYPE = "exchange/stock.Quote"
+OFFICE = "now.clock('Europe/London') >= '09:00' && now.clock('Europe/London') < '17:00'"
+RIGHT = ("--type", TYPE, "--action")
+
+
+def london(text: str) -> datetime:
+    """A time by the clocks of London in summer."""
+    return at(f"{text}+01:00")
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a home with the exchange's type, without sealing, and a broker that may publish and read it."""
+    made = Command(tmp_path_factory.mktemp("conditions") / "home")
+    made.do("domain", "init", str(made.home))
+    made.keys("exchange", "bank", "firm", "desk", "eve")
+    attributes = ("symbol:string:1", "price:integer:2", "source:string:3")
+    flags = [flag for text in attributes for flag in ("--attribute", text)]
+    made.do("type", "define", f"{TYPE}@1", *flags, "--encryption", "plain")
+    made.grant("--from", "exchange", "--to", "broker", *RIGHT, "publish", "--action", "subscribe")
+    return made.home
+
+
+@pytest.fixture
+def home(template: Path, tmp_path: Path) -> Command:
+    """Give a copy of the home."""
+    shutil.copytree(template, tmp_path / "home")
+    return Command(tmp_path / "home")
+
+
+@pytest.fixture
+def offices(tmp_path: Path) -> NumberplateHomes:
+    """Give the homes of the numberplate network."""
+    return numberplate_homes(tmp_path / "net")
+
+
+def allowed(home: Command, who: str, action: str, when: datetime) -> bool:
+    """Tell whether the domain would serve somebody at an instant."""
+    domain = maia.open(home.home)
+    try:
+        if action == "publish":
+            domain.publish_plan("stock.Quote", client=who, publication="asked", at=when)
+        else:
+            domain.deliver_plan("stock.Quote", client=who, commits=(), at=when)
+    except MaiaError:
+        return False
+    finally:
+        domain.close()
+    return True
+
+
+@pytest.mark.requirement("14.01")
+@pytest.mark.requirement("23.01")
+def test_one_certificate_for_a_month_of_working_days(home: Command) -> None:
+    """Nine to five: 16:59 yes, 17:01 no, the next morning yes, by one certificate."""
+    before = len(list((home.home / "certificates").iterdir()))
+    home.grant("--from", "exchange", "--to", "desk", *RIGHT, "subscribe", "--condition", OFFICE)
+    times = ("2027-06-03T16:59", "2027-06-03T17:01", "2027-06-04T09:30")
+    assert [allowed(home, "desk", "subscribe", london(when)) for when in times] == [True, False, True]
+    assert len(list((home.home / "certificates").iterdir())) == before + 1
+
+
+@pytest.mark.requirement("14.02")
+def test_a_condition_tells_actions_apart(home: Command) -> None:
+    """`action == "publish" && hour < 17` gives publishing until five and subscribing never."""
+    source = 'action == "publish" && now.hour("Europe/London") < 17'
+    home.grant("--from", "exchange", "--to", "firm", *RIGHT, "publish", "--action", "subscribe", "--condition", source)
+    home.grant("--from", "exchange", "--to", "desk", *RIGHT, "subscribe")
+    before, after = london("2027-06-03T16:00"), london("2027-06-03T17:00")
+    found = {(who, action, when.hour): allowed(home, who, action, when) for when in (before, after)
+             for who, action in (("firm", "publish"), ("firm", "subscribe"), ("desk", "subscribe"))}  # fmt: skip
+    assert found == {
+        ("firm", "publish", 16): True, ("firm", "subscribe", 16): False, ("desk", "subscribe", 16): True,
+        ("firm", "publish", 17): False, ("firm", "subscribe", 17): False, ("desk", "subscribe", 17): True,
+    }  # fmt: skip
+
+
+@pytest.mark.requirement("14.06")
+def test_conditions_along_a_chain_are_conjoined(home: Command) -> None:
+    """Weekdays by the owner, nine to five by the bank: Saturday at ten is neither, nor is Friday night."""
+    weekdays = "now.weekday('Europe/London') <= 5"
+    home.grant("--from", "exchange", "--to", "bank", *RIGHT, "subscribe", "--delegate", "--condition", weekdays)
+    home.grant("--from", "bank", "--to", "desk", *RIGHT, "subscribe", "--condition", OFFICE)
+    times = {
+        "Friday at ten": "2027-06-04T10:00", "Friday night": "2027-06-04T22:00", "Saturday": "2027-06-05T10:00",
+        "Monday": "2027-06-07T10:00",
+    }  # fmt: skip
+    found = {name: allowed(home, "desk", "subscribe", london(when)) for name, when in times.items()}
+    assert found == {"Friday at ten": True, "Friday night": False, "Saturday": False, "Monday": True}
+
+
+@pytest.mark.requirement("14.06")
+def test_a_condition_is_asked_again_for_each_publication(home: Command) -> None:
+    """At ten to five the firm may announce and publish; at five past it publishes no more, by the same certificate."""
+    home.grant("--from", "exchange", "--to", "firm", *RIGHT, "publish", "--condition", OFFICE)
+    times = ("2027-06-03T16:50", "2027-06-03T17:05")
+    assert [allowed(home, "firm", "publish", london(when)) for when in times] == [True, False]
+
+
+@pytest.mark.requirement("14.04")
+def test_leaving_early_denies_without_revocation(home: Command) -> None:
+    """The duty roster is a declared provider, asked each time; off duty, or with the roster away, the answer is no."""
+    desk = maia.open(home.home).client("desk").key.key_id.hex()
+    folder = home.home / "policy"
+    folder.mkdir(exist_ok=True)
+    (folder / "providers.toml").write_text(
+        '[[predicate]]\nname = "on_duty"\narity = 1\nkind = "sql"\ndatabase = "roster.db"\n'
+        'ask = "select 1 from duty where officer = ?"\n',
+        "utf-8",
+    )
+    roster = sqlite3.connect(folder / "roster.db")
+    roster.execute("create table duty (officer text)")
+    roster.execute("insert into duty values (?)", (desk,))
+    roster.commit()
+    home.grant("--from", "exchange", "--to", "desk", *RIGHT, "subscribe", "--condition", "on_duty(principal)")
+    when = london("2027-06-03T12:00")
+    assert allowed(home, "desk", "subscribe", when)
+    roster.execute("delete from duty")
+    roster.commit()
+    assert not allowed(home, "desk", "subscribe", when)
+    roster.execute("insert into duty values (?)", (desk,))
+    roster.commit()
+    roster.close()
+    assert allowed(home, "desk", "subscribe", when)
+    (folder / "roster.db").unlink()
+    assert not allowed(home, "desk", "subscribe", when)
+
+
+UNSAFE = {
+    "a loop": "[1].all(x, x > 0)",
+    "an import": "import os",
+    "attribute access": "principal.key == 'x'",
+    "a million nodes": "true" + " && true" * 10**6,
+}
+
+
+@pytest.mark.requirement("14.03")
+@pytest.mark.requirement("23.01")
+@pytest.mark.parametrize("source", UNSAFE.values(), ids=UNSAFE)
+def test_what_is_not_safe_is_refused_when_it_is_read(home: Command, offices: NumberplateHomes, source: str) -> None:
+    """It never becomes a condition, the command signs none, and a certificate that carries it anyway opens nothing."""
+    with pytest.raises(ConditionSyntaxError):
+        compile_condition(source)
+    exchange = ("grant", "--from", "exchange", "--to", "desk", *RIGHT, "subscribe", "--condition")
+    if len(source) < 100_000:  # longer than a command line
+        assert home(*exchange, source).code != 0
+    people = offices.network.people
+    publish = type_right(offices.network.key("PITO"), TYPE_NAME, actions=[Action.PUBLISH])
+    found = []
+    for number, condition in enumerate((source[:8_000], "true")):
+        who = f"client{number}"
+        client = offices.add_key(offices.ccs, who, KeySigner.generate())
+        offices.add(offices.ccs, grant(people["CCS"], client, publish, conditions=[condition]))
+        try:
+            maia.open(offices.ccs).publish_plan(TYPE_NAME, client=who, publication="asked")
+        except MaiaError:
+            found.append(False)
+        else:
+            found.append(True)
+    assert found == [False, True]
+
+
+@pytest.mark.requirement("22.13")
+@pytest.mark.requirement("13.04")
+def test_a_withheld_list_ends_the_access_when_it_lapses(home: Command) -> None:
+    """The last timed list ends and no new one comes: what depends on it ends, the rest goes on."""
+    now = datetime.now().astimezone().replace(microsecond=0)
+    home.grant("--from", "exchange", "--to", "desk", *RIGHT, "subscribe", "--test", "crl:exchange")
+    home.grant("--from", "exchange", "--to", "firm", *RIGHT, "subscribe")
+    assert not allowed(home, "desk", "subscribe", now), "no list, no access"
+    home.do("statement", "crl", "--from", "exchange", "--until", "+1h")
+    soon, late = now + timedelta(minutes=30), now + timedelta(hours=2)
+    found = [tuple(allowed(home, who, "subscribe", when) for who in ("desk", "firm")) for when in (soon, late)]
+    assert found == [(True, True), (False, True)]
+
+
+@pytest.mark.requirement("22.04")
+def test_nobody_publishes_as_the_exchange(home: Command, tmp_path: Path) -> None:
+    """Eve has no right and is refused, also with a certificate of her own making; a firm with a right is not."""
+    home.grant("--from", "exchange", "--to", "firm", *RIGHT, "publish", "--attribute", "1", "--attribute", "3=firm")
+    home.grant("--from", "eve", "--to", "eve", *RIGHT, "publish", "--blanket")
+    (tmp_path / "rows.json").write_text('{"symbol": "A", "price": 1, "source": "exchange"}\n', "utf-8")
+    assert home.refused("publish", str(tmp_path / "rows.json"), "--type", "stock.Quote", "--as", "eve")[0] == 3
+    when = london("2027-06-03T12:00")
+    assert (allowed(home, "firm", "publish", when), allowed(home, "eve", "publish", when)) == (True, False)

@@ -1,0 +1,131 @@
+"""Key trees: who gets which key, what a message costs, and what is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from itertools import pairwise
+
+import pytest
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from maia.encryption import (
+    KeyGroupId,
+    KeyTree,
+    TreeMember,
+    parse_rekey,
+    verify_rekey,
+)
+from maia.events import TypeId
+from maia.principals import KeySigner
+
+MANAGER, EVE = KeySigner(bytes([1]) * 32), KeySigner(bytes([2]) * 32)
+
+
+GROUP = KeyGroupId(TypeId(bytes(32)), b"3265")
+
+
+def individual(name):
+    """The key that a newcomer shares with the manager."""
+    return hashlib.sha256(name).digest()
+
+
+class Group:
+    """A tree, its messages, and members who follow them."""
+
+    def __init__(self, size=0, followed=range(1000)):
+        self.tree = KeyTree(GROUP)
+        self.members = {}
+        self.log = []
+        if size:
+            names = [b"m%d" % number for number in range(size)]
+            deaf = [name for number, name in enumerate(names) if number not in followed]
+            self.rekey(joins=names, deaf=deaf)
+            self.members = {name: member for name, member in self.members.items() if name not in deaf}
+
+    def rekey(self, joins=(), leaves=(), deaf=()):
+        """Begin an epoch; all but the deaf follow."""
+        self.members |= {name: TreeMember(GROUP, name, individual(name)) for name in joins}
+        start = 100 * (self.tree.number + 1)
+        made = self.tree.rekey(MANAGER, start=start, joins={name: individual(name) for name in joins}, leaves=leaves)
+        self.log.append(heard(made))
+        return {name: member.apply(self.log[-1]) for name, member in self.members.items() if name not in deaf}
+
+    def cost(self):
+        """How many wrapped keys the last message holds."""
+        return len(self.log[-1].rekey.keys)
+
+
+def heard(message):
+    """A message as it arrives."""
+    return verify_rekey(parse_rekey(message.to_bytes()), MANAGER.public_key)
+
+
+@pytest.mark.requirement("16.03")
+def test_state_and_messages_grow_with_the_logarithm():
+    """1024 members: at most 21 keys each, a leave costs a few keys a level; doubling the group adds a constant."""
+    leaves, joins = [], []
+    for size in (256, 512, 1024):
+        group = Group(size, followed={0, 6, 7, size - 1})
+        levels = size.bit_length() - 1
+        assert group.tree.height == levels
+        assert max(member.keys_held for member in group.members.values()) == 2 * levels + 1
+        group.rekey(leaves=[b"m7"])
+        leaves.append(group.cost())
+        group.rekey(joins=[b"new"])
+        joins.append(group.cost())
+        assert group.members[b"m0"].number == group.members[b"new"].number == 3
+        assert leaves[-1] <= 3 * levels
+        assert joins[-1] == 2 * levels + 1
+    assert [later - sooner for sooner, later in pairwise(leaves)] == [3, 3]
+    assert [later - sooner for sooner, later in pairwise(joins)] == [2, 2]
+
+
+@pytest.mark.requirement("16.09")
+def test_neither_older_nor_newer_events_open():
+    """A newcomer has no key from before, an evicted member none from after: sealed bytes of those times stay closed."""
+    group = Group(5)
+    sealed = {1: AESGCM(group.tree.key).encrypt(bytes(12), b"AE05 XYZ", None)}
+    held = {b"new": [], b"m3": [group.rekey()[b"m3"].key]}
+    for epoch in (group.rekey(joins=[b"new"])[b"new"], group.rekey()[b"new"]):
+        held[b"new"].append(epoch.key)
+    assert group.rekey(leaves=[b"m3"])[b"m3"] is None
+    sealed[5] = AESGCM(group.tree.key).encrypt(bytes(12), b"AE05 XYZ", None)
+    for name, number in ((b"new", 1), (b"m3", 5)):
+        for key in held[name]:
+            with pytest.raises(InvalidTag):
+                AESGCM(key).decrypt(bytes(12), sealed[number], None)
+    assert group.members[b"m3"].keys_held == 0
+
+
+@pytest.fixture(scope="module")
+def bench(benchmark):
+    """Load the benchmark of the key trees."""
+    return benchmark("bench_keys")
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("21.08")
+def test_costs_fit_the_logarithm(bench):
+    """From 2 to 4096 members: keys stored, wrapped keys and octets follow log n with R² of at least 0.98."""
+    rows = [bench.measure(1 << power, 2) for power in range(1, 13)]
+    for value in (
+        lambda row: row.state,
+        lambda row: row.join.keys,
+        lambda row: row.leave.keys,
+        lambda row: row.join.octets,
+        lambda row: row.leave.octets,
+    ):
+        _, slope, quality = bench.fit(rows, value)
+        assert slope > 0
+        assert quality >= 0.98
+    assert all(row.plain.keys <= 2 * math.log2(row.size) for row in rows)
+
+
+@pytest.mark.requirement("21.11")
+def test_the_rules_save_refreshes_under_churn(bench):
+    """Thirty runs of churn: with 95 % confidence most refreshes of the naive policy are saved."""
+    for _, naive, rules, share, half in bench.saved(brokers=15, days=10):
+        assert rules < naive
+        assert share - half > 0.5

@@ -1,0 +1,112 @@
+"""Types and key groups with the `maia` command: who may define, evolve, extend and install, and who gets keys."""
+
+from __future__ import annotations
+
+import pytest
+
+from maia.testing import Command
+
+PLATE = "pito/uk.gov.pito.Numberplate"
+
+
+@pytest.fixture
+def maia(maia_command: Command) -> Command:
+    """Start from Numberplate 4799 with two attributes."""
+    maia_command.keys("pito", "tm", "evil")
+    maia_command.do(
+        "type", "define", f"{PLATE}@4799", "--attribute", "license-plate:string:9525", "--attribute", "location:string"
+    )
+    return maia_command
+
+
+@pytest.mark.requirement("2.04")
+def test_a_bare_name_is_refused(maia: Command) -> None:
+    """The readable name is displayed, but asking with it alone is a usage error; with the owner it is not."""
+    assert "uk.gov.pito.Numberplate" in maia("type", "show").out
+    assert maia.refused("type", "show", "uk.gov.pito.Numberplate") == (2, "TYPE_TEXT")
+    assert maia.do("type", "show", PLATE)["owner"]["fingerprint"]
+
+
+def test_a_uid_keeps_its_meaning_over_all_versions(maia: Command) -> None:
+    """9525 neither changes its type nor comes back as something else after it was removed; a fresh uid is welcome."""
+    evolve = ("type", "evolve", f"{PLATE}@4799")
+    maia.do(*evolve, "--remove", "license-plate", "--number", "2")
+    define = ("type", "define", f"{PLATE}@3", "--attribute", "location:string:9526", "--attribute")
+    assert maia(*define, "license-plate:integer:9525").code == 1
+    for number, text in (("3", "license-plate:integer:9525"), ("4", "colour:string:9525")):
+        assert maia("type", "evolve", f"{PLATE}@2", "--add", text, "--number", number).code not in (0, 2), text
+    maia.do("type", "evolve", f"{PLATE}@2", "--add", "colour:string:4711", "--number", "5")
+    twice = ("--attribute", "a:string:1", "--attribute", "a:string:2")
+    assert maia("type", "define", "pito/x.Twice", *twice).code != 0
+
+
+@pytest.mark.requirement("3.01")
+@pytest.mark.requirement("3.10")
+def test_a_manager_evolves_within_its_part(maia: Command) -> None:
+    """A holder of editAttributeName renames, which keeps the uid, and may neither remove nor add."""
+    rename = ("type", "evolve", f"{PLATE}@4799", "--rename", "license-plate=numberplate", "--as", "tm")
+    assert maia.refused(*rename)[0] == 4
+    maia.grant("--from", "pito", "--to", "tm", "--type", PLATE, "--action", "editAttributeName")
+    maia.do(*rename, "--number", "8516")
+    shown = maia.do("type", "show", f"{PLATE}@8516")
+    assert ("numberplate", "9525") in [(item["name"], item["uid"]) for item in shown["attributes"]]
+    for beyond in (("--remove", "location"), ("--add", "speed:integer")):
+        assert maia.refused("type", "evolve", f"{PLATE}@4799", *beyond, "--as", "tm")[0] == 4
+    retyped = maia.do("type", "evolve", f"{PLATE}@4799", "--retype", "location:binary", "--number", "9")
+    uids = {item["name"]: item["uid"] for item in retyped["attributes"]}
+    assert uids["location"] not in ("9525", "9526")
+
+
+@pytest.mark.requirement("3.11")
+@pytest.mark.requirement("2.08")
+def test_a_network_demands_the_install_right(maia: Command) -> None:
+    """A manager without install is refused on the network; with it, its chain is in the definition for everybody."""
+    network = ("--network", "pito/UK Police Network")
+    maia.grant("--from", "pito", "--to", "tm", "--type", PLATE, "--action", "manage")
+    change = ("type", "evolve", f"{PLATE}@4799", "--add", "speed:integer", "--as", "tm", "--number", "1")
+    assert maia.refused(*change, *network)[0] == 4
+    maia.grant("--from", "pito", "--to", "tm", *network, "--action", "install")
+    assert len(maia.do(*change, *network)["credentials"]) == 2
+    assert maia("type", "verify", f"{PLATE}@1", *network).code == 0
+    assert maia("type", "verify", f"{PLATE}@1", "--network", "evil/UK Police Network").code == 4
+
+
+@pytest.mark.requirement("5.16")
+def test_a_child_needs_the_extend_right_on_its_parent(maia: Command) -> None:
+    """Extend `Test*`: a child of TestType1 is accepted, one of Other is not, nor one without a certificate."""
+    for name in ("TestType1", "Other"):
+        maia.do("type", "define", f"pito/{name}@1", "--attribute", "a:string:1")
+
+    def child(parent: str, name: str) -> int:
+        own = ("--extends", f"pito/{parent}@1", "--attribute", "b:string:7")
+        return maia("type", "define", f"tm/{name}", *own).code
+
+    assert child("TestType1", "Early") == 4
+    maia.grant("--from", "pito", "--to", "tm", "--type", "pito/Test*", "--action", "extend")
+    assert (child("TestType1", "Child"), child("Other", "Stray")) == (0, 4)
+
+
+@pytest.mark.requirement("16.01")
+@pytest.mark.requirement("16.02")
+def test_a_key_group_for_each_attribute_and_one_for_the_whole_takes_brokers_with_a_right(maia: Command) -> None:
+    """Three attributes make four groups, of which brokers alone are members: by their right all, one or none."""
+    attributes = ("numberplate:string:3265", "timestamp:timestamp:9058", "location:string:3467")
+    flags = [flag for text in attributes for flag in ("--attribute", text)]
+    found = {}
+    for name, right in {"none": None, "one": ("--attribute", "9058"), "all": ()}.items():
+        met = Command(maia.home / name)
+        met.do("domain", "init", str(met.home), "--key")
+        met.do("type", "define", "domain/Numberplate@1", *flags)
+        met.keys("smith")
+        met.do("name", "add", "brokers", "--from", "domain", "--to", "broker")
+        if right is not None:
+            for who in ("broker", "smith"):
+                met.grant(
+                    "--from", "domain", "--to", who, "--type", "domain/Numberplate", "--action", "subscribe", *right
+                )
+        ran = met("keys", "join", "Numberplate", "--json")
+        found[name] = {row["uid"] for row in ran.data["groups"]} if ran.code == 0 else set()
+    assert found == {"none": set(), "one": {"9058"}, "all": {None, "3265", "9058", "3467"}}
+    groups = met.do("keys", "groups")["groups"]
+    assert [row["members"] for row in groups] == [1] * 4
+    assert {row["epoch"] for row in groups} == {1}
