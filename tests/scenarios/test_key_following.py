@@ -15,7 +15,7 @@ from key_network import Network, build
 from maia.authority import Action, type_right
 from maia.domain import OwnKeyManager, SealingKeys, ensure_keys
 from maia.domain.memberships import GroupKeys
-from maia.encryption import KeyGroupId, Tolerance
+from maia.encryption import KeyGroupId, Tolerance, rekey_topic
 from maia.errors import SealError, UnavailableError, UsageError, VerificationError
 from maia.events import EncryptionMode, EventType, Options, TypeName, attribute, parse_version, sign_event_type
 from maia.home import Home, HomeConfig
@@ -136,7 +136,7 @@ def test_group_traffic_travels_in_the_log_of_the_events(network: Network) -> Non
     network.join("ccs")
     network.refresh_all()
     notices = NoticeLog(network.log.path)
-    topics = notices.topics(NoticeKind.REKEY)
+    topics = [rekey_topic(status.group) for status in network.manager.status()]
     assert len(topics) == 4
     counts = [len(notices.read(NoticeKind.REKEY, topic)) for topic in topics]
     assert min(counts) == 2
