@@ -81,6 +81,7 @@ if _typing.TYPE_CHECKING:
         to_spark_json,
     )
     from maia.events.batches import batch_as_parent, batch_from_transit, batch_to_transit, check_batch, translate_batch
+    from maia.events.translator import Translator
 
 __all__ = [
     "ARROW_TYPES",
@@ -123,6 +124,7 @@ __all__ = [
     "TopicName",
     "TopicPattern",
     "TransitEvent",
+    "Translator",
     "TypeId",
     "TypeName",
     "Uid",
@@ -184,6 +186,7 @@ __all__ = [
 _ON_FIRST_USE = {
     "ARROW_TYPES": "arrow",
     "TYPE_ID_KEY": "arrow",
+    "Translator": "translator",
     "batch_as_parent": "batches",
     "batch_from_transit": "batches",
     "batch_to_transit": "batches",

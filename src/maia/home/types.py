@@ -2,7 +2,7 @@
 
 It is a convenience, not an authority. `put` refuses what no reader could use: definitions that do not verify, that
 give an old uid a new meaning, or that take a version number that is taken. What comes out is unverified all the same,
-since whoever can write to the disk can put anything there; whoever asks verifies for itself.
+since whoever can write to the disk can put anything there; `fetch_type` is how a client asks and verifies for itself.
 
 A definition is kept under the hash of its bytes and never changed, so putting it twice is putting it once. Writers take
 turns, across processes too, so that no two versions that contradict each other slip in side by side.
@@ -47,6 +47,20 @@ _Keep: TypeAlias = "Callable[[str, TypeId, bytes, bytes], None]"
 _T = TypeVar("_T")
 _MAX_PARENTS = 16
 _MAX_KEPT = 100_000
+
+
+def fetch_type(
+    registry: Registry, name: TypeName, *, verifier: Verifier, at: datetime, network: Network | None = None
+) -> VerifiedEventType:
+    """Ask a registry for a version and verify what it gives, believing nothing.
+
+    Previous versions and the types it extends are asked for and verified as well.
+
+    Raises:
+        NotFoundError: The registry has nothing under this name.
+        VerificationError: Nothing it has under this name verifies; the error is about the first.
+    """
+    return _fetch(registry, name, verifier, at, network, _MAX_PARENTS)
 
 
 def verify_with_registry(

@@ -16,6 +16,7 @@ from maia.events import (
     AttributeType,
     EventType,
     FoldedUids,
+    Translator,
     TypeName,
     attribute,
     batch_from_transit,
@@ -250,6 +251,17 @@ def test_translation_shares_buffers() -> None:
     source = check_batch(_one("string"), _batch(pa.array(["x"] * 1000)))
     seen = batch_from_transit(_one("string"), batch_to_transit(_one("string"), source))
     assert [b.address for b in seen.column(0).buffers() if b] == [b.address for b in source.column(0).buffers() if b]
+
+
+def test_translator_refuses_pairs_that_do_not_fit() -> None:
+    """A translator copies between attributes of one type, one value each."""
+    source, target = EVERY, EventType(name=TypeName(OWNER, "x.New", FIRST), attributes=EVERY.attributes)
+    with pytest.raises(MalformedError, match="TRANSLATOR_PAIRS"):
+        Translator(source=source, target=target, pairs=(("a-integer", "a-float"),))
+    with pytest.raises(MalformedError, match="TRANSLATOR_PAIRS"):
+        Translator(source=source, target=target, pairs=(("a-integer", "a-integer"), ("a-integer", "a-integer")))
+    with pytest.raises(MalformedError, match="NO_ATTRIBUTE"):
+        Translator.by_name(source, target, names=["nothing"])
 
 
 def test_schemas_are_remembered_by_object_and_not_without_end() -> None:

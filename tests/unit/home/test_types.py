@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from maia.authority import Action, VerifiedEventType, Verifier, network_right, type_right
+from maia.authority import Action, Verifier, network_right, type_right
 from maia.errors import ChainError, MalformedError, NotFoundError, SignatureError, UnavailableError, VerificationError
 from maia.events import (
     FIRST,
@@ -32,7 +32,7 @@ from maia.events import (
     sign_event_type,
     sign_topic,
 )
-from maia.home.types import DirectoryRegistry, _fetch, verify_with_registry
+from maia.home.types import DirectoryRegistry, fetch_type, verify_with_registry
 from maia.principals import Authorisation, KeySigner, Period, UnverifiedCertificate, issue, parse_certificate
 
 PITO, TM, EVIL = (KeySigner(bytes([n]) * 32) for n in (1, 2, 9))
@@ -45,11 +45,6 @@ NP = EventType(
 V0 = sign_event_type(NP, PITO)
 
 Open = Callable[..., Registry]
-
-
-def fetch_type(registry: Registry, name: TypeName, *, verifier: Verifier, at: datetime) -> VerifiedEventType:
-    """Look a type up and verify it, as a definition's parents are looked up."""
-    return _fetch(registry, name, verifier, at, None, 16)
 
 
 @pytest.fixture
