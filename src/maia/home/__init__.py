@@ -14,6 +14,7 @@ from maia.home.folder import Folder, key_of
 from maia.home.keys import check_key_name, read_key, read_public_key, write_key, write_public_key
 from maia.home.statements import StatementFile
 from maia.home.types import DirectoryRegistry, verify_with_registry
+from maia.home.verified_cache import VerifiedCache
 from maia.lazy import on_first_use as _on_first_use
 
 if _typing.TYPE_CHECKING:
@@ -31,6 +32,7 @@ __all__ = [
     "HomeConfig",
     "KeyUses",
     "StatementFile",
+    "VerifiedCache",
     "check_key_name",
     "key_of",
     "list_files",
