@@ -3,7 +3,8 @@
 A definition is a request that carries its own evidence (000 §5.3.3): it needs no connection, no registry that can be
 trusted and no clock but ``at``. Rules kept here, in this order:
 
-1. the signature covers everything, credentials included;
+1. the signature covers everything, credentials included; a definition in the narrower scope of the healthcare chapter
+   is refused unless the caller accepts it by name;
 2. a previous version, where there is one, belongs to the same type and is signed; no uid has changed its type, or come
    back as another attribute, since any version that is at hand;
 3. the signer is the owner, or the credentials prove the owner's `manage` right for it. If they prove parts of `manage`
@@ -75,6 +76,7 @@ class VerifiedEventType:
         grants: Why the signer may; none of them outlives its certificates.
         network: The network on which it may be used, when that was asked.
         raw: The bytes as they came.
+        compatible: Accepted in the scope of the healthcare chapter.
     """
 
     definition: EventType
@@ -83,6 +85,7 @@ class VerifiedEventType:
     grants: tuple[Grant, ...]
     network: Network | None
     raw: bytes
+    compatible: bool
     _proof: InitVar[_Proof]
 
     def __post_init__(self, _proof: _Proof) -> None:
@@ -110,6 +113,7 @@ def verify_event_type(
     network: Network | None = None,
     find_previous: FindPrevious | None = None,
     parent: VerifiedEventType | None = None,
+    accept_compatible: bool = False,
 ) -> VerifiedEventType:
     """Prove that a definition speaks for the owner in its name, or raise.
 
@@ -120,6 +124,7 @@ def verify_event_type(
         network: Also demand the right to install types on this network.
         find_previous: Where to look for a previous version that is not embedded.
         parent: The type that the definition extends, verified.
+        accept_compatible: Accept a signature that leaves the credentials out.
 
     Raises:
         VerificationError: Not proven, for whatever reason; the code says which rule failed.
@@ -138,6 +143,8 @@ def verify_event_type(
     ...
     maia.errors.ChainError: [NO_EVIDENCE] no readable certificate was presented
     """
+    if unverified.compatible and not accept_compatible:
+        raise VerificationError("the signature leaves the credentials out", code="TYPE_SCOPE")
     case = _Case(verifier, at, find_previous)
     signed = verify_type_signature(unverified)
     definition = signed.definition
@@ -147,7 +154,9 @@ def verify_event_type(
     if network is not None:
         grants.append(case.prove(ask_network(Action.INSTALL, *network), signed.signer, definition.credentials))
     event_type = definition if parent is None or definition.extends is None else _inherit(definition, parent)
-    return VerifiedEventType(definition, event_type, signed.signer, tuple(grants), network, signed.raw, _PROOF)
+    return VerifiedEventType(
+        definition, event_type, signed.signer, tuple(grants), network, signed.raw, signed.compatible, _PROOF
+    )
 
 
 def prove_from_credentials(
@@ -261,7 +270,7 @@ class _Case:
             found = self.find_previous(reference)
         except NotFoundError:
             return None
-        if found.definition_id != reference:
+        if found.definition_id != reference or found.compatible:
             raise VerificationError("the previous version is not the one that was meant", code="PREVIOUS_MISMATCH")
         return found
 

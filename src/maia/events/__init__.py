@@ -19,7 +19,7 @@ from maia.events.attributes import (
     parse_attribute_type,
     parse_uid,
 )
-from maia.events.changes import Change, Diff, ManageAction, check_meanings, diff
+from maia.events.changes import Change, Diff, ManageAction, check_meanings, diff, parse_manage_action
 from maia.events.definition import (
     EVENT_TYPE_LIMITS,
     MAX_CREDENTIALS,
@@ -36,7 +36,7 @@ from maia.events.inheritance import inherit
 from maia.events.lint import Finding, LiveClient, lint
 from maia.events.lookalikes import lookalikes, skeleton
 from maia.events.names import Owner, TypeId, TypeName, check_owner, type_id
-from maia.events.options import MAX_PADDING, ClosedAttributes, EncryptionMode, Options, Release
+from maia.events.options import MAX_PADDING, ClosedAttributes, EncryptionMode, Lifetime, Options, Release
 from maia.events.publication import (
     Publication,
     TransitEvent,
@@ -45,7 +45,7 @@ from maia.events.publication import (
     transit_as_parent,
     translate,
 )
-from maia.events.reading import parse_event_type
+from maia.events.reading import parse_compatible_event_type, parse_event_type
 from maia.events.registry import MAX_FOUND, Registry
 from maia.events.topic_events import topic_event_type, topic_filter, topic_values
 from maia.events.topics import (
@@ -106,6 +106,7 @@ __all__ = [
     "EventTypeId",
     "Finding",
     "FoldedUids",
+    "Lifetime",
     "LiveClient",
     "ManageAction",
     "Operation",
@@ -158,7 +159,9 @@ __all__ = [
     "lint",
     "lookalikes",
     "parse_attribute_type",
+    "parse_compatible_event_type",
     "parse_event_type",
+    "parse_manage_action",
     "parse_topic",
     "parse_uid",
     "parse_version",

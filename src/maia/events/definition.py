@@ -25,7 +25,7 @@ Rules kept here:
 from __future__ import annotations
 
 import hashlib
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, dataclass, field, replace
 from typing import NewType, TypeAlias
 
 from maia.encoding import Sexp, SexpLimits, encode, html_table, parse_canonical
@@ -140,12 +140,14 @@ class UnverifiedEventType:
         signer: The key it claims to be signed with.
         signature: 64 octets.
         raw: The bytes as they came.
+        compatible: Read in the scope of the healthcare chapter, where the signature leaves the credentials out.
     """
 
     definition: EventType
     signer: PublicKey
     signature: bytes
     raw: bytes
+    compatible: bool = False
 
     @property
     def definition_id(self) -> EventTypeId:
@@ -158,7 +160,7 @@ class UnverifiedEventType:
 
     def signed_bytes(self) -> bytes:
         """Write what the signature has to cover."""
-        body = self.definition
+        body = replace(self.definition, credentials=()) if self.compatible else self.definition
         return encode(body.to_sexp())
 
 
@@ -182,6 +184,7 @@ class SignedEventType:
     definition: EventType
     signer: PublicKey
     raw: bytes
+    compatible: bool
     _proof: InitVar[_Proof]
 
     def __post_init__(self, _proof: _Proof) -> None:
@@ -212,7 +215,7 @@ def verify_type_signature(unverified: UnverifiedEventType) -> SignedEventType:
         SignatureError: It did not.
     """
     verify_signature(Kind.EVENT_TYPE, unverified.signed_bytes(), unverified.signature, unverified.signer)
-    return SignedEventType(unverified.definition, unverified.signer, unverified.raw, _PROOF)
+    return SignedEventType(unverified.definition, unverified.signer, unverified.raw, unverified.compatible, _PROOF)
 
 
 def signed_sexp(body: Sexp, signer: PublicKey, signature: bytes) -> Sexp:

@@ -38,6 +38,32 @@ def parse_event_type(raw: bytes, *, limits: SexpLimits = EVENT_TYPE_LIMITS) -> U
     return _parse_signed(parse_canonical(raw, limits=limits), bytes(raw), MAX_LINEAGE)
 
 
+def parse_compatible_event_type(raw: bytes, *, limits: SexpLimits = EVENT_TYPE_LIMITS) -> UnverifiedEventType:
+    """Read a definition whose signature covers name and attributes but not the credentials.
+
+    That is the scope of the healthcare chapter: ``(signed "1" <body> (credentials …) (signature …))``. Credentials can
+    then be stripped or exchanged under way, so what comes out stays marked as ``compatible``, and a verifier accepts it
+    only when told to.
+
+    Raises:
+        MalformedError: The bytes have another shape, the fully signed one included.
+    """
+    match parse_canonical(raw, limits=limits):
+        case (b"signed", version, (b"event-type", *fields), (b"credentials", *credentials), mark) if credentials:
+            _check_format(version)
+            signer, signature = _parse_signature(mark)
+        case _:
+            raise EncodingError("not a definition with its credentials outside the signature", code="TYPE_SHAPE")
+    body = _parse_body(fields, MAX_LINEAGE)
+    if body.credentials:
+        raise EncodingError("credentials inside and outside the signature", code="TYPE_SHAPE")
+    outside = EventType(
+        name=body.name, attributes=body.attributes, options=body.options, extends=body.extends,
+        previous=body.previous, credentials=_parse_credentials(tuple(credentials)),
+    )  # fmt: skip
+    return UnverifiedEventType(outside, signer, signature, bytes(raw), compatible=True)
+
+
 def parse_credentials(expressions: tuple[Sexp, ...]) -> tuple[UnverifiedCertificate, ...]:
     """Read the certificates that a definition carries."""
     return _parse_credentials(expressions)

@@ -14,13 +14,16 @@ from maia.events import (
     EVENT_TYPE_LIMITS,
     FIRST,
     EventType,
+    Lifetime,
     Options,
     Publication,
+    Release,
     SignedEventType,
     TypeName,
     UnverifiedEventType,
     Version,
     attribute,
+    parse_compatible_event_type,
     parse_event_type,
     sign_event_type,
     type_id,
@@ -181,8 +184,9 @@ def test_other_shapes_are_refused() -> None:
 @given(st.binary(max_size=200))
 def test_only_maia_errors_come_from_reading(data: bytes) -> None:
     """Any octets read or are refused."""
-    with pytest.raises(MaiaError):
-        parse_event_type(data)
+    for read in (parse_event_type, parse_compatible_event_type):
+        with pytest.raises(MaiaError):
+            read(data)
 
 
 @given(st.data())
@@ -245,10 +249,32 @@ def test_signature_of_another_kind_does_not_fit() -> None:
             verify_type_signature(replace(signed, signature=PITO.sign(kind, body)))
 
 
+def _compatible_raw() -> bytes:
+    body = NUMBERPLATE.to_sexp()
+    mark = (b"signature", MET.public_key.to_sexp(), MET.sign(Kind.EVENT_TYPE, encode(body)))
+    return encode((b"signed", b"1", body, (b"credentials", parse_canonical(CREDENTIAL.raw)), mark))
+
+
+def test_healthcare_scope_is_read_only_when_asked_for_and_stays_marked() -> None:
+    """The signature over name and attributes alone needs its own reader, and the mark survives."""
+    raw = _compatible_raw()
+    with pytest.raises(EncodingError, match="TYPE_SHAPE"):
+        parse_event_type(raw)
+    read = parse_compatible_event_type(raw)
+    assert read.compatible
+    assert read.definition.credentials == (CREDENTIAL,)
+    assert verify_type_signature(read).compatible
+    with pytest.raises(EncodingError, match="TYPE_SHAPE"):
+        parse_compatible_event_type(sign_event_type(NUMBERPLATE, PITO).raw)
+    inside = _rewrite(raw, lambda body: (*body, (b"credentials", parse_canonical(CREDENTIAL.raw))))
+    with pytest.raises(EncodingError, match="TYPE_SHAPE"):
+        parse_compatible_event_type(inside)
+
+
 def test_verified_is_a_type_that_nobody_else_makes() -> None:
     """A signed definition comes from checking a signature and from nowhere else."""
     with pytest.raises(UsageError):
-        SignedEventType(NUMBERPLATE, PITO.public_key, b"", object())  # type: ignore[arg-type]
+        SignedEventType(NUMBERPLATE, PITO.public_key, b"", False, object())  # type: ignore[arg-type]
     with pytest.raises((TypeError, ValueError)):
         replace(verify_type_signature(sign_event_type(NUMBERPLATE, PITO)), signer=EVIL.public_key)
 
@@ -267,7 +293,11 @@ def test_definition_too_large_is_not_signed() -> None:
 
 
 def test_options_are_closed_words() -> None:
-    """Unknown words and numbers are refused."""
+    """Unknown words and numbers are refused; how long data stays sensitive chooses the links."""
+    assert Options.for_lifetime(Lifetime.SHORT).release is Release.OVERLAY
+    assert Options.for_lifetime("long").release is Release.DIRECT
+    with pytest.raises(UsageError):
+        Options.for_lifetime("forever")
     for bad in ({"encryption": "none"}, {"closed": "hide"}, {"release": "any"}, {"padding": -1}, {"padding": True}):
         with pytest.raises(MalformedError, match="TYPE_OPTION"):
             Options(**bad)  # type: ignore[arg-type]
