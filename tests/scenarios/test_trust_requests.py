@@ -1,18 +1,21 @@
-"""Rows 6.01, 6.02, 6.04 and 6.11: presenting a request, the stages of a decision, authentication, caches."""
+"""Rows 6.01 to 6.04 and 6.11: presenting a request, the stages of a decision, authentication, caches."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from maia.authority import Presentation, Root, Stage, Verifier, ask, decide_presentation
 from maia.encoding import Sexp
-from maia.errors import SignatureError
+from maia.errors import ExpiredError, SignatureError, VerificationError
 from maia.principals import (
+    StampChecker,
     TestKind,
     check_nonce_proof,
     prove_by_nonce,
+    prove_by_stamp,
 )
 from maia.testing import People, at, book, grant, listing, online
 
@@ -39,6 +42,29 @@ def test_a_request_is_a_key_evidence_and_one_operation(missing: str, stage: Stag
     assert decide_presentation(whole, verifier, at=NOW)
     denial = decide_presentation(replace(whole, **{missing: None}), verifier, at=NOW)
     assert (denial.allowed, denial.stage, denial.reason) == (False, stage, code)
+
+
+def test_a_stamped_proof_is_fresh_meant_for_us_and_new():
+    """Window 30 s: 29 is fresh, 31 is stale; a proof for B2 is none for B1; a second use is a replay."""
+    people = People("a", "b1", "b2")
+    to_b1, to_b2 = people.b1.public_key.key_id, people.b2.public_key.key_id
+    proof = prove_by_stamp(people.a, audience=to_b1, at=at(1000))
+
+    def checker() -> StampChecker:
+        return StampChecker(to_b1, window=timedelta(seconds=30))
+
+    assert checker().check(proof, at=at(1029)).key == people.a.public_key
+    with pytest.raises(ExpiredError):
+        checker().check(proof, at=at(1031))
+    with pytest.raises(VerificationError, match="WRONG_AUDIENCE"):
+        checker().check(prove_by_stamp(people.a, audience=to_b2, at=at(1000)), at=at(1001))
+    redirected = replace(prove_by_stamp(people.a, audience=to_b2, at=at(1000)), audience=to_b1)
+    with pytest.raises(SignatureError):
+        checker().check(redirected, at=at(1001))
+    one = checker()
+    one.check(proof, at=at(1005))
+    with pytest.raises(VerificationError, match="REPLAY"):
+        one.check(proof, at=at(1010))
 
 
 def test_an_answer_covers_both_random_numbers_and_the_audience():

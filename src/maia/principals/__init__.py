@@ -3,8 +3,11 @@
 from maia.principals.authentication import (
     Authenticated,
     NonceProof,
+    StampChecker,
+    StampedProof,
     check_nonce_proof,
     prove_by_nonce,
+    prove_by_stamp,
 )
 from maia.principals.certificate import (
     CERTIFICATE_LIMITS,
@@ -65,6 +68,8 @@ __all__ = [
     "Principal",
     "PublicKey",
     "Signer",
+    "StampChecker",
+    "StampedProof",
     "Subject",
     "TestKind",
     "Threshold",
@@ -89,6 +94,7 @@ __all__ = [
     "plain_private_key",
     "principal_id",
     "prove_by_nonce",
+    "prove_by_stamp",
     "public_key",
     "seal_private_key",
     "threshold_leaves",
