@@ -65,6 +65,7 @@ fmt: $(READY)  ## format, mend what can be mended, write the generated parts of 
 	@$(BIN)/ruff check --quiet --fix-only src tests $(SCRIPTS)
 	@$(BIN)/ruff format --quiet src tests $(SCRIPTS)
 	@$(BIN)/python scripts/errors.py
+	@$(BIN)/python scripts/api.py
 	@$(BIN)/python scripts/readme.py
 
 lint: $(READY)  ## ruff, mypy, import-linter, deptry and the house rules
