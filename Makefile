@@ -19,7 +19,7 @@ SCRIPTS := $(wildcard scripts benchmarks vectors examples)
 DECIDING := src/maia/errors.py,src/maia/encoding/*,src/maia/principals/*,src/maia/events/*,src/maia/filters/*,src/maia/labels/*,src/maia/authority/*,src/maia/encryption/*,src/maia/policy/*,src/maia/kernel/*
 DECIDING_COVERAGE ?= 97
 
-.PHONY: help dev demo test coverage check fmt lint docs bench vectors requirements fuzz torture pins clean
+.PHONY: help dev demo test coverage check fmt lint docs wheel bench vectors requirements fuzz torture pins clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -78,6 +78,10 @@ lint: $(READY)  ## ruff, mypy, import-linter, deptry and the house rules
 
 docs: $(READY)  ## build the documentation into site/
 	@$(BIN)/zensical build --strict --clean
+
+wheel: $(READY)  ## build the package into dist/
+	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
+	@ls dist/*.whl
 
 bench: $(READY)  ## run every benchmark
 	@found=0; for f in benchmarks/bench_*.py; do [ -e "$$f" ] || continue; found=1; echo "== $$f"; $(BIN)/python "$$f"; done; \
