@@ -1,6 +1,6 @@
 """The client of a key manager: joins, leaves and counts for a broker, and looks for operators.
 
-`KeyManagerClient.join` is the way to the manager that `maia.stores.join_key_groups` asks for.
+`KeyManagerClient.join` is the way to the manager that `maia.domain.join_key_groups` asks for.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ Rules kept here:
 - it has a stamp. The manager takes only a fresh one, later than the last of this broker, or the very same again;
 - a join brings a key made for it alone: what the manager seals to it opens for whoever asked, and for nobody later.
 
-Who signed a request has no right by that; see `maia.broker.admit_broker`.
+Who signed a request has no right by that; see `maia.kernel.admit_broker`.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from maia.kernel.clauses import Clause, clauses_from
 from maia.kernel.conditions import CONDITION_FALSE, RATE_LIMITED, NoSurroundings
 from maia.kernel.deliver import FOREVER, DeliverPlan, MakeKeys, Origin, Outcome, deliver_parcels
 from maia.kernel.delivery import DeliveryPlan, Subscription, check_readable, omit_closed, uid_filter
-from maia.kernel.domains import CLIENTS, DOMAINS, Domain, check_local, check_served, read_domain
+from maia.kernel.domains import CLIENTS, DOMAINS, DomainTree, check_local, check_served, read_domain
 from maia.kernel.emulation import emulate, key_groups_needed, sub_types
 from maia.kernel.key_groups import (
     BROKERS,
@@ -47,7 +47,7 @@ __all__ = [
     "Clause",
     "DeliverPlan",
     "DeliveryPlan",
-    "Domain",
+    "DomainTree",
     "GroupAdmission",
     "Issued",
     "MakeKeys",

@@ -12,7 +12,7 @@ Rules kept here:
 - what comes out is the seed of exactly the public key that the header names;
 - a key that is not sealed says so itself; nobody takes it for a sealed one.
 
-Bytes in, bytes out: chance comes from the caller, the disk belongs to `maia.stores`.
+Bytes in, bytes out: chance comes from the caller, the disk belongs to `maia.home`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 `publish` turns rows into parcel rows and refusals; `deliver` and `history` turn parcel rows into what subscriptions get
 and refusals. What goes in is accounted for: events delivered or sealed, and refusals that say how many they stand for.
 
-Keys, signers and stamps are given as callables that build them where they are called (`maia.stores.HomeKeys`); what
+Keys, signers and stamps are given as callables that build them where they are called (`maia.domain.HomeKeys`); what
 travels to the workers is the callable. Nothing shuffles after opening: `deliver` and `history` are for the last step.
 """
 
