@@ -19,7 +19,7 @@ SCRIPTS := $(wildcard scripts benchmarks vectors examples)
 DECIDING := src/maia/errors.py,src/maia/encoding/*,src/maia/principals/*,src/maia/events/*,src/maia/filters/*,src/maia/labels/*,src/maia/authority/*,src/maia/encryption/*,src/maia/policy/*,src/maia/kernel/*
 DECIDING_COVERAGE ?= 97
 
-.PHONY: help dev demo test coverage check fmt lint docs wheel bench vectors requirements fuzz torture pins clean
+.PHONY: help dev demo test quick coverage check fmt lint docs wheel bench vectors requirements fuzz torture pins clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -46,6 +46,9 @@ demo: $(READY)  ## run the numberplate demonstration
 
 test: $(READY)  ## run all tests, doctests and documentation snippets
 	@$(BIN)/pytest -n $(JOBS) --dist loadfile --record-marks=$(MARKS)/test.json
+
+quick: $(READY)  ## run the tests that need neither Spark nor a server
+	@$(BIN)/pytest -n $(JOBS) --dist loadfile -m 'not slow and not spark and not browser and not postgres'
 
 coverage: $(READY)
 	@$(BIN)/pytest -n $(JOBS) --dist loadfile --record-marks=$(MARKS)/test.json --cov --cov-report=

@@ -29,6 +29,14 @@ PAGES = {
     if re.search(r"^ *```(python|console)", path.read_text("utf-8"), re.MULTILINE)
 }
 
+NEEDS_SPARK = re.compile(r"^\$ maia (?:publish|subscribe|demo)\b|^>>> .*\.client\(", re.MULTILINE)
+
+
+def marked(page: str) -> object:
+    """Say of a page that moves rows that it needs Spark."""
+    moves = NEEDS_SPARK.search(PAGES[page].read_text("utf-8"))
+    return pytest.param(page, marks=(pytest.mark.spark, pytest.mark.slow) if moves else ())
+
 
 def commands(block: str) -> list[tuple[str, list[str]]]:
     """Split a console block into commands and the output lines expected of each."""
@@ -112,7 +120,7 @@ def _stop_spark() -> None:
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.timeout(900)  # the README and the tutorial start Spark more than once
 @pytest.mark.usefixtures("own_spark")
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [marked(page) for page in PAGES])
 def test_snippets_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every example of a page runs as shown."""
     text = PAGES[page].read_text("utf-8")
