@@ -19,7 +19,8 @@ SCRIPTS := $(wildcard scripts benchmarks vectors examples)
 DECIDING := src/maia/errors.py,src/maia/encoding/*,src/maia/principals/*,src/maia/events/*,src/maia/filters/*,src/maia/labels/*,src/maia/authority/*,src/maia/encryption/*,src/maia/policy/*,src/maia/kernel/*
 DECIDING_COVERAGE ?= 97
 
-.PHONY: help dev demo test coverage check fmt lint docs bench vectors requirements mutations house fuzz torture pins clean
+.PHONY: help dev demo test quick coverage check fmt lint docs wheel bench vectors requirements mutations house fuzz \
+	torture pins clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -47,6 +48,9 @@ demo: $(READY)  ## run the numberplate demonstration
 test: $(READY)  ## run all tests, doctests and documentation snippets
 	@$(BIN)/pytest -n $(JOBS) --dist loadfile --record-marks=$(MARKS)/test.json
 
+quick: $(READY)  ## run the tests that need neither Spark nor a server
+	@$(BIN)/pytest -n $(JOBS) --dist loadfile -m 'not slow and not spark and not browser and not postgres'
+
 coverage: $(READY)
 	@$(BIN)/pytest -n $(JOBS) --dist loadfile --record-marks=$(MARKS)/test.json --cov --cov-report=
 	@$(BIN)/coverage report
@@ -66,6 +70,7 @@ fmt: $(READY)  ## format, mend what can be mended, write the generated parts of 
 	@$(BIN)/ruff check --quiet --fix-only src tests $(SCRIPTS)
 	@$(BIN)/ruff format --quiet src tests $(SCRIPTS)
 	@$(BIN)/python scripts/errors.py
+	@$(BIN)/python scripts/api.py
 	@$(BIN)/python scripts/readme.py
 
 lint: $(READY)  ## ruff, mypy, import-linter, deptry and the house rules
@@ -79,6 +84,10 @@ lint: $(READY)  ## ruff, mypy, import-linter, deptry and the house rules
 
 docs: $(READY)  ## build the documentation into site/
 	@$(BIN)/zensical build --strict --clean
+
+wheel: $(READY)  ## build the package into dist/
+	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
+	@ls dist/*.whl
 
 bench: $(READY)  ## run every benchmark
 	@found=0; for f in benchmarks/bench_*.py; do [ -e "$$f" ] || continue; found=1; echo "== $$f"; $(BIN)/python "$$f"; done; \

@@ -9,10 +9,12 @@ output, in this order; ``...`` stands for anything. Other languages (``sh``, ``t
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,6 +28,14 @@ PAGES = {
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     if re.search(r"^ *```(python|console)", path.read_text("utf-8"), re.MULTILINE)
 }
+
+NEEDS_SPARK = re.compile(r"^\$ maia (?:publish|subscribe|demo)\b|^>>> .*\.client\(", re.MULTILINE)
+
+
+def marked(page: str) -> object:
+    """Say of a page that moves rows that it needs Spark."""
+    moves = NEEDS_SPARK.search(PAGES[page].read_text("utf-8"))
+    return pytest.param(page, marks=(pytest.mark.spark, pytest.mark.slow) if moves else ())
 
 
 def commands(block: str) -> list[tuple[str, list[str]]]:
@@ -65,6 +75,7 @@ class Console:
             "HOME": str(folder),
             "NO_COLOR": "1",
             "TERM": "dumb",
+            "PYTHONPATH": str(ROOT / "src"),  # the pages speak of this tree, whatever is installed
             "COLUMNS": "120",
         }
 
@@ -88,7 +99,28 @@ class Console:
             assert missing is None, f"$ {command}\ndoes not print `{missing}` in its turn:\n{run.stdout}"
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.fixture
+def own_spark() -> Iterator[None]:
+    """Leave no Spark session behind that a page started, and none before it that a page would take up."""
+    _stop_spark()
+    yield
+    _stop_spark()
+
+
+def _stop_spark() -> None:
+    if "pyspark.sql" in sys.modules:
+        from pyspark.sql import SparkSession
+
+        active = SparkSession.getActiveSession()
+        if active is not None:
+            active.stop()
+        gc.collect()  # pyspark leaves pipes and sockets open
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.timeout(900)  # the README and the tutorial start Spark more than once
+@pytest.mark.usefixtures("own_spark")
+@pytest.mark.parametrize("page", [marked(page) for page in PAGES])
 def test_snippets_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every example of a page runs as shown."""
     text = PAGES[page].read_text("utf-8")
@@ -106,6 +138,17 @@ def test_snippets_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             continue
         except Exception as error:
             raise AssertionError(f"{page}, line {example.line}: {error}") from error
+
+
+def test_every_python_block_of_the_readme_runs() -> None:
+    """The README shows no Python in a block that is not run, and skips none."""
+    text = (ROOT / "README.md").read_text("utf-8")
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    shows_python = re.compile(r"^(>>> |import |from \w+ import )|maia\.open\(", re.MULTILINE)
+    unrun = [body for language, body in blocks if language not in {"python", "console"}]
+    assert [body for body in unrun if shows_python.search(body)] == []
+    assert sum(language == "python" for language, _ in blocks) >= 3
+    assert "skip: next" not in text
 
 
 CONSOLE = {

@@ -21,7 +21,7 @@ LINK = re.compile(r"(?<!`)!?\[[^\]\n]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 # Spelt in pieces, so that this file does not trip over itself.
 MACHINE = re.compile(
-    "/(?:" + "work|farm|root|home|opt|tmp" + ")/"
+    r"(?<!\w)/(?:" + "work|farm|root|home|opt|tmp" + ")/"
     "|https?:" + "//[a-z0-9.-]*(?:" + "pypi|hosted|npm|maven|debian|crates" + ")[a-z0-9.-]*"
     "|bash" + "_jobs"
 )

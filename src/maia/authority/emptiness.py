@@ -17,14 +17,14 @@ Positions = frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class Edge:
     """One end of an interval of octet strings."""
 
     octets: bytes
     inclusive: bool
 
 
-Window = tuple[Bound | None, Bound | None]
+Window = tuple[Edge | None, Edge | None]
 _State = tuple[tuple[Positions, ...], tuple[tuple[int, int], ...]]
 
 
@@ -34,7 +34,7 @@ def disjoint(globs: Sequence[tuple[int, ...]], windows: Sequence[Window]) -> boo
     >>> a_then_anything, ends_in_b = (97, STAR), (STAR, 98)
     >>> disjoint([a_then_anything, ends_in_b], [])
     False
-    >>> disjoint([a_then_anything], [(Bound(b"b", True), None)])
+    >>> disjoint([a_then_anything], [(Edge(b"b", True), None)])
     True
     """
     letters = _letters(globs, windows)
@@ -115,13 +115,13 @@ def _advance(state: _State, globs: Sequence[tuple[int, ...]], windows: Sequence[
     return tuple(moved), tuple(compared)
 
 
-def _advance_low(bound: Bound | None, position: int, letter: int) -> int | None:
+def _advance_low(bound: Edge | None, position: int, letter: int) -> int | None:
     if bound is None or position == _DECIDED or position == len(bound.octets) or letter > bound.octets[position]:
         return _DECIDED
     return position + 1 if letter == bound.octets[position] else None
 
 
-def _advance_high(bound: Bound | None, position: int, letter: int) -> int | None:
+def _advance_high(bound: Edge | None, position: int, letter: int) -> int | None:
     if bound is None or position == _DECIDED:
         return _DECIDED
     if position == len(bound.octets) or letter > bound.octets[position]:

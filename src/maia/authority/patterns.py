@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from typing import AnyStr, TypeAlias
 
-from maia.authority.emptiness import STAR, Bound, disjoint
+from maia.authority.emptiness import STAR, Edge, disjoint
 from maia.authority.orderings import Ordering, OrderKey
 from maia.encoding import Sexp
 from maia.errors import TagError
@@ -309,5 +309,5 @@ def _disjoint(parts: list[SimplePattern]) -> bool:
     return bool(globs and windows) and disjoint([glob.tokens() for glob in globs], windows)
 
 
-def _bound(limit: Limit | None) -> Bound | None:
-    return None if limit is None else Bound(limit.octets, limit.inclusive)
+def _bound(limit: Limit | None) -> Edge | None:
+    return None if limit is None else Edge(limit.octets, limit.inclusive)

@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 
 
 class Client:
-    """Publishes and reads as one key of a domain. Only `Domain.client` makes one, after the key was unlocked."""
+    """Publishes and reads as one key of a domain. Only `Domain.client` makes one, after the key was unlocked.
+
+    Attributes:
+        name: What the key is called in the domain's home.
+        key: The public key.
+    """
 
     __slots__ = ("_checkpoints", "_engine", "key", "name")
 
@@ -91,7 +96,18 @@ class Client:
         version: str | None = None,
         with_event_id: bool = False,
     ) -> DataFrame:
-        """Read what the log holds now, as this client may see it: closed cells are null, other rows are absent."""
+        """Read what the log holds now, as this client may see it: closed cells are null, other rows are absent.
+
+        Args:
+            type: The type: ``owner/name@version``, with what is clear left out.
+            where: The client's filter; it may speak of attributes that are open to the client.
+            attributes: Which attributes, in which order; all of the version when there are none.
+            version: Which version to see events as, when the type does not say.
+            with_event_id: Add the columns ``_event`` and ``_stamp``.
+
+        Raises:
+            MaiaError: The type is unknown, the client has no right, or the filter is refused.
+        """
         return self._engine().read(self._asked(type, where, attributes, version, with_event_id=with_event_id))
 
     def subscribe(
@@ -104,7 +120,19 @@ class Client:
         with_event_id: bool = False,
         starting: str = "earliest",
     ) -> DataFrame:
-        """Follow the log as this client may see it: a streaming DataFrame, with the rights of each micro-batch."""
+        """Follow the log as this client may see it: a streaming DataFrame, with the rights of each micro-batch.
+
+        Args:
+            type: The type: ``owner/name@version``, with what is clear left out.
+            where: The client's filter; it may speak of attributes that are open to the client.
+            attributes: Which attributes, in which order; all of the version when there are none.
+            version: Which version to see events as, when the type does not say.
+            with_event_id: Add the columns ``_event`` and ``_stamp``.
+            starting: ``earliest``, ``latest``, or the number of the commit after which to start.
+
+        Raises:
+            MaiaError: The type is unknown, the client has no right, or the filter is refused.
+        """
         asked = self._asked(type, where, attributes, version, with_event_id=with_event_id)
         return self._engine().subscribe(asked, starting=starting)
 

@@ -35,7 +35,7 @@ _SURROGATES = 0x800
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class TextDemand:
     """What a string must end with and contain, and what it must not."""
 
     endings: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class _Cone:
     high: str = ""
 
 
-def inhabited(cuts: Cuts, wanted: Wanted) -> bool:
+def inhabited(cuts: Cuts, wanted: TextDemand) -> bool:
     """Say whether some string of the set is as wanted."""
     if wanted.free:
         return bool(cuts)
@@ -84,7 +84,7 @@ def inhabited(cuts: Cuts, wanted: Wanted) -> bool:
     )
 
 
-def _agreed(wanted: Wanted) -> bool:
+def _agreed(wanted: TextDemand) -> bool:
     """Rule 1: whether the wanted texts can stand in one string beside the unwanted ones."""
     ending = max(wanted.endings, key=len, default="")
     if not all(ending.endswith(other) for other in wanted.endings):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from maia.events import AttributeType
 from maia.filters import sets
-from maia.filters.patterns import Wanted, inhabited
+from maia.filters.patterns import TextDemand, inhabited
 from maia.filters.sets import Cut, Cuts
 from maia.filters.tree import Operator, TypedConstraint
 from maia.filters.values import Key, from_key, sort_key
@@ -27,9 +27,9 @@ class Shape:
     parts: frozenset[str] = frozenset()
 
     @property
-    def wanted(self) -> Wanted:
+    def wanted(self) -> TextDemand:
         """The texts the shape asks for, in a fixed order."""
-        return Wanted(endings=tuple(sorted(self.endings)), parts=tuple(sorted(self.parts)))
+        return TextDemand(endings=tuple(sorted(self.endings)), parts=tuple(sorted(self.parts)))
 
     @property
     def possible(self) -> bool:

@@ -6,7 +6,7 @@ from maia.kernel.clauses import Clause, clauses_from
 from maia.kernel.conditions import CONDITION_FALSE, RATE_LIMITED, NoSurroundings
 from maia.kernel.deliver import FOREVER, DeliverPlan, MakeKeys, Origin, Outcome, deliver_parcels
 from maia.kernel.delivery import DeliveryPlan, Subscription, check_readable, omit_closed, uid_filter
-from maia.kernel.domains import CLIENTS, DOMAINS, Domain, check_local, check_served, read_domain
+from maia.kernel.domains import CLIENTS, DOMAINS, DomainTree, check_local, check_served, read_domain
 from maia.kernel.emulation import emulate, key_groups_needed, sub_types
 from maia.kernel.group_admission import BROKERS, GroupAdmission, admit_broker, named
 from maia.kernel.key_groups import KEY_MANAGER, groups_of_type, membership_changes, prove_key_manager
@@ -34,7 +34,7 @@ __all__ = [
     "Clause",
     "DeliverPlan",
     "DeliveryPlan",
-    "Domain",
+    "DomainTree",
     "GroupAdmission",
     "MakeKeys",
     "NoSurroundings",

@@ -33,7 +33,7 @@ MAX_MEMBERS = 100_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Domain:
+class DomainTree:
     """A domain and what belongs to it.
 
     Attributes:
@@ -44,7 +44,7 @@ class Domain:
     """
 
     key: KeyId
-    domains: tuple[Domain, ...] = ()
+    domains: tuple[DomainTree, ...] = ()
     brokers: frozenset[KeyId] = frozenset()
     clients: frozenset[KeyId] = frozenset()
 
@@ -57,7 +57,7 @@ class Domain:
         if len({domain.key for domain in self.domains} - {self.key}) != len(self.domains):
             raise ChainError("a domain has each sub-domain once, and is not its own", code="DOMAIN_LOOP")
 
-    def walk(self) -> Iterator[Domain]:
+    def walk(self) -> Iterator[DomainTree]:
         """Go through this domain and all below it."""
         stack = [self]
         while stack:
@@ -65,14 +65,14 @@ class Domain:
             yield domain
             stack.extend(reversed(domain.domains))
 
-    def domains_of(self, member: KeyId) -> tuple[Domain, ...]:
+    def domains_of(self, member: KeyId) -> tuple[DomainTree, ...]:
         """Return the groups of brokers that a broker or a client belongs to."""
         return tuple(domain for domain in self.walk() if member in domain.brokers | domain.clients)
 
-    def with_member(self, name: str, key: KeyId) -> Domain:
+    def with_member(self, name: str, key: KeyId) -> DomainTree:
         """Return the domain with one more member, to see whether it may be named before it is.
 
-        >>> corp = Domain(key=KeyId(bytes(32))).with_member(DOMAINS, KeyId(b"p" * 32))
+        >>> corp = DomainTree(key=KeyId(bytes(32))).with_member(DOMAINS, KeyId(b"p" * 32))
         >>> corp.with_member(BROKERS, KeyId(b"b" * 32))
         Traceback (most recent call last):
         ...
@@ -83,7 +83,7 @@ class Domain:
             UsageError: The name is none that makes a member.
         """
         if name == DOMAINS:
-            return replace(self, domains=(*self.domains, Domain(key=key)))
+            return replace(self, domains=(*self.domains, DomainTree(key=key)))
         if name == BROKERS:
             return replace(self, brokers=self.brokers | {key})
         if name == CLIENTS:
@@ -91,7 +91,7 @@ class Domain:
         raise UsageError(f"`{name}` makes no member of a domain", code="DOMAIN_MEMBER")
 
 
-def read_domain(domain: KeyId, evidence: CertificatePool, *, verifier: Verifier, at: datetime) -> Domain:
+def read_domain(domain: KeyId, evidence: CertificatePool, *, verifier: Verifier, at: datetime) -> DomainTree:
     """Read a domain and all below it from the name certificates that are in force.
 
     Raises:
@@ -110,14 +110,14 @@ def read_domain(domain: KeyId, evidence: CertificatePool, *, verifier: Verifier,
         order.extend(domains)
         if len(order) > MAX_DOMAINS:
             raise UncheckedError("more domains than are looked at", code="LIMIT_EXCEEDED")
-    made: dict[KeyId, Domain] = {}
+    made: dict[KeyId, DomainTree] = {}
     for key in reversed(order):
         brokers, clients, domains = below[key]
-        made[key] = Domain(key=key, brokers=brokers, clients=clients, domains=tuple(made[item] for item in domains))
+        made[key] = DomainTree(key=key, brokers=brokers, clients=clients, domains=tuple(made[item] for item in domains))
     return made[domain]
 
 
-def check_local(domain: Domain, client: PublicKey, broker: PublicKey) -> Domain:
+def check_local(domain: DomainTree, client: PublicKey, broker: PublicKey) -> DomainTree:
     """Let a client use a broker of its own domain, and no other.
 
     Args:

@@ -22,7 +22,7 @@ from maia.policy.facts import Fact, FactKind, FactStore
 from maia.policy.language import parse_fact, parse_privilege
 from maia.policy.proofs import Decision, Proof
 from maia.policy.rules import ActivationRule, AttributeUse, AuthorisationRule, EventRight, Policy, Privilege
-from maia.policy.solving import Bound, Budget, Search, StepsUsedUpError, kind_of
+from maia.policy.solving import Bound, Search, Steps, StepsUsedUpError, kind_of
 from maia.policy.terms import Atom, Constant, match, substitute, variables
 
 _SHOWN_DEPTH = 64
@@ -153,7 +153,7 @@ class PolicyEngine:
         """
         wanted = Fact(FactKind.ROLE, _ground(role), _principal(principal))
         try:
-            supports = self._supports(wanted, Budget(self._limits.steps))
+            supports = self._supports(wanted, Steps(self._limits.steps))
         except StepsUsedUpError as error:
             message = f"the rules for `{wanted.atom}` need more than {self._limits.steps} steps"
             raise UncheckedError(message, code="POLICY_STEPS") from error
@@ -198,7 +198,7 @@ class PolicyEngine:
         found: dict[tuple[str, Privilege], None] = {}
         try:
             for role in self._active if principal is None else self._active.held_by(principal):
-                for privilege, _, _ in self._given(role, Budget(self._limits.steps)):
+                for privilege, _, _ in self._given(role, Steps(self._limits.steps)):
                     found[role.holder, privilege] = None
         except StepsUsedUpError as error:
             message = f"the privileges of a role need more than {self._limits.steps} steps"
@@ -215,7 +215,7 @@ class PolicyEngine:
             PolicySyntaxError: The text is no privilege.
         """
         wanted = parse_privilege(privilege) if isinstance(privilege, str) else privilege
-        budget = Budget(self._limits.steps)
+        budget = Steps(self._limits.steps)
         try:
             for role in self._active.held_by(principal):
                 for given, rule, conditions in self._given(role, budget):
@@ -255,11 +255,11 @@ class PolicyEngine:
 
     def _takeover(self) -> Callable[[Fact], list[Support]]:
         """Give the search for another instance that keeps a role; it finds none once its steps are used up."""
-        left = Budget(self._limits.takeover_steps)
+        left = Steps(self._limits.takeover_steps)
 
         def search(role: Fact) -> list[Support]:
             allowed = min(left.steps, self._limits.steps)
-            own = Budget(allowed)
+            own = Steps(allowed)
             try:
                 return self._supports(role, own)
             except StepsUsedUpError:
@@ -269,7 +269,7 @@ class PolicyEngine:
 
         return search
 
-    def _supports(self, role: Fact, budget: Budget) -> list[Support]:
+    def _supports(self, role: Fact, budget: Steps) -> list[Support]:
         """Find the instances of rules that are met now; as soon as one is found, running out of steps ends quietly."""
         search = Search(store=self._store, principal=role.holder, budget=budget)
         found: dict[tuple[ActivationRule, frozenset[Fact]], Support] = {}
@@ -296,7 +296,7 @@ class PolicyEngine:
                 watched = (fact for fact, premise in zip(facts, rule.premises, strict=True) if premise.monitored)
                 yield Support(rule, facts, frozenset(watched))
 
-    def _given(self, role: Fact, budget: Budget) -> Iterator[tuple[Privilege, AuthorisationRule, tuple[Fact, ...]]]:
+    def _given(self, role: Fact, budget: Steps) -> Iterator[tuple[Privilege, AuthorisationRule, tuple[Fact, ...]]]:
         search = Search(store=self._store, principal=role.holder, budget=budget)
         for rule in self._authorisations.get(role.atom.signature, ()):
             binding = search.start()
@@ -306,9 +306,9 @@ class PolicyEngine:
                     yield _filled(rule.privilege, bound), rule, facts
 
     def _explain(self, role: Fact) -> Proof:
-        return self._shown(role, _SHOWN_DEPTH, Budget(_SHOWN_PREMISES))
+        return self._shown(role, _SHOWN_DEPTH, Steps(_SHOWN_PREMISES))
 
-    def _shown(self, role: Fact, depth: int, room: Budget) -> Proof:
+    def _shown(self, role: Fact, depth: int, room: Steps) -> Proof:
         if depth == 0 or room.steps <= 0:
             return _leaf(role)  # too much to show
         support = self._active.founding(role)

@@ -25,7 +25,7 @@ class StepsUsedUpError(Exception):
 
 
 @dataclass(slots=True)
-class Budget:
+class Steps:
     """The steps a search may still take."""
 
     steps: int
@@ -50,7 +50,7 @@ class Search:
 
     store: FactStore
     principal: str
-    budget: Budget
+    budget: Steps
 
     def start(self) -> Bound:
         """Give the binding every search starts with."""

@@ -21,7 +21,7 @@ from maia.policy.activations import Support
 from maia.policy.engine import DEFAULT_ENGINE_LIMITS, EngineLimits, PolicyEngine
 from maia.policy.facts import Fact, FactKind
 from maia.policy.rules import Policy, Privilege
-from maia.policy.solving import Budget, StepsUsedUpError
+from maia.policy.solving import Steps, StepsUsedUpError
 from maia.policy.terms import Atom, Constant, Term, Variable
 
 ROLE_STATE_LIMITS = SexpLimits(max_bytes=16 << 20, max_depth=32, max_atom=1 << 20)
@@ -332,7 +332,7 @@ def given(engine: PolicyEngine, principal: str) -> tuple[tuple[Privilege, Fact],
     found: dict[tuple[Privilege, Fact], None] = {}
     try:
         for role in engine._active.held_by(principal):  # noqa: SLF001 - as above
-            budget = Budget(engine._limits.steps)  # noqa: SLF001 - as above
+            budget = Steps(engine._limits.steps)  # noqa: SLF001 - as above
             for privilege, _, _ in engine._given(role, budget):  # noqa: SLF001 - as above
                 found[privilege, role] = None
     except StepsUsedUpError as error:

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from maia.authority import intersect, is_nothing, parse_tag, permits
-from maia.authority.emptiness import STAR, Bound, disjoint
+from maia.authority.emptiness import STAR, Edge, disjoint
 from maia.authority.patterns import Glob, Prefix, intersect_patterns
 from maia.encoding import Sexp
 from maia.errors import TagError
@@ -67,21 +67,21 @@ def test_nothing_is_found_exactly_when_nothing_is_common():
     assert missed == []
 
 
-EMPTY: list[tuple[list[tuple[int, ...]], list[tuple[Bound | None, Bound | None]], bool]] = [
-    ([(97, STAR)], [(Bound(b"b", True), None)], True),
-    ([(97, STAR)], [(None, Bound(b"a", False))], True),
-    ([(97, STAR)], [(None, Bound(b"a", True))], False),
-    ([(STAR, 98)], [(Bound(b"a", True), Bound(b"a\x00", True))], True),
-    ([(STAR, 98)], [(Bound(b"a", False), Bound(b"ac", False))], False),
-    ([(STAR, 0)], [(Bound(b"a", True), Bound(b"a\x00", True))], False),
-    ([(STAR, 0)], [(Bound(b"a", True), Bound(b"a\x00", False))], True),
-    ([(STAR, 97)], [(Bound(b"b", False), None)], False),
-    ([], [(Bound(b"b", True), Bound(b"b", True))], False),
+EMPTY: list[tuple[list[tuple[int, ...]], list[tuple[Edge | None, Edge | None]], bool]] = [
+    ([(97, STAR)], [(Edge(b"b", True), None)], True),
+    ([(97, STAR)], [(None, Edge(b"a", False))], True),
+    ([(97, STAR)], [(None, Edge(b"a", True))], False),
+    ([(STAR, 98)], [(Edge(b"a", True), Edge(b"a\x00", True))], True),
+    ([(STAR, 98)], [(Edge(b"a", False), Edge(b"ac", False))], False),
+    ([(STAR, 0)], [(Edge(b"a", True), Edge(b"a\x00", True))], False),
+    ([(STAR, 0)], [(Edge(b"a", True), Edge(b"a\x00", False))], True),
+    ([(STAR, 97)], [(Edge(b"b", False), None)], False),
+    ([], [(Edge(b"b", True), Edge(b"b", True))], False),
 ]
 
 
 @pytest.mark.parametrize("case", EMPTY, ids=repr)
-def test_globs_within_windows(case: tuple[list[tuple[int, ...]], list[tuple[Bound | None, Bound | None]], bool]):
+def test_globs_within_windows(case: tuple[list[tuple[int, ...]], list[tuple[Edge | None, Edge | None]], bool]):
     """A window may hold finitely many strings, none of which matches."""
     globs, windows, expected = case
     assert disjoint(globs, windows) is expected
@@ -89,7 +89,7 @@ def test_globs_within_windows(case: tuple[list[tuple[int, ...]], list[tuple[Boun
 
 def test_what_takes_too_long_to_decide_is_not_called_empty():
     """The walk is bounded; in doubt an intersection stays, and membership is exact anyway."""
-    below = (None, Bound(b"z", False))
+    below = (None, Edge(b"z", False))
     ends = [(STAR, 97), (STAR, 98)]
     assert disjoint(ends, [below]) is True
     hard = [(STAR, *word, STAR) for word in (b"abc", b"bcd", b"cde", b"def", b"efg", b"fgh", b"ghi", b"hij")]

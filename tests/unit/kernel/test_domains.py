@@ -7,7 +7,7 @@ import pytest
 from maia.authority import Action, CertificatePool, Verifier, type_blanket, type_right
 from maia.errors import ChainError, DeniedError, UncheckedError, UsageError, VerificationError
 from maia.events import EventType, TypeName, Version, attribute
-from maia.kernel import BROKERS, CLIENTS, DOMAINS, Domain, check_local, check_served, domains, read_domain
+from maia.kernel import BROKERS, CLIENTS, DOMAINS, DomainTree, check_local, check_served, domains, read_domain
 from maia.principals import Certificate, KeyId, Name
 from maia.principals import TestKind as Kind
 from maia.testing import People, at, book, grant, listing, naming, online
@@ -21,7 +21,7 @@ def key(who: str) -> KeyId:
     return PEOPLE[who].public_key.key_id
 
 
-def read(who: str, *certificates: Certificate, verifier: Verifier | None = None) -> Domain:
+def read(who: str, *certificates: Certificate, verifier: Verifier | None = None) -> DomainTree:
     """Read a domain from certificates."""
     return read_domain(key(who), CertificatePool(certificates), verifier=verifier or Verifier(), at=NOW)
 

@@ -28,7 +28,7 @@ from maia import database
 from maia.errors import MaiaError
 from maia.principals import NonceProof, Signer
 from maia.services.http.envelope import KEY, Envelope, HttpLimits
-from maia.services.http.sessions import Caller, Sessions
+from maia.services.http.sessions import Caller, ServiceSessions
 from maia.version import __version__
 from maia.wire import (
     CHALLENGE_LENGTH,
@@ -112,7 +112,7 @@ class StateView(Body):
 
 
 def _caller(request: Request) -> Caller:
-    sessions: Sessions = request.app.state.sessions
+    sessions: ServiceSessions = request.app.state.sessions
     try:
         return sessions.authenticate(request.scope[KEY])
     except MaiaError as error:
@@ -155,7 +155,7 @@ def make_app(
     app = FastAPI(
         title=title, version=__version__, docs_url=None, redoc_url=None, lifespan=lifespan, redirect_slashes=False
     )
-    app.state.sessions = Sessions(signer, memory, channel=channel, clock=clock)
+    app.state.sessions = ServiceSessions(signer, memory, channel=channel, clock=clock)
     app.include_router(_common(ready))
     for router in routers:
         app.include_router(router, prefix="/v1", responses=declared())
@@ -197,7 +197,7 @@ def _common(ready: Callable[[], bool]) -> APIRouter:
     @router.post("/v1/challenge", responses=seldom | declared(401, 422, 503))
     def challenge(body: ChallengeBody, request: Request) -> ChallengeView:
         """Prove the service's key and challenge the client."""
-        sessions: Sessions = request.app.state.sessions
+        sessions: ServiceSessions = request.app.state.sessions
         client = decode_key(body.key)
         offer = sessions.challenge(client, decode_octets(body.nonce, length=RANDOM_LENGTH))
         return ChallengeView(
@@ -209,7 +209,7 @@ def _common(ready: Callable[[], bool]) -> APIRouter:
     @router.post("/v1/session", responses=seldom | declared(401, 422, 503))
     def session(body: SessionBody, request: Request) -> SessionView:
         """Check the client's proof and open a session."""
-        sessions: Sessions = request.app.state.sessions
+        sessions: ServiceSessions = request.app.state.sessions
         proof = NonceProof(
             decode_key(body.key),
             decode_octets(body.own_nonce, length=RANDOM_LENGTH),

@@ -56,7 +56,7 @@ class _Session:
     until: datetime
 
 
-class Sessions:
+class ServiceSessions:
     """The handshakes and sessions of one service in one process; for any number of threads."""
 
     def __init__(
