@@ -9,21 +9,21 @@ from typing import Annotated as _Annotated
 
 import typer as _typer
 
-from maia.cli import options
 from maia.cli.lazy import LazyGroup as _LazyGroup
 from maia.cli.lazy import Verb as _Verb
-from maia.cli.output import State as _State
-from maia.cli.output import set_level as _set_level
+from maia.cli.read import options
+from maia.cli.show.output import State as _State
+from maia.cli.show.output import set_level as _set_level
 from maia.lazy import on_first_use as _on_first_use
 from maia.version import __version__ as _version
 
 if _typing.TYPE_CHECKING:
-    from maia.cli.instants import now
-    from maia.cli.json_events import read_event
-    from maia.cli.options import examples, new_app
-    from maia.cli.output import console, note, write_json, write_line
-    from maia.cli.principal_text import show_node
-    from maia.cli.right_view import describe_tag, views
+    from maia.cli.read.events import read_event
+    from maia.cli.read.instants import now
+    from maia.cli.read.options import examples, new_app
+    from maia.cli.show.output import console, note, write_json, write_line
+    from maia.cli.show.principals import show_node
+    from maia.cli.show.rights import describe_tag, views
     from maia.cli.streaming import spark_errors, start_spark, watching
 
 __all__ = [
@@ -50,20 +50,20 @@ __all__ = [
 __getattr__ = _on_first_use(
     __name__,
     {
-        "console": "output",
-        "describe_tag": "right_view",
-        "examples": "options",
-        "new_app": "options",
-        "note": "output",
-        "now": "instants",
-        "read_event": "json_events",
-        "show_node": "principal_text",
+        "console": "show.output",
+        "describe_tag": "show.rights",
+        "examples": "read.options",
+        "new_app": "read.options",
+        "note": "show.output",
+        "now": "read.instants",
+        "read_event": "read.events",
+        "show_node": "show.principals",
         "spark_errors": "streaming",
         "start_spark": "streaming",
-        "views": "right_view",
+        "views": "show.rights",
         "watching": "streaming",
-        "write_json": "output",
-        "write_line": "output",
+        "write_json": "show.output",
+        "write_line": "show.output",
     },
 )
 

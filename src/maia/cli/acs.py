@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from maia.cli.issuing import open_signer
+from maia.cli.read.signers import open_signer
 from maia.errors import NotFoundError
 from maia.home import Folder
 

@@ -18,9 +18,9 @@ from maia.authority import (
     parse_statement,
     verify_statement,
 )
-from maia.cli.output import note
-from maia.cli.principal_text import parse_principal_text
-from maia.cli.reading import read_source
+from maia.cli.read.files import read_source
+from maia.cli.read.principals import parse_principal_text
+from maia.cli.show.output import note
 from maia.errors import UsageError, VerificationError
 from maia.home import Folder, key_of
 from maia.principals import KeyHash, PublicKey

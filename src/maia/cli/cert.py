@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from maia.cli import options
-from maia.cli.options import certificate_argument, examples, new_app
-from maia.cli.output import draw, note, write_json, write_line
+from maia.cli.read import options
+from maia.cli.read.options import certificate_argument, examples, new_app
+from maia.cli.show.output import draw, note, write_json, write_line
 
 app = new_app("Show certificates.", "maia cert show")
 
@@ -27,8 +27,8 @@ def show(
     json: options.Json = False,
 ) -> None:
     """Show what certificates say, whether their signatures verify, and how long they outlive a revocation."""
-    from maia.cli.certificate_view import certificate_to_json, certificate_tree, is_genuine, state_text
-    from maia.cli.instants import decision_instant
+    from maia.cli.read.instants import decision_instant
+    from maia.cli.show.certificates import certificate_to_json, certificate_tree, is_genuine, state_text
     from maia.encoding import format_advanced, parse_canonical
     from maia.home import Folder
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from maia.authority import StatementBook
-from maia.cli.certificate_view import state_text
+from maia.cli.show.certificates import state_text
 from maia.errors import ExpiredError, MaiaError
 from maia.principals import TestKind, parse_certificate, verify_certificate
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from maia.cli import options
-from maia.cli.options import examples, new_app, principal_option
+from maia.cli.read import options
+from maia.cli.read.options import examples, new_app, principal_option
 
 if TYPE_CHECKING:
     from maia.authority import Decision
@@ -46,13 +46,13 @@ def explain(
     passed, the nearest missing link and what to do about it; then the command exits with 3.
     """
     from maia.cli.asking import Question, book_with, parse_holder, parse_roots
-    from maia.cli.exits import ExitCode
     from maia.cli.explaining import effective_text, explain_chains
-    from maia.cli.instants import decision_instant
-    from maia.cli.output import draw, write_json, write_line
-    from maia.cli.proof_view import grant_to_json, proof_tree
     from maia.cli.proving import not_proven
-    from maia.cli.rights_text import parse_right
+    from maia.cli.read.instants import decision_instant
+    from maia.cli.read.rights import parse_right
+    from maia.cli.show.exits import ExitCode
+    from maia.cli.show.output import draw, write_json, write_line
+    from maia.cli.show.proofs import grant_to_json, proof_tree
     from maia.home import Folder
 
     place, instant = Folder(home), decision_instant(at)
@@ -81,8 +81,8 @@ def _draw_stages(decision: Decision, question: Question) -> None:
     from rich.text import Text
     from rich.tree import Tree
 
-    from maia.cli.output import draw
     from maia.cli.proving import STAGE_WORDS
+    from maia.cli.show.output import draw
 
     who = question.home.show(question.principal.key_id)
     tree = Tree(Text().append("denied: ", style="bold red").append(f"{who}: {question.request}"))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from maia.authority import Derived, Grant, Verifier
 from maia.cli.asking import Question
-from maia.cli.output import note
-from maia.cli.proof_view import Step, explain_proof
-from maia.cli.right_view import describe_tag
+from maia.cli.show.output import note
+from maia.cli.show.proofs import Step, explain_proof
+from maia.cli.show.rights import describe_tag
 
 MAX_CHAINS = 64
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from maia.cli.exits import ExitCode
-from maia.cli.options import Json, examples, new_app
-from maia.cli.output import printable, write_json, write_line
+from maia.cli.read.options import Json, examples, new_app
+from maia.cli.show.exits import ExitCode
+from maia.cli.show.output import printable, write_json, write_line
 from maia.errors import UsageError
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def _compile(text: str, types: dict[str, str]) -> TypedFilter:
 
 def _tested(filter_: TypedFilter, event: str, types: dict[str, str]) -> dict[str, bool]:
     """Each constraint with whether it holds for the event."""
-    from maia.cli.json_events import read_event
+    from maia.cli.read.events import read_event
     from maia.filters import TypedFilter as Typed
     from maia.filters import check_event, format_filter, holds
 

@@ -26,7 +26,7 @@ from maia.authority import (
     one_of,
     parse_tag,
 )
-from maia.cli.right_view import alternatives
+from maia.cli.show.rights import alternatives
 from maia.encoding import Sexp
 from maia.principals import Principal, PublicKey
 

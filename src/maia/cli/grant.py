@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from maia.cli import options
-from maia.cli.options import examples, new_app, principal_option
+from maia.cli.read import options
+from maia.cli.read.options import examples, new_app, principal_option
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from maia.cli.rights_text import Right
+    from maia.cli.read.rights import Right
     from maia.home import Folder
     from maia.principals import PublicKey
 
@@ -75,11 +75,11 @@ def grant(
     """
     from maia.authority import lint_right, parse_tag
     from maia.cli.giving import check_conditions
-    from maia.cli.instants import decision_instant
-    from maia.cli.issuing import issue_and_keep, issuer_key, open_signer, parse_period, parse_tests
-    from maia.cli.output import note
-    from maia.cli.principal_text import parse_principal_text
-    from maia.cli.rights_text import parse_right
+    from maia.cli.read.instants import decision_instant
+    from maia.cli.read.principals import parse_principal_text
+    from maia.cli.read.rights import parse_right
+    from maia.cli.read.signers import issue_and_keep, issuer_key, open_signer, parse_period, parse_tests
+    from maia.cli.show.output import note
     from maia.home import Folder
     from maia.principals import Authorisation
 
@@ -115,8 +115,8 @@ def _check_giving(
     """Refuse a right that the issuer cannot pass on now; else say when its own right ends."""
     from maia.authority import Root, is_nothing
     from maia.cli.giving import can_give
-    from maia.cli.principal_text import parse_principal_text
-    from maia.cli.right_view import describe_tag
+    from maia.cli.read.principals import parse_principal_text
+    from maia.cli.show.rights import describe_tag
     from maia.errors import DeniedError, UsageError
 
     configured = [Root(subject=parse_principal_text(text, place)) for text in roots or ()]

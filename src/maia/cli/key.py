@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from maia.cli import options
-from maia.cli.options import examples, new_app
-from maia.cli.output import draw, note, write_json, write_line
+from maia.cli.read import options
+from maia.cli.read.options import examples, new_app
+from maia.cli.show.output import draw, note, write_json, write_line
 
 if TYPE_CHECKING:
     from maia.principals import KeySigner
@@ -98,7 +98,7 @@ def import_(
     Small-order and non-canonical points are refused. The passphrase seals a private key here; one that protects the
     file itself is asked for separately.
     """
-    from maia.cli.reading import read_source
+    from maia.cli.read.files import read_source
     from maia.errors import UsageError
     from maia.home import Folder, write_public_key
     from maia.principals import import_public_key
@@ -124,7 +124,7 @@ def import_(
 
 
 def _open_private(data: bytes, source: str) -> KeySigner:
-    from maia.cli.passphrases import passphrase_source
+    from maia.cli.read.passphrases import passphrase_source
     from maia.errors import KeyFormatError
     from maia.principals import import_private_key
 
@@ -139,7 +139,7 @@ def _open_private(data: bytes, source: str) -> KeySigner:
 def _keep(
     home: Path, name: str, signer: KeySigner, *, no_passphrase: bool, passphrase_file: Path | None, json: bool
 ) -> None:
-    from maia.cli.passphrases import passphrase_source
+    from maia.cli.read.passphrases import passphrase_source
     from maia.errors import UsageError
     from maia.home import Folder, write_key, write_public_key
 

@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 import typer
 from typer.core import TyperGroup
 
-from maia.cli.exits import ExitCode, exit_code
-from maia.cli.output import State, logging_to_stderr, report_error
+from maia.cli.show.exits import ExitCode, exit_code
+from maia.cli.show.output import State, logging_to_stderr, report_error
 from maia.errors import MaiaError, UnavailableError, UsageError
 
 

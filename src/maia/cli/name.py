@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from maia.cli import options
-from maia.cli.options import examples, new_app, principal_option
+from maia.cli.read import options
+from maia.cli.read.options import examples, new_app, principal_option
 
 app = new_app("Give principals local names.", "maia name add 'Met Brokers' --from met --to mb")
 
@@ -43,9 +43,9 @@ def add(
 
     Several certificates for one name make a group. A capability for the name then empowers all its members.
     """
-    from maia.cli.instants import decision_instant
-    from maia.cli.issuing import issue_and_keep, issuer_key, open_signer, parse_period, parse_tests
-    from maia.cli.principal_text import parse_principal_text
+    from maia.cli.read.instants import decision_instant
+    from maia.cli.read.principals import parse_principal_text
+    from maia.cli.read.signers import issue_and_keep, issuer_key, open_signer, parse_period, parse_tests
     from maia.errors import UsageError
     from maia.home import Folder
     from maia.principals import Naming
@@ -55,7 +55,7 @@ def add(
         raise UsageError("give exactly one of --to and --x509", code="NAME_OPTIONS")
     key = issuer_key(issuer, place)
     if x509 is not None:
-        from maia.cli.reading import read_source
+        from maia.cli.read.files import read_source
         from maia.principals import name_certificate_from_x509
 
         if anchors is None or not_before or until or test:

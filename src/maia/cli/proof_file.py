@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from maia.authority import Grant, Request, check_ground, parse_tag
-from maia.cli.right_view import alternatives
+from maia.cli.show.rights import alternatives
 from maia.encoding import Sexp, SexpLimits, encode, parse_canonical
 from maia.errors import EncodingError
 from maia.principals import KeyHash, KeyId, Principal, PublicKey, parse_principal, principal_id

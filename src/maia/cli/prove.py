@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from maia.cli import options
-from maia.cli.options import examples, new_app, principal_option
+from maia.cli.read import options
+from maia.cli.read.options import examples, new_app, principal_option
 
 app = new_app()
 
@@ -60,12 +60,12 @@ def prove(
     anybody with `maia verify`. Exits with 3 when there is no proof; `maia explain` says what is missing.
     """
     from maia.cli.asking import Question, book_with, parse_challenge, parse_holder, parse_roots
-    from maia.cli.exits import ExitCode
-    from maia.cli.instants import decision_instant
-    from maia.cli.output import draw, write_json, write_line
-    from maia.cli.proof_view import explain_grant, grant_to_json, proof_tree
     from maia.cli.proving import is_whole, not_proven, write_out
-    from maia.cli.rights_text import parse_right
+    from maia.cli.read.instants import decision_instant
+    from maia.cli.read.rights import parse_right
+    from maia.cli.show.exits import ExitCode
+    from maia.cli.show.output import draw, write_json, write_line
+    from maia.cli.show.proofs import explain_grant, grant_to_json, proof_tree
     from maia.home import Folder
 
     place, instant = Folder(home), decision_instant(at)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from maia.authority import Decision, Grant, Stage, Verifier, covers, one_of, parse_statement
 from maia.cli.asking import Question
-from maia.cli.exits import ExitCode, hint_for
-from maia.cli.output import note, report_error, write_json
 from maia.cli.proof_file import write_proof
-from maia.cli.reading import write_target
+from maia.cli.read.files import write_target
+from maia.cli.show.exits import ExitCode, hint_for
+from maia.cli.show.output import note, report_error, write_json
 from maia.errors import UncheckedError, VerificationError
 from maia.home import CertificateFolder, Folder
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from maia.cli import options
-from maia.cli.options import certificate_argument, examples, new_app
+from maia.cli.read import options
+from maia.cli.read.options import certificate_argument, examples, new_app
 
 if TYPE_CHECKING:
     from maia.home import Folder
@@ -58,14 +58,14 @@ def revoke(
     stands on it: roles first, then capabilities, the signed list, subscriptions and key groups.
     """
     from maia.authority import check_revocable, exposure_window, issue_statement
-    from maia.cli.exits import ExitCode
-    from maia.cli.instants import decision_instant, optional_instant, show_instant
-    from maia.cli.issuing import open_signer
     from maia.cli.lists import next_list, track_of
-    from maia.cli.output import note, write_json, write_line
-    from maia.cli.reading import write_target
+    from maia.cli.read.files import write_target
+    from maia.cli.read.instants import decision_instant, optional_instant, show_instant
+    from maia.cli.read.signers import open_signer
     from maia.cli.revoking import in_register, revoke_in_domain
-    from maia.cli.statement_view import describe_statement, statement_to_json
+    from maia.cli.show.exits import ExitCode
+    from maia.cli.show.output import note, write_json, write_line
+    from maia.cli.show.statements import describe_statement, statement_to_json
     from maia.errors import UsageError
     from maia.home import Folder
     from maia.principals import TestKind

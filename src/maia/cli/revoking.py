@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from maia.cli.acs import open_domain, revocation_lines, revocation_to_json
-from maia.cli.output import note, printable, write_json, write_line
+from maia.cli.show.output import note, printable, write_json, write_line
 from maia.errors import MaiaError, UsageError
 from maia.home import Folder
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from maia.cli import options
-from maia.cli.options import certificate_argument, examples, new_app, principal_option
+from maia.cli.read import options
+from maia.cli.read.options import certificate_argument, examples, new_app, principal_option
 
 if TYPE_CHECKING:
     from maia.principals import TestKind
@@ -108,10 +108,10 @@ def one_time(
     """Answer one challenge of one verifier: these certificates are good, for that decision and no other."""
     from maia.authority import OneTimeAnswer, issue_statement
     from maia.cli.asking import parse_nonce
-    from maia.cli.issuing import issuer_key, open_signer
     from maia.cli.lists import certificate_ids
-    from maia.cli.reading import write_target
-    from maia.cli.statement_view import tell_statement
+    from maia.cli.read.files import write_target
+    from maia.cli.read.signers import issuer_key, open_signer
+    from maia.cli.show.statements import tell_statement
     from maia.home import Folder
 
     place = Folder(home)
@@ -135,10 +135,10 @@ def show(
 ) -> None:
     """Show statements: who says what about which certificates, and whether it counts now."""
     from maia.authority import parse_statement, verify_statement
-    from maia.cli.instants import decision_instant
-    from maia.cli.output import draw, note, write_json
-    from maia.cli.reading import read_source
-    from maia.cli.statement_view import statement_to_json, statement_tree
+    from maia.cli.read.files import read_source
+    from maia.cli.read.instants import decision_instant
+    from maia.cli.show.output import draw, note, write_json
+    from maia.cli.show.statements import statement_to_json, statement_tree
     from maia.home import Folder
 
     place, instant = Folder(home), decision_instant(at)
@@ -161,8 +161,8 @@ def add(
 ) -> None:
     """Take somebody's statement into this home, after checking its signature and its place among the others."""
     from maia.authority import ListStatement, parse_statement, verify_statement
-    from maia.cli.reading import read_source
-    from maia.cli.statement_view import tell_statement
+    from maia.cli.read.files import read_source
+    from maia.cli.show.statements import tell_statement
     from maia.errors import UsageError
     from maia.home import Folder
 
@@ -192,11 +192,11 @@ def _make_list(
     fresh: bool,
 ) -> None:
     from maia.authority import issue_statement
-    from maia.cli.instants import decision_instant, optional_instant
-    from maia.cli.issuing import issuer_key, open_signer
     from maia.cli.lists import certificate_ids, next_list, track_of
-    from maia.cli.reading import write_target
-    from maia.cli.statement_view import tell_statement
+    from maia.cli.read.files import write_target
+    from maia.cli.read.instants import decision_instant, optional_instant
+    from maia.cli.read.signers import issuer_key, open_signer
+    from maia.cli.show.statements import tell_statement
     from maia.home import Folder
 
     place, instant = Folder(home), decision_instant(at)

@@ -103,7 +103,7 @@ def unwrap(text: str) -> MaiaError:
 @contextmanager
 def denial(home: Home, *, principal: str, action: str, type_text: str) -> Iterator[None]:
     """Turn a right that is not proven into a denial (exit code 3), with known keys named and a way to learn more."""
-    from maia.cli.output import note
+    from maia.cli.show.output import note
     from maia.home import Folder
 
     try:

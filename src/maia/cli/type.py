@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from maia.cli import options
-from maia.cli.options import examples, new_app, principal_option
+from maia.cli.read import options
+from maia.cli.read.options import examples, new_app, principal_option
 
 if TYPE_CHECKING:
     from maia.events import EventType, LiveClient, Operation, UnverifiedEventType
@@ -98,7 +98,7 @@ def show(
     json: options.Json = False,
 ) -> None:
     """Show a definition as it stands, unverified, with notes on names that could mislead."""
-    from maia.cli.output import note, write_json, write_line
+    from maia.cli.show.output import note, write_json, write_line
     from maia.cli.type_store import find_type, registry_of
     from maia.cli.type_view import draw_names, draw_type, name_to_json, notes_about, type_to_json
     from maia.home import Folder
@@ -144,8 +144,8 @@ def verify(
 ) -> None:
     """Check that a definition speaks for its owner now: signature, credentials, previous version, parents."""
     from maia.authority import Verifier
-    from maia.cli.instants import decision_instant
-    from maia.cli.output import note, write_json, write_line
+    from maia.cli.read.instants import decision_instant
+    from maia.cli.show.output import note, write_json, write_line
     from maia.cli.type_store import find_type, registry_of, split_network
     from maia.cli.type_view import notes_about, show_name, verified_to_json
     from maia.home import Folder, verify_with_registry
@@ -243,7 +243,7 @@ def diff(
     json: options.Json = False,
 ) -> None:
     """Show what turns one version into another, by uid, and which part of `manage` each change needs."""
-    from maia.cli.output import note, printable, write_json, write_line
+    from maia.cli.show.output import note, printable, write_json, write_line
     from maia.cli.type_store import find_type
     from maia.cli.type_view import change_to_json
     from maia.events import diff as compare
@@ -282,8 +282,8 @@ def lint(
     json: options.Json = False,
 ) -> int:
     """Warn about what a new version takes away from live clients; exit code 1 when there is a warning."""
-    from maia.cli.exits import ExitCode
-    from maia.cli.output import note, printable, write_json, write_line
+    from maia.cli.show.exits import ExitCode
+    from maia.cli.show.output import note, printable, write_json, write_line
     from maia.cli.type_store import find_type
     from maia.cli.type_view import finding_to_json
     from maia.events import lint as find_harm
@@ -334,7 +334,7 @@ def from_schema(
     json: options.Json = False,
 ) -> None:
     """Derive a type from the schema of a file, without loss, and define it when a name is given."""
-    from maia.cli.output import printable, write_json, write_line
+    from maia.cli.show.output import printable, write_json, write_line
     from maia.cli.type_schema import read_schema
     from maia.cli.type_store import type_name, uid_policy
     from maia.events import FIRST, Options, TypeName
@@ -375,8 +375,8 @@ def _keep(
     old: UnverifiedEventType | None = None,
 ) -> None:
     """Sign and keep a definition, and say what it is."""
-    from maia.cli.instants import decision_instant
-    from maia.cli.output import note, write_json, write_line
+    from maia.cli.read.instants import decision_instant
+    from maia.cli.show.output import note, write_json, write_line
     from maia.cli.type_store import registry_of, sign_and_keep, signer_key
     from maia.cli.type_view import change_to_json, notes_about, show_name, type_to_json
     from maia.events import diff as compare
@@ -408,7 +408,7 @@ def _read_clients(file: Path | None, version: EventType) -> list[LiveClient]:
     """Read live clients, one JSON object a line."""
     import json as json_text
 
-    from maia.cli.reading import read_source
+    from maia.cli.read.files import read_source
     from maia.errors import MalformedError
     from maia.events import LiveClient, parse_uid
 

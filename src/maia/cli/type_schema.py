@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from maia.cli.reading import read_source
+from maia.cli.read.files import read_source
 from maia.errors import MalformedError, NotFoundError
 from maia.events import EventType, Options, TypeName, UidPolicy, from_arrow_schema, from_spark_json
 

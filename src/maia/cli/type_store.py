@@ -9,9 +9,9 @@ from datetime import datetime
 from pathlib import Path
 
 from maia.authority import MANAGE_PARTS, Action, Request, VerifiedEventType, Verifier, ask_network, ask_type
-from maia.cli.issuing import open_signer
-from maia.cli.principal_text import parse_principal_text
-from maia.cli.reading import read_source, write_target
+from maia.cli.read.files import read_source, write_target
+from maia.cli.read.principals import parse_principal_text
+from maia.cli.read.signers import open_signer
 from maia.errors import NotFoundError, UsageError
 from maia.events import (
     Add,

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from rich.table import Table
 
 from maia.authority import VerifiedEventType
-from maia.cli.instants import show_instant
-from maia.cli.output import draw, printable, write_line
-from maia.cli.principal_text import show_subject, subject_to_json
+from maia.cli.read.instants import show_instant
+from maia.cli.show.output import draw, printable, write_line
+from maia.cli.show.principals import show_subject, subject_to_json
 from maia.events import Change, EventType, Finding, TypeName, UnverifiedEventType, lookalikes
 from maia.home import Folder
 

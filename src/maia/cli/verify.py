@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from maia.cli import options
-from maia.cli.options import examples, new_app, principal_option
+from maia.cli.read import options
+from maia.cli.read.options import examples, new_app, principal_option
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -51,9 +51,9 @@ def verify(
     A proof is replayed from its certificates and statements alone. A folder is checked certificate by certificate,
     or, with --as and a right, decided upon. Exits with 4 when anything does not verify.
     """
-    from maia.cli.instants import decision_instant
     from maia.cli.proof_file import looks_like_proof
-    from maia.cli.reading import read_source
+    from maia.cli.read.files import read_source
+    from maia.cli.read.instants import decision_instant
     from maia.errors import UsageError
     from maia.home import Folder
 
@@ -61,7 +61,7 @@ def verify(
     if principal is not None:
         if path is not None and not path.is_dir():
             raise UsageError("--as decides from a folder; a proof names its principal itself", code="VERIFY_OPTIONS")
-        from maia.cli.rights_text import parse_right
+        from maia.cli.read.rights import parse_right
 
         right = parse_right(place, type_=type_, network=network, tag=tag, actions=action, attributes=attribute)
         return _decide(place, right.request(), principal, path, root, at=instant, json=json)
@@ -117,11 +117,11 @@ def _replay(place: Folder, data: bytes, root: list[str] | None, *, at: datetime,
 
 
 def _answer(question: Question, *, json: bool) -> int:
-    from maia.cli.exits import ExitCode
-    from maia.cli.output import write_json, write_line
-    from maia.cli.proof_view import grant_to_json
     from maia.cli.proving import not_proven
-    from maia.cli.right_view import describe_tag
+    from maia.cli.show.exits import ExitCode
+    from maia.cli.show.output import write_json, write_line
+    from maia.cli.show.proofs import grant_to_json
+    from maia.cli.show.rights import describe_tag
 
     decision = question.decide()
     if decision.grant is None:
@@ -137,8 +137,8 @@ def _answer(question: Question, *, json: bool) -> int:
 def _check(place: Folder, files: list[tuple[str, bytes]], at: datetime, json: bool) -> int:
     """Check every certificate by itself: form, signature, period, statements."""
     from maia.cli.checking import check_certificate
-    from maia.cli.exits import ExitCode
-    from maia.cli.output import note, write_json, write_line
+    from maia.cli.show.exits import ExitCode
+    from maia.cli.show.output import note, write_json, write_line
 
     book = place.book()
     results = [check_certificate(name, data, at=at, book=book) for name, data in files]

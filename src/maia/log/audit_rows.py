@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from maia.cli.output import note
+from maia.cli.show.output import note
 from maia.log import AUDIT_SCHEMA, AuditRow
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from maia.authority import NOTHING, parse_tag
 from maia.cli.proof_file import read_proof
-from maia.cli.proof_view import removed
+from maia.cli.show.proofs import removed
 from maia.encoding import encode, parse_advanced, parse_canonical
 from maia.errors import EncodingError, MaiaError, UsageError
 from maia.home import Folder
@@ -290,7 +290,7 @@ def test_a_proof_of_everything_needs_a_root_of_its_reader(police, tmp_path):
 
 def test_oversized_input_is_refused(police, monkeypatch, tmp_path):
     """Files are read up to a limit."""
-    monkeypatch.setattr("maia.cli.reading.MAX_INPUT", 10)
+    monkeypatch.setattr("maia.cli.read.files.MAX_INPUT", 10)
     (tmp_path / "big").write_bytes(b"x" * 11)
     ran = police("verify", str(tmp_path / "big"))
     assert (ran.code, "[TOO_LARGE]" in ran.err) == (1, True)

@@ -18,8 +18,8 @@ from clinic import TYPE, build, publish_here
 
 from maia.cli import stdin_lines
 from maia.cli.publishing import Outcome
+from maia.cli.read.lines import stretches
 from maia.cli.rows_in import breaks_lines
-from maia.cli.stdin_lines import stretches
 from maia.cli.streaming import unwrap
 from maia.errors import ChainError, MalformedError, UnavailableError
 

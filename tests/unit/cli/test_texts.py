@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maia.authority import Action, parse_tag, type_right
-from maia.cli.instants import parse_instant_text
-from maia.cli.output import printable
-from maia.cli.principal_text import parse_principal_text, show_subject, subject_to_json
-from maia.cli.right_view import describe_tag, describe_value, views
-from maia.cli.rights_text import parse_attribute, parse_right, parse_value
+from maia.cli.read.instants import parse_instant_text
+from maia.cli.read.principals import parse_principal_text
+from maia.cli.read.rights import parse_attribute, parse_right, parse_value
+from maia.cli.show.output import printable
+from maia.cli.show.principals import show_subject, subject_to_json
+from maia.cli.show.rights import describe_tag, describe_value, views
 from maia.encoding import format_advanced, parse_advanced
 from maia.errors import MaiaError, NotFoundError, UsageError
 from maia.home import Folder, write_public_key

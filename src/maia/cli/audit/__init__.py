@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from maia.cli import options
-from maia.cli.options import examples, new_app, principal_option
+from maia.cli.read import options
+from maia.cli.read.options import examples, new_app, principal_option
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -41,7 +41,7 @@ def audit(
     from heapq import nlargest
 
     from maia.cli.audit_rows import read_audit
-    from maia.cli.output import note, write_json
+    from maia.cli.show.output import note, write_json
     from maia.home import Folder, Home
 
     opened = Home.open(home)
@@ -69,8 +69,8 @@ def audit(
 
 
 def _since(text: str | None) -> datetime | None:
-    from maia.cli.ages import instant_ago
-    from maia.cli.instants import now, parse_instant_text
+    from maia.cli.read.ages import instant_ago
+    from maia.cli.read.instants import now, parse_instant_text
 
     if text is None:
         return None
@@ -79,7 +79,7 @@ def _since(text: str | None) -> datetime | None:
 
 
 def _to_json(row: AuditRow) -> dict[str, object]:
-    from maia.cli.instants import show_instant
+    from maia.cli.read.instants import show_instant
 
     return {
         "at": show_instant(row.at), "kind": row.kind, "principal": row.principal, "type_id": row.type_id,
@@ -91,7 +91,7 @@ def _to_json(row: AuditRow) -> dict[str, object]:
 def _draw(rows: list[AuditRow], place: Folder, types: dict[str, str]) -> None:
     from rich.table import Table
 
-    from maia.cli.output import draw, printable
+    from maia.cli.show.output import draw, printable
 
     names = {key.fingerprint: name for name, key in place.keys.items()}
     table = Table(box=None, pad_edge=False)

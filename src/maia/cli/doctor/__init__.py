@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from maia.cli import options
-from maia.cli.exits import ExitCode
-from maia.cli.options import examples, new_app
+from maia.cli.read import options
+from maia.cli.read.options import examples, new_app
+from maia.cli.show.exits import ExitCode
 
 app = new_app()
 _PACKAGES = (
@@ -45,7 +45,7 @@ def doctor(home: options.Home = Path(), json: options.Json = False) -> int:
 
     Exits with 1 when something is wrong; what is merely missing is a warning.
     """
-    from maia.cli.output import draw, write_json
+    from maia.cli.show.output import draw, write_json
 
     findings = [_python(), *_packages(), _java(), _peer(), *_home(home)]
     code = ExitCode.FAILED if any(item.status == "problem" for item in findings) else ExitCode.DONE

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from maia.cli import options
-from maia.cli.options import examples, new_app
+from maia.cli.read import options
+from maia.cli.read.options import examples, new_app
 
 app = new_app("Make and keep the home of a domain.")
 
@@ -36,7 +36,7 @@ def init(
     The broker's key has no passphrase, since a broker works unattended; only its file's mode guards it. With --key the
     home can run the domain itself: the key `domain` issues what `policy/*.rules` gives to its members.
     """
-    from maia.cli.output import note, printable, write_json, write_line
+    from maia.cli.show.output import note, printable, write_json, write_line
     from maia.errors import UsageError
     from maia.home import Home, HomeConfig, check_key_name
 
@@ -90,8 +90,8 @@ def invite(
     """Invite a principal to the domain; the code is shown once, works once, and is not kept."""
     from maia.access_control import MemberKind
     from maia.cli.acs import open_domain
-    from maia.cli.instants import decision_instant, parse_instant_text, show_instant
-    from maia.cli.output import note, write_json, write_line
+    from maia.cli.read.instants import decision_instant, parse_instant_text, show_instant
+    from maia.cli.show.output import note, write_json, write_line
     from maia.errors import UsageError
 
     kinds = {item.value: item for item in MemberKind}
@@ -131,11 +131,11 @@ def join(
 ) -> None:
     """Become a member of a domain: prove a key, show an invitation, keep the first certificates in this home."""
     from maia.cli.acs import keep_handed
-    from maia.cli.instants import decision_instant
-    from maia.cli.issuing import open_signer
     from maia.cli.joining import join_here, join_over_http
-    from maia.cli.output import note, printable, write_json, write_line
-    from maia.cli.reading import read_source
+    from maia.cli.read.files import read_source
+    from maia.cli.read.instants import decision_instant
+    from maia.cli.read.signers import open_signer
+    from maia.cli.show.output import note, printable, write_json, write_line
     from maia.errors import UsageError
     from maia.home import Folder, Home
 
@@ -172,8 +172,8 @@ def members(
 ) -> None:
     """List the members of the domain, and those that are gone."""
     from maia.cli.acs import open_domain
-    from maia.cli.instants import decision_instant, show_instant
-    from maia.cli.output import note, printable, write_json, write_line
+    from maia.cli.read.instants import decision_instant, show_instant
+    from maia.cli.show.output import note, printable, write_json, write_line
 
     moment = decision_instant(at)
     _, service = open_domain(home, passphrase_file)
@@ -224,8 +224,8 @@ def agree(
     agreed. A signed agreement is kept in `policy/`.
     """
     from maia.cli.agreeing import continue_agreement, draft, show_agreement
-    from maia.cli.instants import decision_instant
-    from maia.cli.output import write_json
+    from maia.cli.read.instants import decision_instant
+    from maia.cli.show.output import write_json
 
     moment = decision_instant(at)
     if with_ is not None:

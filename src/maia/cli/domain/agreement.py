@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from maia.cli.acs import POLICY, open_domain
-from maia.cli.output import note, printable, write_line
+from maia.cli.show.output import note, printable, write_line
 from maia.errors import NotFoundError, UsageError, VerificationError
 from maia.home import Folder
 
@@ -27,7 +27,7 @@ def draft(
         UsageError: There is a file already, or no row.
         PolicySyntaxError: A row is none.
     """
-    from maia.cli.issuing import open_signer
+    from maia.cli.read.signers import open_signer
     from maia.domain import HomeSurroundings
     from maia.policy import SignedAgreement, draft_agreement, sign_agreement
 
@@ -51,7 +51,7 @@ def continue_agreement(
         VerificationError: Its words mean something else here than what it gives.
         UsageError: This domain is no party, or nobody confirmed.
     """
-    from maia.cli.issuing import open_signer
+    from maia.cli.read.signers import open_signer
     from maia.domain import HomeSurroundings, read_agreement
     from maia.policy import check_meaning, sign_agreement, verify_agreement
 

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from maia.cli import options
-from maia.cli.options import examples, new_app
+from maia.cli.read import options
+from maia.cli.read.options import examples, new_app
 
 app = new_app("Show and refresh the key groups that a home manages; join those of a type.")
 
@@ -30,7 +30,7 @@ def status(home: options.Home = Path(), json: options.Json = False) -> None:
     Ends with 1 when a group waits for a repair.
     """
     from maia.cli.keys_view import Keys
-    from maia.cli.output import note, write_json, write_line
+    from maia.cli.show.output import note, write_json, write_line
 
     keys = Keys.open(home)
     found = keys.manager.status()
@@ -65,7 +65,7 @@ def groups(
 ) -> None:
     """List the key groups: their newest epoch, since when, how many brokers are inside, when the key changes next."""
     from maia.cli.keys_view import Keys, draw_groups
-    from maia.cli.output import note, write_json
+    from maia.cli.show.output import note, write_json
 
     keys = Keys.open(home)
     found = [item for item in keys.manager.status() if type_ is None or item.group.type_id in keys.type_ids(type_)]
@@ -80,9 +80,9 @@ def groups(
 @app.command(epilog=examples("maia keys refresh uk.gov.pito.Numberplate/location"))
 def refresh(group: _Group, home: options.Home = Path(), json: options.Json = False) -> None:
     """Change a group's key now, for whatever reason; brokers follow by reading the log."""
-    from maia.cli.instants import now
     from maia.cli.keys_view import Keys
-    from maia.cli.output import write_json, write_line
+    from maia.cli.read.instants import now
+    from maia.cli.show.output import write_json, write_line
 
     keys = Keys.open(home)
     wanted = keys.find(group)
@@ -100,7 +100,7 @@ def refresh(group: _Group, home: options.Home = Path(), json: options.Json = Fal
 def history(group: _Group, limit: _Limit = 50, home: options.Home = Path(), json: options.Json = False) -> None:
     """List the epochs of a group with their causes and costs, and what happened to its membership."""
     from maia.cli.keys_view import Keys, draw_history, epoch_to_json
-    from maia.cli.output import note, write_json
+    from maia.cli.show.output import note, write_json
 
     keys = Keys.open(home)
     wanted = keys.find(group)
@@ -126,7 +126,7 @@ def plot(
     """Draw a group's tree, and its refreshes against the changes of its membership. Needs `pip install maia[plot]`."""
     from maia.cli.keys_plot import draw_group
     from maia.cli.keys_view import Keys
-    from maia.cli.output import printable, write_json, write_line
+    from maia.cli.show.output import printable, write_json, write_line
 
     keys = Keys.open(home)
     wanted = keys.find(group)
@@ -144,9 +144,9 @@ def repair(group: _Group, home: options.Home = Path(), json: options.Json = Fals
     A new epoch begins after all that the log shows. Brokers that the log shows inside stay, everybody else joins again.
     Revocations that only the lost database knew of must be given again.
     """
-    from maia.cli.instants import now
     from maia.cli.keys_view import Keys
-    from maia.cli.output import write_json, write_line
+    from maia.cli.read.instants import now
+    from maia.cli.show.output import write_json, write_line
 
     keys = Keys.open(home)
     wanted = keys.find(group)
@@ -166,7 +166,7 @@ def join(type_: _Type, home: options.Home = Path(), json: options.Json = False) 
     keys/), else the one that this home runs itself. Joining again is harmless: it helps a broker that lost its keys.
     """
     from maia.cli.keys_joining import join_type
-    from maia.cli.output import note, printable, write_json, write_line
+    from maia.cli.show.output import note, printable, write_json, write_line
 
     joined = join_type(home, type_)
     if json:
@@ -188,7 +188,7 @@ def leave(type_: _Type, home: options.Home = Path(), json: options.Json = False)
     What was sealed before can still be read. The groups' keys change when the broker's right ends, or in their period.
     """
     from maia.cli.keys_joining import leave_type
-    from maia.cli.output import note, printable, write_json, write_line
+    from maia.cli.show.output import note, printable, write_json, write_line
 
     left = leave_type(home, type_)
     if json:

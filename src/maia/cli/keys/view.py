@@ -50,7 +50,7 @@ class Keys:
 
     def name(self, group: KeyGroupId) -> str:
         """Name a group as it is written on the command line."""
-        from maia.cli.output import printable
+        from maia.cli.show.output import printable
 
         type_ = self.types.get(group.type_id, group.type_id.hex()[:16])
         label = self.attributes.get(group, group.label.decode("utf-8", "replace"))
@@ -147,7 +147,7 @@ def draw_history(keys: Keys, epochs: Sequence[EpochRecord], changes: Sequence[Me
 def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     from rich.table import Table
 
-    from maia.cli.output import draw, printable
+    from maia.cli.show.output import draw, printable
 
     table = Table(box=None, pad_edge=False)
     for title in titles:

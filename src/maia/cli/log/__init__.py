@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from maia.cli import options
-from maia.cli.options import examples, new_app
+from maia.cli.read import options
+from maia.cli.read.options import examples, new_app
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -31,8 +31,8 @@ def show(
     """Show the commits of the log: what each publication added. Whoever holds the log can see this, and no more."""
     from collections import deque
 
-    from maia.cli.instants import now
-    from maia.cli.output import note, write_json
+    from maia.cli.read.instants import now
+    from maia.cli.show.output import note, write_json
     from maia.home import Home
     from maia.log import LogDirectory
 
@@ -65,8 +65,8 @@ def compact(
 
     Readers and publishers may work meanwhile.
     """
-    from maia.cli.ages import parse_size, show_size
-    from maia.cli.output import write_json, write_line
+    from maia.cli.read.ages import parse_size, show_size
+    from maia.cli.show.output import write_json, write_line
     from maia.home import Home
     from maia.log import LogDirectory
     from maia.log import compact as rewrite
@@ -96,9 +96,9 @@ def expire(
     A reader that still needs them is told so (LOG_EXPIRED) and gets no gap; a new one starts behind them. This cannot
     be undone.
     """
-    from maia.cli.ages import instant_ago
-    from maia.cli.instants import now
-    from maia.cli.output import note, write_json, write_line
+    from maia.cli.read.ages import instant_ago
+    from maia.cli.read.instants import now
+    from maia.cli.show.output import note, write_json, write_line
     from maia.home import Home
     from maia.log import LogDirectory
     from maia.log import expire as let_expire
@@ -138,9 +138,9 @@ def sweep(
     json: options.Json = False,
 ) -> None:
     """Remove files that nothing names: left by tasks and upkeep that were killed. Nobody reads them."""
-    from maia.cli.ages import instant_ago
-    from maia.cli.instants import now
-    from maia.cli.output import write_json, write_line
+    from maia.cli.read.ages import instant_ago
+    from maia.cli.read.instants import now
+    from maia.cli.show.output import write_json, write_line
     from maia.home import Home
     from maia.log import LogDirectory
 
@@ -161,7 +161,7 @@ def sweep(
 
 
 def _to_json(commit: Commit, at: datetime) -> dict[str, object]:
-    from maia.cli.instants import show_instant
+    from maia.cli.read.instants import show_instant
 
     return {
         "commit": commit.sequence, "publication": commit.name, "type_id": commit.type_id, "origin": commit.origin,
@@ -174,8 +174,8 @@ def _to_json(commit: Commit, at: datetime) -> dict[str, object]:
 def _draw(home: Home, commits: list[tuple[Commit, datetime]]) -> None:
     from rich.table import Table
 
-    from maia.cli.ages import show_size
-    from maia.cli.output import draw, printable
+    from maia.cli.read.ages import show_size
+    from maia.cli.show.output import draw, printable
     from maia.home import Folder
     from maia.principals import KeyId
 
@@ -198,7 +198,7 @@ def _draw(home: Home, commits: list[tuple[Commit, datetime]]) -> None:
 
 def _warn(home: Home, found: Expired) -> None:
     """Say when this home's own deliveries have not come so far."""
-    from maia.cli.output import note
+    from maia.cli.show.output import note
     from maia.log import Outbox
 
     head = Outbox(home.path / "outbox").head()

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from maia.cli import options
-from maia.cli.options import examples, new_app, principal_option
+from maia.cli.read import options
+from maia.cli.read.options import examples, new_app, principal_option
 
 if TYPE_CHECKING:
     from maia.access_control import PolicyChange
@@ -32,9 +32,9 @@ def check(
     Inside a home, rights are compared with the event types that it knows.
     """
     from maia.cli.acs import policy_sources, read_rules
-    from maia.cli.exits import ExitCode
-    from maia.cli.instants import decision_instant
-    from maia.cli.output import note, printable, write_json, write_line
+    from maia.cli.read.instants import decision_instant
+    from maia.cli.show.exits import ExitCode
+    from maia.cli.show.output import note, printable, write_json, write_line
     from maia.policy import PolicySource, Severity, check_privileges, combine_sources, parse_source
     from maia.policy import check as find
 
@@ -84,8 +84,8 @@ def format_(
 ) -> None:
     """Write policy files in the one canonical spelling, keeping comments; what cannot be read is not touched."""
     from maia.cli.acs import POLICY, read_rules
-    from maia.cli.exits import ExitCode
-    from maia.cli.output import note, printable, write_json, write_line
+    from maia.cli.show.exits import ExitCode
+    from maia.cli.show.output import note, printable, write_json, write_line
     from maia.errors import NotFoundError
     from maia.policy import PolicySource, format_text, parse_source
 
@@ -139,7 +139,7 @@ def apply(
 def _submit(home: Path, passphrase_file: Path | None, at: str | None, *, json: bool, applied: bool) -> None:
     """Hand the policy files to the service; what it refuses is named by file, as whoever wrote it knows it."""
     from maia.cli.acs import open_domain, policy_sources
-    from maia.cli.instants import decision_instant
+    from maia.cli.read.instants import decision_instant
     from maia.policy import PolicySyntaxError, check, combine_sources, parse_source
 
     sources = policy_sources(home)
@@ -172,8 +172,8 @@ def explain(
 ) -> None:
     """Show why a member has a role: the rule, and what met it; exits 3 when the role is not active."""
     from maia.cli.acs import open_domain
-    from maia.cli.instants import decision_instant
-    from maia.cli.output import printable, write_json, write_line
+    from maia.cli.read.instants import decision_instant
+    from maia.cli.show.output import printable, write_json, write_line
     from maia.errors import DeniedError
 
     _, service = open_domain(home, passphrase_file)
@@ -190,7 +190,7 @@ def explain(
 
 def _show(change: PolicyChange, *, json: bool, applied: bool) -> None:
     from maia.cli.acs import ended_to_json
-    from maia.cli.output import note, printable, write_json, write_line
+    from maia.cli.show.output import note, printable, write_json, write_line
 
     if json:
         rows = [

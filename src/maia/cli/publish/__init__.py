@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from maia.cli import options
-from maia.cli.options import examples, new_app, principal_option
+from maia.cli.read import options
+from maia.cli.read.options import examples, new_app, principal_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,9 +52,9 @@ def publish(
     input is JSON lines, one event a line, published as they come. Exit code 3 when the client may not publish the type,
     or none of its rows.
     """
-    from maia.cli.output import write_json
-    from maia.cli.passphrases import passphrase_source
     from maia.cli.publishing import Outcome, prepare
+    from maia.cli.read.passphrases import passphrase_source
+    from maia.cli.show.output import write_json
     from maia.cli.streaming import start_spark, watching
 
     prepared = prepare(
@@ -84,14 +84,14 @@ def _parts(prepared: Publication) -> Iterator[Publication]:
     if prepared.source != "-":
         yield prepared
         return
-    from maia.cli.stdin_lines import stretches
+    from maia.cli.read.lines import stretches
 
     for number, lines in enumerate(stretches(by_time=not prepared.named)):
         yield prepared.part(number, lines)
 
 
 def _say(total: Outcome, prepared: Publication) -> None:
-    from maia.cli.output import note, printable, write_line
+    from maia.cli.show.output import note, printable, write_line
 
     once = " before; publishing it again changes nothing" if total.repeated else ""
     write_line(f"published {total.events} events of {printable(prepared.shown)} as {prepared.client}{once}")

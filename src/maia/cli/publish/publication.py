@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import maia
-from maia.cli.exits import ExitCode
-from maia.cli.instants import now
-from maia.cli.output import note
+from maia.cli.read.instants import now
 from maia.cli.rows_in import ROW_MALFORMED, guess_format, read_file, read_header, read_lines
+from maia.cli.show.exits import ExitCode
+from maia.cli.show.output import note
 from maia.cli.streaming import check_client, denial, find_type, spark_errors
 from maia.domain import Client, Domain, Published, published_before
 from maia.errors import UsageError

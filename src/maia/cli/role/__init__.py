@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from maia.cli import options
-from maia.cli.options import examples, new_app, principal_option
+from maia.cli.read import options
+from maia.cli.read.options import examples, new_app, principal_option
 
 app = new_app(
     "Activate and list roles; record what they stand on.", "maia role activate \"npTracker('AE05 XYZ')\" --as smith"
@@ -34,8 +34,8 @@ def activate(
 ) -> None:
     """Activate a role and fetch the capabilities it gives; they are kept in this home."""
     from maia.cli.acs import keep_handed, open_domain, prove_member
-    from maia.cli.instants import decision_instant
-    from maia.cli.output import note, printable, write_json, write_line
+    from maia.cli.read.instants import decision_instant
+    from maia.cli.show.output import note, printable, write_json, write_line
 
     moment = decision_instant(at)
     opened, service = open_domain(home, passphrase_file)
@@ -70,7 +70,7 @@ def deactivate(
 ) -> None:
     """Give a role up; what stood on it ends, also for others."""
     from maia.cli.acs import open_domain, prove_member
-    from maia.cli.instants import decision_instant
+    from maia.cli.read.instants import decision_instant
 
     moment = decision_instant(at)
     _, service = open_domain(home, passphrase_file)
@@ -88,8 +88,8 @@ def list_(
 ) -> None:
     """List the active roles and what they give now."""
     from maia.cli.acs import open_domain
-    from maia.cli.instants import decision_instant
-    from maia.cli.output import note, printable, write_json, write_line
+    from maia.cli.read.instants import decision_instant
+    from maia.cli.show.output import note, printable, write_json, write_line
 
     moment = decision_instant(at)
     _, service = open_domain(home, passphrase_file)
@@ -148,7 +148,7 @@ def retract(
 ) -> None:
     """Take back an appointment or an observation; roles and capabilities that stood on it end."""
     from maia.cli.acs import open_domain
-    from maia.cli.instants import decision_instant
+    from maia.cli.read.instants import decision_instant
 
     _, service = open_domain(home, passphrase_file)
     _tell(service.retract(fact, at=decision_instant(at)), json=json)
@@ -165,8 +165,8 @@ def _record(
     observed: bool,
 ) -> None:
     from maia.cli.acs import open_domain
-    from maia.cli.instants import decision_instant, optional_instant, show_instant
-    from maia.cli.output import printable, write_json, write_line
+    from maia.cli.read.instants import decision_instant, optional_instant, show_instant
+    from maia.cli.show.output import printable, write_json, write_line
 
     moment = decision_instant(at)
     ends = optional_instant(until, at=moment)
@@ -181,7 +181,7 @@ def _record(
 def _tell(revocation: object, *, json: bool) -> None:
     from maia.access_control import Revocation
     from maia.cli.acs import revocation_lines, revocation_to_json
-    from maia.cli.output import note, printable, write_json, write_line
+    from maia.cli.show.output import note, printable, write_json, write_line
 
     assert isinstance(revocation, Revocation)  # noqa: S101 - what the service gives
     if json:

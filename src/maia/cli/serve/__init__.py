@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from maia.cli import options
-from maia.cli.options import examples, new_app
+from maia.cli.read import options
+from maia.cli.read.options import examples, new_app
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -114,7 +114,7 @@ def _open(
 
 
 def _serve(what: str, service: FastAPI, listening: http.Listening) -> None:
-    from maia.cli.output import note
+    from maia.cli.show.output import note
     from maia.services import http
 
     address = f"{'http' if listening.certificate is None else 'https'}://{listening.host}:{listening.port}"

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from maia.cli import options
-from maia.cli.options import examples, new_app, principal_option
+from maia.cli.read import options
+from maia.cli.read.options import examples, new_app, principal_option
 
 app = new_app()
 
@@ -53,8 +53,8 @@ def subscribe(
     `--json` is `--format json`: one object a line. Exit code 3 when the client may not subscribe to the type, or
     filters by an attribute that it may not read. What is written to `--out` is no longer protected by Maia.
     """
-    from maia.cli.exits import ExitCode
-    from maia.cli.passphrases import passphrase_source
+    from maia.cli.read.passphrases import passphrase_source
+    from maia.cli.show.exits import ExitCode
     from maia.cli.streaming import start_spark, watching
     from maia.cli.subscribing import follow_events, prepare, read_events
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 import maia
-from maia.cli.output import draw, note, printable
+from maia.cli.show.output import draw, note, printable
 from maia.cli.streaming import Watch, check_client, denial, find_type, interruptible, spark_errors
 from maia.domain import Client, Domain
 from maia.errors import UsageError
