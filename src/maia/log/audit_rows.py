@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,8 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from maia.cli.show.output import note
-from maia.log import AUDIT_SCHEMA, AuditRow
+from maia.log.audit import AUDIT_SCHEMA, AuditRow
+
+_log = logging.getLogger(__name__)
 
 
 def read_audit(folder: Path, *, since: datetime | None = None, source: str | None = None) -> Iterator[AuditRow]:
@@ -21,7 +23,7 @@ def read_audit(folder: Path, *, since: datetime | None = None, source: str | Non
         since: Only rows from this instant on; earlier days are not opened.
         source: Only rows about this publication or file.
 
-    A file that cannot be read, as a killed task leaves it, is named on standard error and left out.
+    A file that cannot be read, as a killed task leaves it, is named in the program's log and left out.
     """
     first = "" if since is None else f"date={since.astimezone(UTC).date().isoformat()}"
     for day in sorted(folder.glob("date=*")):
@@ -42,4 +44,4 @@ def _rows(path: Path) -> Iterator[AuditRow]:
     except FileNotFoundError:
         return
     except (pa.ArrowException, TypeError, OSError):
-        note(f"warning: the audit file `{path.parent.name}/{path.name}` cannot be read and is left out")
+        _log.warning("warning: the audit file `%s/%s` cannot be read and is left out", path.parent.name, path.name)

@@ -14,9 +14,11 @@ if _typing.TYPE_CHECKING:
     from maia.spark.errors import spark_errors, unwrap
     from maia.spark.follow import Lag, OnceFile, follow_rows, follow_to_parquet, watch_query
     from maia.spark.guard import check_start
+    from maia.spark.input_files import guess_format, read_header
     from maia.spark.jobs import start_job
-    from maia.spark.launch import progress_of, start_spark
-    from maia.spark.rows import ROW_MALFORMED, guess_format, read_file, read_header, read_lines
+    from maia.spark.launch import Progress, progress_of, start_spark
+    from maia.spark.plain import plain
+    from maia.spark.rows import ROW_MALFORMED, read_file, read_lines
     from maia.spark.source import DefaultSource
     from maia.spark.stages import deliver, history, publish
 
@@ -25,6 +27,7 @@ __all__ = [
     "DefaultSource",
     "Lag",
     "OnceFile",
+    "Progress",
     "SparkEngine",
     "check_start",
     "deliver",
@@ -33,6 +36,7 @@ __all__ = [
     "follow_to_parquet",
     "guess_format",
     "history",
+    "plain",
     "plain_rows",
     "progress_of",
     "publish",
@@ -55,18 +59,20 @@ __getattr__ = _on_first_use(
         "DefaultSource": "source",
         "Lag": "follow",
         "OnceFile": "follow",
+        "Progress": "launch",
         "SparkEngine": "engine",
         "check_start": "guard",
         "deliver": "stages",
         "follow_rows": "follow",
         "follow_to_parquet": "follow",
-        "guess_format": "rows",
+        "guess_format": "input_files",
         "history": "stages",
+        "plain": "plain",
         "plain_rows": "cells",
         "progress_of": "launch",
         "publish": "stages",
         "read_file": "rows",
-        "read_header": "rows",
+        "read_header": "input_files",
         "read_lines": "rows",
         "spark_errors": "errors",
         "start_job": "jobs",

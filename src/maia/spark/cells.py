@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import base64
-import math
 from collections.abc import Iterator
-from datetime import date
-from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql.types import TimestampType
 
 from maia.spark.errors import spark_errors
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from maia.spark.plain import plain
 
 
 def plain_rows(frame: DataFrame, *, limit: int | None = None) -> Iterator[dict[str, object]]:
@@ -44,26 +41,8 @@ def write_parquet(frame: DataFrame, folder: Path, *, limit: int | None = None) -
         (frame if limit is None else frame.limit(limit)).write.mode("errorifexists").parquet(str(folder))
 
 
-def plain(value: object) -> object:
-    """Give a cell in a form that JSON has.
-
-    >>> plain(Decimal("1.50")), plain(b"ab"), plain(float("nan"))
-    ('1.50', 'YWI=', 'nan')
-    """
-    if isinstance(value, (bytes, bytearray)):
-        return base64.b64encode(value).decode()
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, (Decimal, date)):
-        return str(value)
-    return value.replace(".000000Z", "Z") if isinstance(value, str) and value.endswith(".000000Z") else value
-
-
 def _as_text(frame: DataFrame) -> DataFrame:
     """Let times leave Spark as text in UTC; Python would read them in the time zone of the machine."""
-    from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
-    from pyspark.sql.types import TimestampType
-
     cells = []
     for item in frame.schema.fields:
         column = F.col(f"`{item.name.replace('`', '``')}`")

@@ -6,14 +6,18 @@ line that names Spark's own condition and holds no value of an event.
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+
 import maia.errors
 from maia.errors import MaiaError, UnavailableError
 
+SPARK_KINDS = (PySparkException, Py4JError)
+"""What Spark raises: its own errors, and those of its bridge to Java, which comes with it."""
 _RAISED = re.compile(r"^\s*maia\.(?:\w+\.)*(\w+): \[([A-Z][A-Z0-9_]*)\] (.*)$", re.MULTILINE)
 
 
@@ -22,16 +26,8 @@ def spark_errors() -> Iterator[None]:
     """Let errors leave as what they are: Maia's own by class and code, Spark's as ``SPARK_FAILED``."""
     try:
         yield
-    except spark_kinds() as error:
+    except SPARK_KINDS as error:
         raise unwrap(str(error)) from error
-
-
-def spark_kinds() -> tuple[type[Exception], ...]:
-    """List what Spark raises: its own errors, and those of its bridge to Java, which comes with it."""
-    from pyspark.errors import PySparkException
-
-    bridge: type[Exception] = importlib.import_module("py4j.protocol").Py4JError
-    return (PySparkException, bridge)
 
 
 def unwrap(text: str) -> MaiaError:

@@ -14,15 +14,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
-from typing import IO, TYPE_CHECKING
+from typing import IO
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
 
 from maia.errors import EncodingError
 from maia.spark.cells import plain_rows
 from maia.spark.errors import spark_errors
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-    from pyspark.sql.streaming.query import StreamingQuery
 
 Rows = Iterator[dict[str, object]]
 Take = Callable[[Rows, int], bool]

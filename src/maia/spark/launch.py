@@ -7,13 +7,11 @@ import os
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from maia.spark.errors import spark_errors, spark_kinds
+from pyspark.sql import SparkSession
+
+from maia.spark.errors import SPARK_KINDS, spark_errors
 from maia.spark.session import session
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _LITTLE = 32 << 20
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -57,7 +55,7 @@ class Progress:
 
 def progress_of(spark: SparkSession) -> Progress:
     """Look at the jobs that run now; nothing is known when nothing runs, or Spark does not say."""
-    with suppress(*spark_kinds(), OSError, AttributeError):
+    with suppress(*SPARK_KINDS, OSError, AttributeError):
         stages = spark.sparkContext._jsc.sc().statusStore().activeStages()  # noqa: SLF001 - Spark's own door
         found = [stages.apply(number) for number in range(stages.size())]
         return Progress(

@@ -3,30 +3,25 @@
 Rules kept here: a column that is no attribute is refused, with the nearest name; a row that cannot be read as the
 version says, or has a key that is no attribute, is counted as ``ROW_MALFORMED`` and goes no further. No cell becomes
 null because it could not be read.
-
-CSV is that of RFC 4180: quotes within quotes are doubled, and a quoted value may hold line breaks.
 """
 
 from __future__ import annotations
 
-import csv
-import difflib
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from maia.errors import MalformedError, NotFoundError, UsageError
+import pyarrow as pa
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql.types import DataType, DecimalType, StringType, StructField, StructType
+
+from maia.errors import MalformedError
 from maia.events import EventType, to_spark_json
+from maia.spark.input_files import breaks_lines, check_columns, read_header
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Observation, SparkSession
-    from pyspark.sql.types import DataType, StructType
-
-FORMATS = ("csv", "json", "parquet")
 ROW_MALFORMED = "ROW_MALFORMED"
-_MAX_HEADER = 1 << 20
-_CHUNK = 1 << 20
 _WIDENED = {("int", "bigint"), ("smallint", "bigint"), ("tinyint", "bigint"), ("float", "double")}
 
 
@@ -35,78 +30,16 @@ class Rows(NamedTuple):
 
     frame: DataFrame
     counts: Observation
+    broken: DataFrame
 
+    def count_malformed(self) -> int:
+        """Count the malformed rows now, by reading them once more."""
+        return self.broken.count()
 
-def guess_format(source: str, wanted: str | None) -> str:
-    """Take the format that was asked for, or tell it by the name of the file; standard input is JSON lines.
-
-    Raises:
-        UsageError: It is unknown.
-    """
-    endings = {".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".parquet": "parquet"}
-    found = wanted or ("json" if source == "-" else endings.get(Path(source).suffix.lower()))
-    if found not in FORMATS:
-        raise UsageError(f"say what `{source}` is with --format: csv, json or parquet", code="INPUT_FORMAT")
-    if source == "-" and found != "json":
-        raise UsageError("standard input is read as JSON lines only", code="INPUT_FORMAT")
-    if source != "-" and not Path(source).exists():
-        raise NotFoundError(f"no file `{source}`", code="NO_SUCH_FILE")
-    return found
-
-
-def check_columns(names: Sequence[str], event_type: EventType) -> None:
-    """Refuse columns that are no attributes, or stand there twice.
-
-    Raises:
-        MalformedError: There is such a column.
-    """
-    known = [item.name for item in event_type.attributes]
-    for name in names:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean `{near[0]}`?" if near else f"; it has {', '.join(f'`{item}`' for item in known)}"
-            version = event_type.name.version.text
-            raise MalformedError(f"version {version} has no attribute `{name}`{hint}", code="NO_ATTRIBUTE")
-    twice = {name for name in names if list(names).count(name) > 1}
-    if twice:
-        raise MalformedError(f"column `{min(twice)}` stands there twice", code="INPUT_HEADER")
-
-
-def read_header(path: Path, event_type: EventType) -> list[str]:
-    """Read and check the first line of a CSV file.
-
-    Raises:
-        MalformedError: There is none, or it names what is no attribute.
-    """
-    if not path.is_file():
-        raise UsageError(f"`{path}` is no file; a folder can be read as Parquet only", code="INPUT_FORMAT")
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            names = next(csv.reader([file.readline(_MAX_HEADER)]), [])
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise MalformedError(f"the first line of `{path}` is no CSV header in UTF-8", code="INPUT_HEADER") from error
-    if not names:
-        raise MalformedError(f"`{path}` has no header line", code="INPUT_HEADER")
-    check_columns(names, event_type)
-    return names
-
-
-def breaks_lines(path: Path) -> bool:
-    """Tell whether a quoted value of a CSV file may go on in the next line.
-
-    Spark then reads the file as a whole and not in parts, so it is asked for only where it is needed.
-    """
-    odd = False
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            first, *rest = chunk.replace(b"\r", b"\n").split(b"\n")
-            odd ^= bool(first.count(b'"') % 2)
-            if rest:
-                *lines, last = rest
-                if odd or (b'"' in chunk and any(line.count(b'"') % 2 for line in lines)):
-                    return True
-                odd = bool(last.count(b'"') % 2)
-    return False
+    @property
+    def malformed(self) -> int:
+        """How many rows were malformed; known when the frame was used."""
+        return int(self.counts.get["malformed"])
 
 
 def read_file(spark: SparkSession, path: Path, kind: str, event_type: EventType) -> Rows:
@@ -122,8 +55,6 @@ def read_file(spark: SparkSession, path: Path, kind: str, event_type: EventType)
 
 def read_lines(spark: SparkSession, lines: Sequence[bytes], event_type: EventType) -> Rows:
     """Read JSON lines that are held in memory; what is not UTF-8 is malformed."""
-    import pyarrow as pa
-
     texts = []
     for line in lines:
         try:
@@ -134,9 +65,6 @@ def read_lines(spark: SparkSession, lines: Sequence[bytes], event_type: EventTyp
 
 
 def _csv(spark: SparkSession, path: Path, event_type: EventType) -> Rows:
-    from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
-    from pyspark.sql.types import StringType, StructField, StructType
-
     names = read_header(path, event_type)
     schema, mark = _schema(event_type), _mark(event_type)
     fields = [schema[name] for name in names]
@@ -154,9 +82,6 @@ def _csv(spark: SparkSession, path: Path, event_type: EventType) -> Rows:
 
 
 def _json(lines: DataFrame, event_type: EventType) -> Rows:
-    from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
-    from pyspark.sql.types import StringType, StructField, StructType
-
     schema, mark = _schema(event_type), _mark(event_type)
     wide = StructType([*schema.fields, StructField(mark, StringType())])
     known = F.array(*(F.lit(name) for name in schema.names))
@@ -169,8 +94,6 @@ def _json(lines: DataFrame, event_type: EventType) -> Rows:
 
 
 def _parquet(spark: SparkSession, path: Path, event_type: EventType) -> Rows:
-    from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
-
     schema, mark = _schema(event_type), _mark(event_type)
     frame = spark.read.parquet(str(path))
     check_columns(frame.columns, event_type)
@@ -183,8 +106,6 @@ def _parquet(spark: SparkSession, path: Path, event_type: EventType) -> Rows:
 
 def _fits(have: DataType, want: DataType) -> bool:
     """Tell whether every decimal number of one type is one of the other."""
-    from pyspark.sql.types import DecimalType
-
     if not isinstance(have, DecimalType) or not isinstance(want, DecimalType):
         return False
     return have.scale <= want.scale and have.precision - have.scale <= want.precision - want.scale
@@ -192,9 +113,6 @@ def _fits(have: DataType, want: DataType) -> bool:
 
 def _counted(frame: DataFrame, mark: str, schema: StructType) -> Rows:
     """Count all rows and the malformed ones on their way, and let the others pass with every column of the version."""
-    from pyspark.sql import Observation
-    from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
-
     counts = Observation("maia_input")
     observed = frame.observe(
         counts, F.count(F.lit(1)).alias("rows"), F.count(F.when(F.col(mark), 1)).alias("malformed")
@@ -205,12 +123,10 @@ def _counted(frame: DataFrame, mark: str, schema: StructType) -> Rows:
         .alias(field.name)
         for field in schema.fields
     ]
-    return Rows(observed.where(~F.col(mark)).select(*cells), counts)
+    return Rows(observed.where(~F.col(mark)).select(*cells), counts, frame.where(F.col(mark)))
 
 
 def _schema(event_type: EventType) -> StructType:
-    from pyspark.sql.types import StructType
-
     return StructType.fromJson(json.loads(to_spark_json(event_type)))
 
 

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parent))
 
 from clinic import TYPE, build, publish_here
-
-from maia.cli import stdin_lines
 from maia.cli.publishing import Outcome
-from maia.cli.read.lines import stretches
 from maia.cli.rows_in import breaks_lines
 from maia.cli.streaming import unwrap
+
+from maia.cli import stdin_lines
+from maia.cli.read.lines import stretches
 from maia.errors import ChainError, MalformedError, UnavailableError
 
 HEADER = "patient,ward,test,value,taken\n"

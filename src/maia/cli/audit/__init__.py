@@ -40,9 +40,9 @@ def audit(
     """Show the audit of a home: counts, codes and chains by hash, never values of events."""
     from heapq import nlargest
 
-    from maia.cli.audit_rows import read_audit
     from maia.cli.show.output import note, write_json
     from maia.home import Folder, Home
+    from maia.log import read_audit
 
     opened = Home.open(home)
     place = Folder(home)
@@ -63,7 +63,7 @@ def audit(
     if not shown:
         note("the audit has no such rows")
         return
-    _draw(shown, place, {name.type_id.hex(): name.name for name in opened.types.names()})
+    _show(shown, place, {name.type_id.hex(): name.name for name in opened.types.names()})
     if len(rows) > limit:
         note(f"showing the newest {limit}; --limit N shows more")
 
@@ -88,22 +88,18 @@ def _to_json(row: AuditRow) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _draw(rows: list[AuditRow], place: Folder, types: dict[str, str]) -> None:
-    from rich.table import Table
-
-    from maia.cli.show.output import draw, printable
+def _show(rows: list[AuditRow], place: Folder, types: dict[str, str]) -> None:
+    from maia.cli.show.tables import draw_table
 
     names = {key.fingerprint: name for name, key in place.keys.items()}
-    table = Table(box=None, pad_edge=False)
-    for title in ("at", "kind", "who", "type", "code", "events", "what"):
-        table.add_column(title, justify="right" if title == "events" else "left", overflow="fold")
-    for row in rows:
-        cells = (
+    cells = [
+        (
             f"{row.at:%Y-%m-%d %H:%M:%S}", row.kind, names.get(row.principal, row.principal),
             types.get(row.type_id, row.type_id[:16]), row.code, str(row.events), _short(row.source),
-        )  # fmt: skip
-        table.add_row(*(printable(cell) for cell in cells))
-    draw(table)
+        )
+        for row in rows
+    ]  # fmt: skip
+    draw_table(("at", "kind", "who", "type", "code", "events", "what"), cells, right=("events",))
 
 
 def _short(source: str) -> str:

@@ -2,52 +2,25 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import stat
-import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from maia.cli.read import options
 from maia.cli.read.options import examples, new_app
-from maia.cli.show.exits import ExitCode
 
 app = new_app()
-_PACKAGES = (
-    *("alembic", "cel-expr-python", "cryptography", "fastapi", "http-message-signatures", "http-sf", "httpcore2"),
-    *("httpx2", "lark", "numpy", "pandas", "platformdirs", "protobuf", "pyarrow", "pydantic", "pynacl", "pyspark"),
-    *("rich", "sqlalchemy", "starlette", "typer", "uvicorn"),
-)
-_OLDEST = (3, 11)
-_MAX_FILES = 10_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One thing that was looked at."""
-
-    name: str
-    status: Literal["ok", "warning", "problem"]
-    detail: str
-    hint: str = ""
-
-    def to_json(self) -> dict[str, str]:
-        """Give it for machines."""
-        data = {"name": self.name, "status": self.status, "detail": self.detail}
-        return data | ({"hint": self.hint} if self.hint else {})
 
 
 @app.command(epilog=examples("maia doctor", "maia doctor --home met --json"))
 def doctor(home: options.Home = Path(), json: options.Json = False) -> int:
-    """Look at Python, the packages, Java, the peer of the S-expression codec, and the files of a home.
+    """Look at Python, the packages, Java, the peer of the S-expression codec, and a home: files, rights, keys, lists.
 
-    Exits with 1 when something is wrong; what is merely missing is a warning.
+    Exits with 1 when something is wrong; what is merely missing is a warning, with the command that mends it.
     """
+    from maia.cli.doctor.findings import look
+    from maia.cli.show.exits import ExitCode
     from maia.cli.show.output import draw, write_json
 
-    findings = [_python(), *_packages(), _java(), _peer(), *_home(home)]
+    findings = look(home)
     code = ExitCode.FAILED if any(item.status == "problem" for item in findings) else ExitCode.DONE
     if json:
         write_json({"findings": [item.to_json() for item in findings]}, code=code)
@@ -64,107 +37,3 @@ def doctor(home: options.Home = Path(), json: options.Json = False) -> int:
         table.add_row(Text(item.status, style=styles[item.status]), item.name, detail)
     draw(table)
     return code
-
-
-def _python() -> Finding:
-    version = ".".join(str(part) for part in sys.version_info[:3])
-    if sys.version_info < _OLDEST:
-        return Finding(name="Python", status="problem", detail=version, hint="Maia needs Python 3.11 or newer")
-    return Finding(name="Python", status="ok", detail=version)
-
-
-def _packages() -> list[Finding]:
-    from importlib.metadata import PackageNotFoundError, version
-
-    found = []
-    for name in _PACKAGES:
-        try:
-            found.append(Finding(name=name, status="ok", detail=version(name)))
-        except PackageNotFoundError:
-            found.append(Finding(name=name, status="problem", detail="missing", hint=f"install the package `{name}`"))
-    return found
-
-
-def _java() -> Finding:
-    """Look for Java where Spark jobs will; nothing else needs it."""
-    from maia.errors import UnavailableError
-    from maia.spark import find_java
-
-    configured = os.environ.get("JAVA_HOME")
-    if configured and not (Path(configured) / "bin" / "java").is_file():
-        detail = f"JAVA_HOME holds no java: {configured}"
-        return Finding(name="Java", status="warning", detail=detail, hint="mend or unset JAVA_HOME")
-    try:
-        java = find_java()
-    except UnavailableError as error:
-        detail = "not found; only Spark jobs need it"
-        return Finding(name="Java", status="warning", detail=detail, hint=error.message)
-    place = "" if java.home is None else f": {java.home}"
-    return Finding(name="Java", status="ok", detail=f"from {java.origin}{place}")
-
-
-def _peer() -> Finding:
-    found = shutil.which("sexp-conv")
-    if found is None:
-        return Finding(
-            name="sexp-conv", status="warning", detail="not found; only tests compare with it",
-            hint="install the package nettle-bin",
-        )  # fmt: skip
-    return Finding(name="sexp-conv", status="ok", detail=found)
-
-
-def _home(home: Path) -> list[Finding]:
-    folder = home / "keys"
-    if not folder.is_dir():
-        hint = "`maia key new NAME` makes one"
-        return [Finding(name="home", status="warning", detail=f"no keys in {home}", hint=hint)]
-    found = []
-    for path in sorted(folder.glob("*.key"))[:_MAX_FILES]:
-        found += _key_file(path)
-    found += _evidence(home)
-    if not any(item.status == "problem" for item in found):
-        count = sum(1 for _ in folder.glob("*.key"))
-        found.append(Finding(name="home", status="ok", detail=f"{count} private keys, closed to others"))
-    return found
-
-
-def _key_file(path: Path) -> list[Finding]:
-    from maia.principals import is_sealed
-
-    status = path.stat()
-    found = []
-    if status.st_mode & 0o077 or status.st_uid != os.geteuid():
-        mode = stat.filemode(status.st_mode)
-        found.append(
-            Finding(name=path.name, status="problem", detail=f"others may touch it: {mode}", hint=f"chmod 600 {path}")
-        )
-    elif not is_sealed(path.read_bytes()):
-        found.append(Finding(name=path.name, status="warning", detail="not sealed by a passphrase"))
-    if not path.with_suffix(".pub").is_file():
-        found.append(Finding(name=path.name, status="warning", detail="its public key is missing"))
-    return found
-
-
-def _evidence(home: Path) -> list[Finding]:
-    from maia.errors import MaiaError
-    from maia.home import Folder
-
-    place = Folder(home)
-    found = []
-    refused = place.pool().refused
-    if refused:
-        found.append(
-            Finding(
-                name="certificates",
-                status="warning",
-                detail=f"{len(refused)} files are no certificates",
-                hint="`maia verify` names them",
-            )
-        )
-    try:
-        place.book()
-    except MaiaError as error:
-        found.append(
-            Finding(name="statements", status="problem", detail=str(error), hint="bring back a whole copy of the file")
-        )
-    return found

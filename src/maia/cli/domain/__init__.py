@@ -64,9 +64,9 @@ def init(
         write_line(f"the domain's key is {domain.fingerprint}")
     where = printable(str(folder))
     if network is not None:
-        note(f"next: `maia key import` the public key of `{owner}`, under this name")
+        note(f"next: `maia key import {owner} FILE` brings the public key of the network's owner")
     note(f"next: export MAIA_HOME={where}; `maia key new NAME` makes keys for people, `maia type define` event types,")
-    note("      `maia grant` gives rights: the broker itself needs `publish` on what it publishes")
+    note("      `maia grant` gives rights, also to the broker; `maia status` says what is missing")
 
 
 @app.command(
@@ -89,8 +89,8 @@ def invite(
 ) -> None:
     """Invite a principal to the domain; the code is shown once, works once, and is not kept."""
     from maia.access_control import MemberKind
-    from maia.cli.acs import open_domain
     from maia.cli.read.instants import decision_instant, parse_instant_text, show_instant
+    from maia.cli.read.services import open_domain
     from maia.cli.show.output import note, write_json, write_line
     from maia.errors import UsageError
 
@@ -130,12 +130,13 @@ def join(
     json: options.Json = False,
 ) -> None:
     """Become a member of a domain: prove a key, show an invitation, keep the first certificates in this home."""
-    from maia.cli.acs import keep_handed
-    from maia.cli.joining import join_here, join_over_http
+    from maia.cli.domain.membership import join_here, join_over_http
     from maia.cli.read.files import read_source
     from maia.cli.read.instants import decision_instant
     from maia.cli.read.signers import open_signer
     from maia.cli.show.output import note, printable, write_json, write_line
+    from maia.cli.show.words import counted
+    from maia.domain import keep_handed
     from maia.errors import UsageError
     from maia.home import Folder, Home
 
@@ -159,7 +160,7 @@ def join(
         )  # fmt: skip
         return
     write_line(printable(f"{joined.name} is a {joined.kind} of the domain {joined.domain.fingerprint}"))
-    note(f"{len(joined.evidence)} certificates are kept in this home")
+    note(f"kept {counted(len(joined.evidence), 'certificate')} in this home")
 
 
 @app.command(epilog=examples("maia domain members", "maia domain members --json"))
@@ -171,8 +172,8 @@ def members(
     json: options.Json = False,
 ) -> None:
     """List the members of the domain, and those that are gone."""
-    from maia.cli.acs import open_domain
     from maia.cli.read.instants import decision_instant, show_instant
+    from maia.cli.read.services import open_domain
     from maia.cli.show.output import note, printable, write_json, write_line
 
     moment = decision_instant(at)
@@ -223,7 +224,7 @@ def agree(
     The giver drafts and signs; the other signs what it reads; then the giver runs this again and issues what was
     agreed. A signed agreement is kept in `policy/`.
     """
-    from maia.cli.agreeing import continue_agreement, draft, show_agreement
+    from maia.cli.domain.agreement import continue_agreement, draft, show_agreement
     from maia.cli.read.instants import decision_instant
     from maia.cli.show.output import write_json
 
@@ -233,7 +234,7 @@ def agree(
     else:
         state = continue_agreement(file, home, passphrase_file, at=moment, yes=yes)
     if json:
-        write_json(state)
+        write_json(state.to_json())
     else:
         show_agreement(state)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from maia.cli.acs import open_domain
+from maia.cli.read.services import open_domain
 from maia.principals import PublicKey, Signer
 
 

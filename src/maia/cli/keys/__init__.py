@@ -29,8 +29,9 @@ def status(home: options.Home = Path(), json: options.Json = False) -> None:
 
     Ends with 1 when a group waits for a repair.
     """
-    from maia.cli.keys_view import Keys
+    from maia.cli.keys.view import Keys
     from maia.cli.show.output import note, write_json, write_line
+    from maia.cli.show.words import counted
 
     keys = Keys.open(home)
     found = keys.manager.status()
@@ -48,7 +49,8 @@ def status(home: options.Home = Path(), json: options.Json = False) -> None:
         )  # fmt: skip
     else:
         write_line(f"manager      {keys.manager.public_key.fingerprint}")
-        write_line(f"groups       {len(found)}, with {sum(item.members for item in found)} places taken")
+        taken = counted(sum(item.members for item in found), "place")
+        write_line(f"groups       {len(found)}, with {taken} taken")
         write_line(f"next due     {keys.instant(due) or 'nothing'}")
         write_line(f"unpublished  {unpublished}")
         for item in found:
@@ -64,7 +66,7 @@ def groups(
     json: options.Json = False,
 ) -> None:
     """List the key groups: their newest epoch, since when, how many brokers are inside, when the key changes next."""
-    from maia.cli.keys_view import Keys, draw_groups
+    from maia.cli.keys.view import Keys, draw_groups
     from maia.cli.show.output import note, write_json
 
     keys = Keys.open(home)
@@ -80,7 +82,7 @@ def groups(
 @app.command(epilog=examples("maia keys refresh uk.gov.pito.Numberplate/location"))
 def refresh(group: _Group, home: options.Home = Path(), json: options.Json = False) -> None:
     """Change a group's key now, for whatever reason; brokers follow by reading the log."""
-    from maia.cli.keys_view import Keys
+    from maia.cli.keys.view import Keys
     from maia.cli.read.instants import now
     from maia.cli.show.output import write_json, write_line
 
@@ -99,7 +101,7 @@ def refresh(group: _Group, home: options.Home = Path(), json: options.Json = Fal
 )
 def history(group: _Group, limit: _Limit = 50, home: options.Home = Path(), json: options.Json = False) -> None:
     """List the epochs of a group with their causes and costs, and what happened to its membership."""
-    from maia.cli.keys_view import Keys, draw_history, epoch_to_json
+    from maia.cli.keys.view import Keys, draw_history, epoch_to_json
     from maia.cli.show.output import note, write_json
 
     keys = Keys.open(home)
@@ -124,8 +126,8 @@ def plot(
     json: options.Json = False,
 ) -> None:
     """Draw a group's tree, and its refreshes against the changes of its membership. Needs `pip install maia[plot]`."""
-    from maia.cli.keys_plot import draw_group
-    from maia.cli.keys_view import Keys
+    from maia.cli.keys.plot import draw_group
+    from maia.cli.keys.view import Keys
     from maia.cli.show.output import printable, write_json, write_line
 
     keys = Keys.open(home)
@@ -144,9 +146,10 @@ def repair(group: _Group, home: options.Home = Path(), json: options.Json = Fals
     A new epoch begins after all that the log shows. Brokers that the log shows inside stay, everybody else joins again.
     Revocations that only the lost database knew of must be given again.
     """
-    from maia.cli.keys_view import Keys
+    from maia.cli.keys.view import Keys
     from maia.cli.read.instants import now
     from maia.cli.show.output import write_json, write_line
+    from maia.cli.show.words import counted
 
     keys = Keys.open(home)
     wanted = keys.find(group)
@@ -155,7 +158,7 @@ def repair(group: _Group, home: options.Home = Path(), json: options.Json = Fals
     if json:
         write_json({"group": keys.name(wanted), "epoch": number, "members": members})
     else:
-        write_line(f"{keys.name(wanted)}: goes on with epoch {number} and {members} brokers")
+        write_line(f"{keys.name(wanted)}: goes on with epoch {number} and {counted(members, 'broker')}")
 
 
 @app.command(epilog=examples("maia keys join uk.gov.pito.Numberplate", "maia keys join Sighting --json"))
@@ -165,8 +168,8 @@ def join(type_: _Type, home: options.Home = Path(), json: options.Json = False) 
     Asks the key manager that maia.toml names (`key_manager` under `[services]`, its public key as `key-manager` in
     keys/), else the one that this home runs itself. Joining again is harmless: it helps a broker that lost its keys.
     """
-    from maia.cli.keys_joining import join_type
     from maia.cli.show.output import note, printable, write_json, write_line
+    from maia.clients import join_type
 
     joined = join_type(home, type_)
     if json:
@@ -187,8 +190,8 @@ def leave(type_: _Type, home: options.Home = Path(), json: options.Json = False)
 
     What was sealed before can still be read. The groups' keys change when the broker's right ends, or in their period.
     """
-    from maia.cli.keys_joining import leave_type
     from maia.cli.show.output import note, printable, write_json, write_line
+    from maia.clients import leave_type
 
     left = leave_type(home, type_)
     if json:

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from maia.cli.keys_view import Keys
+from maia.cli.keys.view import Keys
+from maia.cli.show.words import counted
 from maia.encryption import KeyGroupId
 from maia.errors import UnavailableError, UsageError
 from maia.key_manager import TreePicture
@@ -81,7 +82,7 @@ def _draw_tree(axes: Any, keys: Keys, picture: TreePicture) -> None:  # noqa: AN
                 keys.broker(member)[:19], spots[0, slot], xytext=(0, -6), textcoords="offset points", rotation=45,
                 ha="right", va="top", fontsize=7,
             )  # fmt: skip
-    note = f"{len(taken)} brokers placed, {len(picture.waiting)} waiting for a place"
+    note = f"{counted(len(taken), 'broker')} placed, {len(picture.waiting)} waiting for a place"
     axes.text(0.99, 0.97, note, transform=axes.transAxes, ha="right", va="top", fontsize=8)
     axes.set_ylim(-0.9 - 0.12 * picture.height, picture.height + 0.6)
     axes.set_axis_off()

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from maia.domain import open_key_manager
+from maia.cli.show.output import printable
+from maia.cli.show.tables import draw_table
+from maia.cli.show.words import counted
+from maia.domain import did_you_mean, open_key_manager
 from maia.encryption import WHOLE_EVENT, KeyGroupId
 from maia.errors import NotFoundError, UsageError
 from maia.events import TypeId
@@ -50,8 +53,6 @@ class Keys:
 
     def name(self, group: KeyGroupId) -> str:
         """Name a group as it is written on the command line."""
-        from maia.cli.show.output import printable
-
         type_ = self.types.get(group.type_id, group.type_id.hex()[:16])
         label = self.attributes.get(group, group.label.decode("utf-8", "replace"))
         return printable(f"{type_}/{label}")
@@ -74,7 +75,9 @@ class Keys:
         """
         found = frozenset(type_id for type_id, known in self.types.items() if name in (known, type_id.hex()[:16]))
         if not found:
-            raise NotFoundError(f"there is no type `{name}`", code="TYPE_NOT_FOUND")
+            raise NotFoundError(
+                f"there is no type `{name}`{did_you_mean(name, self.types.values())}", code="TYPE_NOT_FOUND"
+            )
         return found
 
     def find(self, text: str) -> KeyGroupId:
@@ -129,29 +132,16 @@ def draw_groups(keys: Keys, found: Sequence[GroupStatus]) -> None:
         )
         for item in found
     ]  # fmt: skip
-    _table(("group", "epoch", "since", "brokers", "changes by", "waits for"), rows)
+    draw_table(("group", "epoch", "since", "brokers", "changes by", "waits for"), rows, right=("epoch", "brokers"))
 
 
 def draw_history(keys: Keys, epochs: Sequence[EpochRecord], changes: Sequence[MembershipRecord]) -> None:
     """Draw epochs and changes as one list, by time."""
     lines: list[tuple[datetime, tuple[str, ...]]] = []
     for epoch in epochs:
-        cost = f"{epoch.members} brokers, {epoch.keys} keys, {epoch.octets} octets"
+        cost = ", ".join((counted(epoch.members, "broker"), counted(epoch.keys, "key"), counted(epoch.octets, "octet")))
         begins = f"{cost}, begins {keys.instant(epoch.start)}"
         lines.append((epoch.at, (f"epoch {epoch.number}", " ".join(epoch.causes), begins)))
     lines += [(item.at, (item.kind, keys.broker(item.member), "")) for item in changes]
     lines.sort(key=lambda line: line[0])
-    _table(("at", "what", "why or who", ""), [(f"{at:%Y-%m-%d %H:%M:%S}", *cells) for at, cells in lines])
-
-
-def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    from rich.table import Table
-
-    from maia.cli.show.output import draw, printable
-
-    table = Table(box=None, pad_edge=False)
-    for title in titles:
-        table.add_column(title, justify="right" if title in ("epoch", "brokers") else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(printable(cell) for cell in row))
-    draw(table)
+    draw_table(("at", "what", "why or who", ""), [(f"{at:%Y-%m-%d %H:%M:%S}", *cells) for at, cells in lines])

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from maia.home import Home
-    from maia.log import Commit, Expired
+    from maia.log import Commit
 
 app = new_app("Show, compact and expire the log of a home.")
 
@@ -47,7 +47,7 @@ def show(
     if not commits:
         note("the log is empty" if expired < 0 else "everything in the log has expired")
         return
-    _draw(opened, [(commit, log.instant(commit, now=now())) for commit in commits])
+    _show(opened, [(commit, log.instant(commit, now=now())) for commit in commits])
     if expired >= 0:
         note(f"commits 0 to {expired} have expired")
 
@@ -67,6 +67,7 @@ def compact(
     """
     from maia.cli.read.ages import parse_size, show_size
     from maia.cli.show.output import write_json, write_line
+    from maia.cli.show.words import counted
     from maia.home import Home
     from maia.log import LogDirectory
     from maia.log import compact as rewrite
@@ -79,7 +80,7 @@ def compact(
         write_line("nothing to rewrite")
     else:
         would = "would rewrite" if dry_run else "rewrote"
-        write_line(f"{would} {done.before} files into {done.after}, {show_size(done.octets)}")
+        write_line(f"{would} {counted(done.before, 'file')} into {done.after}, {show_size(done.octets)}")
 
 
 @app.command(epilog=examples("maia log expire --older-than 30d --dry-run", "maia log expire --older-than 30d --yes"))
@@ -97,31 +98,33 @@ def expire(
     be undone.
     """
     from maia.cli.read.ages import instant_ago
+    from maia.cli.read.answers import confirm
     from maia.cli.read.instants import now
     from maia.cli.show.output import note, write_json, write_line
+    from maia.cli.show.words import counted
+    from maia.domain import expire_log, undelivered
     from maia.home import Home
-    from maia.log import LogDirectory
-    from maia.log import expire as let_expire
 
     opened, at = Home.open(home), now()
-    log = LogDirectory(opened.log_path)
     before = instant_ago(older_than, at=at)
-    found = let_expire(log, before=before, now=at, dry_run=True)
+    found = expire_log(opened, before=before, at=at, dry_run=True)
+    commits, events = counted(found.commits, "commit"), counted(found.events, "event")
     if found.commits:
-        _warn(opened, found)
-        note(f"expires {found.commits} commits up to {found.upto}: {found.events} events in {found.files} files")
+        behind = undelivered(opened, found.upto)
+        if behind is not None:
+            note(f"warning: the outbox of this home has read up to commit {behind} only, and would have to start anew")
+        note(f"expires {commits} up to {found.upto}: {events} in {counted(found.files, 'file')}")
     if found.commits and not dry_run:
         if not yes:
-            _confirm(f"Remove {found.events} events for ever?")
-        found = let_expire(log, before=before, now=at)
-        _remember(opened, found, at)
+            confirm(f"Remove {events} for ever?", otherwise="nothing was removed")
+        found = expire_log(opened, before=before, at=at)
     if json:
         write_json(
             {"upto": found.upto, "commits": found.commits, "events": found.events, "files": found.files,
              "done": bool(found.commits) and not dry_run}
         )  # fmt: skip
     elif found.commits:
-        write_line(f"{'would expire' if dry_run else 'expired'} {found.commits} commits, {found.events} events")
+        write_line(f"{'would expire' if dry_run else 'expired'} {commits}, {events}")
     else:
         write_line("nothing is that old")
 
@@ -139,8 +142,10 @@ def sweep(
 ) -> None:
     """Remove files that nothing names: left by tasks and upkeep that were killed. Nobody reads them."""
     from maia.cli.read.ages import instant_ago
+    from maia.cli.read.answers import confirm
     from maia.cli.read.instants import now
     from maia.cli.show.output import write_json, write_line
+    from maia.cli.show.words import counted
     from maia.home import Home
     from maia.log import LogDirectory
 
@@ -149,7 +154,7 @@ def sweep(
     found = log.sweep(keep_newer_than=before, dry_run=True)
     if found and not dry_run:
         if not yes:
-            _confirm(f"Remove {len(found)} files?")
+            confirm(f"Remove {counted(len(found), 'file')}?", otherwise="nothing was removed")
         found = log.sweep(keep_newer_than=before)
     if json:
         write_json({"files": found, "done": not dry_run})
@@ -171,57 +176,23 @@ def _to_json(commit: Commit, at: datetime) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _draw(home: Home, commits: list[tuple[Commit, datetime]]) -> None:
-    from rich.table import Table
-
+def _show(home: Home, commits: list[tuple[Commit, datetime]]) -> None:
     from maia.cli.read.ages import show_size
-    from maia.cli.show.output import draw, printable
+    from maia.cli.show.tables import draw_table
     from maia.home import Folder
     from maia.principals import KeyId
 
     types = {name.type_id.hex(): name.name for name in home.types.names()}
     names = Folder(home.path).names
-    table = Table(box=None, pad_edge=False)
-    for title in ("commit", "at", "type", "broker", "events", "refused", "parcels", "size", "publication"):
-        number = title in ("commit", "events", "refused", "parcels", "size")
-        table.add_column(title, justify="right" if number else "left", overflow="fold")
-    for commit, at in commits:
-        cells = (
+    numbers = ("commit", "events", "refused", "parcels", "size")
+    rows = [
+        (
             str(commit.sequence), f"{at:%Y-%m-%d %H:%M:%S}", types.get(commit.type_id, commit.type_id[:16]),
             names.get(KeyId(bytes.fromhex(commit.origin)), commit.origin[:16]), str(commit.events),
             str(commit.refused), str(sum(file.parcels for file in commit.files)),
             show_size(sum(file.size for file in commit.files)), commit.name,
-        )  # fmt: skip
-        table.add_row(*(printable(cell) for cell in cells))
-    draw(table)
-
-
-def _warn(home: Home, found: Expired) -> None:
-    """Say when this home's own deliveries have not come so far."""
-    from maia.cli.show.output import note
-    from maia.log import Outbox
-
-    head = Outbox(home.path / "outbox").head()
-    if head is not None and head.upto < found.upto:
-        note(f"warning: the outbox of this home has read up to commit {head.upto} only, and would have to start anew")
-
-
-def _remember(home: Home, found: Expired, at: datetime) -> None:
-    """Put what was removed into the audit."""
-    from maia.log import AuditRow, write_audit
-
-    row = AuditRow(
-        at=at, kind="expire", principal=home.broker.public_key.fingerprint, type_id="", source=f"up to {found.upto}",
-        subject="log", code="OK", events=found.events,
-    )  # fmt: skip
-    write_audit(home.path / "audit", [row])
-
-
-def _confirm(question: str) -> None:
-    import sys
-
-    from maia.errors import UsageError
-
-    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline(64).strip().lower() not in ("y", "yes"):
-        raise UsageError("nothing was removed: nobody confirmed it", code="CONFIRMATION_MISSING")
+        )
+        for commit, at in commits
+    ]  # fmt: skip
+    titles = ("commit", "at", "type", "broker", "events", "refused", "parcels", "size", "publication")
+    draw_table(titles, rows, right=numbers)

@@ -31,32 +31,17 @@ def check(
 
     Inside a home, rights are compared with the event types that it knows.
     """
-    from maia.cli.acs import policy_sources, read_rules
     from maia.cli.read.instants import decision_instant
     from maia.cli.show.exits import ExitCode
     from maia.cli.show.output import note, printable, write_json, write_line
-    from maia.policy import PolicySource, Severity, check_privileges, combine_sources, parse_source
-    from maia.policy import check as find
+    from maia.cli.show.words import counted
+    from maia.domain import check_policy, policy_sources
+    from maia.home import Home
+    from maia.policy import Severity
 
-    sources = (
-        policy_sources(home)
-        if not files
-        else tuple(PolicySource(name=path.name, text=read_rules(path)) for path in files)
-    )
-    combine_sources(sources)
-    catalogue = None
-    if (home / "maia.toml").is_file():
-        from maia.domain import HomeSurroundings
-        from maia.home import Home
-
-        catalogue = HomeSurroundings(Home.open(home)).types(at=decision_instant(at))
-    found = []
-    for source in sources:
-        policy = parse_source(source)
-        findings = [*find(policy)]
-        if catalogue is not None:
-            findings += check_privileges(policy, catalogue, text=source.text)
-        found += [(source.name, finding) for finding in sorted(findings, key=lambda item: (item.line, item.column))]
+    sources = policy_sources(home, files or ())
+    opened = Home.open(home) if (home / "maia.toml").is_file() else None
+    found = check_policy(sources, opened, at=decision_instant(at))
     errors = sum(finding.severity is Severity.ERROR for _, finding in found)
     code = ExitCode.FAILED if errors else ExitCode.DONE
     if json:
@@ -69,7 +54,8 @@ def check(
     else:
         for name, finding in found:
             write_line(printable(f"{name}: {finding}"))
-        note(f"{len(sources)} files, {errors} errors, {len(found) - errors} warnings")
+        told = (counted(len(sources), "file"), counted(errors, "error"), counted(len(found) - errors, "warning"))
+        note(", ".join(told))
     if errors:
         raise typer.Exit(code)
 
@@ -83,31 +69,20 @@ def format_(
     json: options.Json = False,
 ) -> None:
     """Write policy files in the one canonical spelling, keeping comments; what cannot be read is not touched."""
-    from maia.cli.acs import POLICY, read_rules
     from maia.cli.show.exits import ExitCode
     from maia.cli.show.output import note, printable, write_json, write_line
-    from maia.errors import NotFoundError
-    from maia.policy import PolicySource, format_text, parse_source
+    from maia.cli.show.words import counted
+    from maia.domain import format_file, policy_paths
 
-    paths = list(files or sorted((home / POLICY).glob("*.rules")))
-    if not paths:
-        raise NotFoundError(f"there is no policy: write `{home / POLICY}/NAME.rules`", code="NO_POLICY")
-    changed = []
-    for path in paths:
-        text = read_rules(path)
-        parse_source(PolicySource(name=path.name, text=text))
-        formatted = format_text(text)
-        if formatted != text:
-            changed.append(path)
-            if not check_only:
-                _replace(path, formatted)
+    paths = files or policy_paths(home)
+    changed = [path for path in paths if format_file(path, write=not check_only)]
     code = ExitCode.FAILED if check_only and changed else ExitCode.DONE
     if json:
         write_json({"changed": [str(path) for path in changed], "files": len(paths)}, code=code)
     else:
         for path in changed:
             write_line(printable(str(path)))
-        note(f"{len(changed)} of {len(paths)} files {'would change' if check_only else 'changed'}")
+        note(f"{len(changed)} of {counted(len(paths), 'file')} {'would change' if check_only else 'changed'}")
     if code is not ExitCode.DONE:
         raise typer.Exit(code)
 
@@ -138,26 +113,14 @@ def apply(
 
 def _submit(home: Path, passphrase_file: Path | None, at: str | None, *, json: bool, applied: bool) -> None:
     """Hand the policy files to the service; what it refuses is named by file, as whoever wrote it knows it."""
-    from maia.cli.acs import open_domain, policy_sources
     from maia.cli.read.instants import decision_instant
-    from maia.policy import PolicySyntaxError, check, combine_sources, parse_source
+    from maia.cli.read.services import open_domain
+    from maia.domain import policy_sources, submit_policy
 
     sources = policy_sources(home)
-    text = combine_sources(sources)
     _, service = open_domain(home, passphrase_file)
-    try:
-        submit = service.apply if applied else service.preview
-        change = submit(text, at=decision_instant(at))
-    except PolicySyntaxError as error:
-        for source in sources:
-            for item in check(parse_source(source)):
-                if item.code == error.code and error.message.endswith(item.message):
-                    raise PolicySyntaxError(
-                        f"`{source.name}`, line {item.line}, column {item.column}: {item.message}",
-                        code=item.code, line=item.line, column=item.column,
-                    ) from error  # fmt: skip
-        raise
-    _show(change, json=json, applied=applied)
+    change, findings = submit_policy(service, sources, at=decision_instant(at), applied=applied)
+    _show(change, [f"{name}: {finding}" for name, finding in findings], json=json, applied=applied)
 
 
 @app.command(epilog=examples("maia policy explain \"npTracker('AE05 XYZ')\" --as smith"))
@@ -171,16 +134,18 @@ def explain(
     json: options.Json = False,
 ) -> None:
     """Show why a member has a role: the rule, and what met it; exits 3 when the role is not active."""
-    from maia.cli.acs import open_domain
     from maia.cli.read.instants import decision_instant
+    from maia.cli.read.services import open_domain
     from maia.cli.show.output import printable, write_json, write_line
+    from maia.domain import proof_lines
     from maia.errors import DeniedError
 
     _, service = open_domain(home, passphrase_file)
-    proof = service.explain(role, principal=as_, at=decision_instant(at))
+    moment = decision_instant(at)
+    proof = service.explain(role, principal=as_, at=moment)
     if proof is None:
         raise DeniedError(f"`{as_}` does not have `{role}` active", code="ROLE_INACTIVE")
-    lines = list(proof.lines())
+    lines = proof_lines(proof, home, in_force=service.policy(at=moment))
     if json:
         write_json({"member": as_, "role": role, "proof": lines})
         return
@@ -188,9 +153,10 @@ def explain(
         write_line(printable(line))
 
 
-def _show(change: PolicyChange, *, json: bool, applied: bool) -> None:
-    from maia.cli.acs import ended_to_json
+def _show(change: PolicyChange, findings: list[str], *, json: bool, applied: bool) -> None:
     from maia.cli.show.output import note, printable, write_json, write_line
+    from maia.cli.show.revocations import ended_to_json
+    from maia.cli.show.words import counted
 
     if json:
         rows = [
@@ -199,7 +165,7 @@ def _show(change: PolicyChange, *, json: bool, applied: bool) -> None:
              "ended": [ended_to_json(ended) for ended in item.ended]}
             for item in change.differences
         ]  # fmt: skip
-        write_json({"number": change.number, "changes": rows, "warnings": [str(item) for item in change.findings]})
+        write_json({"number": change.number, "changes": rows, "warnings": findings})
         return
     for item in change.differences:
         for sign, words in (("- role", item.lost_roles), ("+", item.gained_privileges), ("-", item.lost_privileges)):
@@ -207,16 +173,7 @@ def _show(change: PolicyChange, *, json: bool, applied: bool) -> None:
                 write_line(printable(f"{item.principal}  {sign} {word}"))
         for ended in item.ended:
             write_line(printable(f"{item.principal}  - certificate {ended.certificate_id.hex()[:16]}"))
-    for finding in change.findings:
-        note(str(finding))
+    for finding in findings:
+        note(finding)
     done = f"policy number {change.number} is in force" if applied else "nothing was changed"
-    note(f"{len(change.differences)} members are concerned; {done}")
-
-
-def _replace(path: Path, text: str) -> None:
-    """Put a text in the place of a file in one step."""
-    import os
-
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(text, "utf-8")
-    os.replace(part, path)  # noqa: PTH105 - in one step
+    note(f"concerns {counted(len(change.differences), 'member')}; {done}")

@@ -11,9 +11,7 @@ from maia.cli.read import options
 from maia.cli.read.options import examples, new_app, principal_option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from maia.cli.publishing import Outcome, Publication
+    from maia.cli.publish.publication import Publication, Total
 
 app = new_app()
 
@@ -21,7 +19,7 @@ app = new_app()
 @app.command(
     epilog=examples(
         "maia publish results.csv --type clinic.Result --as lab",
-        "maia publish results.parquet --type clinic.Result --as lab --publication 2026-06-01",
+        "maia publish results.parquet --type clinic.Result --as lab --publication 2026-06-01 --strict",
         "tail -f results.jsonl | maia publish - --type clinic.Result --as lab",
     )
 )
@@ -42,62 +40,74 @@ def publish(
         str | None,
         typer.Option("--publication", metavar="ID", help="Names the publication: published twice it counts once."),
     ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Publish nothing when any row is refused; of standard input, no stretch.")
+    ] = False,
     passphrase_file: options.PassphraseFile = None,
     home: options.Home = Path(),
     json: options.Json = False,
 ) -> int:
     """Publish rows as events: checked, cut to what the client may set, sealed and put into the log.
 
-    A row that is malformed, or that the client has no right to publish, is refused and counted by its code. Standard
-    input is JSON lines, one event a line, published as they come. Exit code 3 when the client may not publish the type,
-    or none of its rows.
+    A row that is malformed, or that the client has no right to publish, is refused and counted by its code and column.
+    Standard input is JSON lines, one event a line, published as they come. Exit code 3 when the client may not publish
+    the type, or none of its rows. Interrupted, it says what stands.
     """
-    from maia.cli.publishing import Outcome, prepare
-    from maia.cli.read.passphrases import passphrase_source
+    from maia.cli.publish.publication import Total, prepare
+    from maia.cli.show.exits import ExitCode
     from maia.cli.show.output import write_json
-    from maia.cli.streaming import start_spark, watching
 
     prepared = prepare(
-        home, source, type_, client=client, version=version, kind=kind, publication=publication,
-        passphrase=passphrase_source(passphrase_file, what=f"`{client}`"),
+        home, source, type_, client=client, version=version, kind=kind, publication=publication, strict=strict,
+        passphrase_file=passphrase_file,
     )  # fmt: skip
-    total = Outcome(publication=prepared.name)
-    with watching("starting Spark") as watch:
-        for made in _parts(prepared):
-            known = made.known()
-            if known is None:
-                spark = start_spark(octets=made.octets())
-                watch.say(f"publishing {made.name}")
-                watch.follow(spark)
-                known = made.run(spark)
-            total = total.plus(known)
-    code = total.exit_code()
+    total = Total(prepared.name)
+    try:
+        _run(prepared, total)
+        code = total.exit_code()
+    except KeyboardInterrupt:
+        code = ExitCode.INTERRUPTED
     if json:
-        write_json({"type": prepared.shown, **total.to_json()}, code=code)
+        stopped: dict[str, object] = {"interrupted": True} if code is ExitCode.INTERRUPTED else {}
+        write_json({"type": prepared.type, **total.to_json(), **stopped}, code=code)
     else:
-        _say(total, prepared)
+        _say(total, prepared, interrupted=code is ExitCode.INTERRUPTED)
     return code
 
 
-def _parts(prepared: Publication) -> Iterator[Publication]:
-    """Give the publication itself, or one for each stretch of standard input."""
-    if prepared.source != "-":
-        yield prepared
-        return
-    from maia.cli.read.lines import stretches
+def _run(prepared: Publication, total: Total) -> None:
+    """Publish stretch by stretch; interrupted, what was committed by then counts."""
+    from maia.cli.show.progress import watching
 
-    for number, lines in enumerate(stretches(by_time=not prepared.named)):
-        yield prepared.part(number, lines)
+    with watching("starting Spark") as watch:
+        for name, lines in prepared.parts():
+            done = prepared.known(name) if prepared.named else None
+            if done is None:
+                try:
+                    done = prepared.run(name, lines, watch)
+                except KeyboardInterrupt:
+                    stands = prepared.known(name)
+                    if stands is not None:
+                        total.add(stands)
+                    raise
+            total.add(done)
 
 
-def _say(total: Outcome, prepared: Publication) -> None:
+def _say(total: Total, prepared: Publication, *, interrupted: bool) -> None:
     from maia.cli.show.output import note, printable, write_line
+    from maia.cli.show.words import counted
 
+    if interrupted and not total.commits:
+        note("interrupted: nothing is published")
+        return
     once = " before; publishing it again changes nothing" if total.repeated else ""
-    write_line(f"published {total.events} events of {printable(prepared.shown)} as {prepared.client}{once}")
-    if total.refused:
-        reasons = ", ".join(f"{code} {count}" for code, count in sorted(total.refused.items()))
-        write_line(f"refused {sum(total.refused.values())}: {reasons}")
-    for code, count in sorted(total.notices.items()):
-        write_line(f"changed {count}: {code}")
-    note(f"publication {total.publication}, {total.commits} commit{'s' if total.commits != 1 else ''} of the log")
+    who = f"{printable(prepared.type)} as {prepared.client.name}"
+    write_line(f"published {counted(total.events, 'event')} of {who}{once}")
+    for (code, column), count in sorted(total.refused.items()):
+        write_line(f"refused {counted(count, 'row')}: {code}{f' in `{printable(column)}`' if column else ''}")
+    if total.forced:
+        write_line(f"forced a value in {counted(total.forced, 'event')}")
+    if total.nulled:
+        write_line(f"nulled a value that may not be set in {counted(total.nulled, 'event')}")
+    stopped = "interrupted; this stands: " if interrupted else ""
+    note(f"{stopped}publication {total.publication}, {counted(len(total.commits), 'commit')} of the log")

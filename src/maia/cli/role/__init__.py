@@ -1,14 +1,17 @@
-"""`maia role activate|deactivate|list|appoint|observe|retract`: roles of a domain's members, and what they stand on."""
+"""`maia role activate|deactivate|list|appoint|observe|revoke`: roles of a domain's members, and what they stand on."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from maia.cli.read import options
 from maia.cli.read.options import examples, new_app, principal_option
+
+if TYPE_CHECKING:
+    from maia.access_control import Revocation
 
 app = new_app(
     "Activate and list roles; record what they stand on.", "maia role activate \"npTracker('AE05 XYZ')\" --as smith"
@@ -33,9 +36,11 @@ def activate(
     json: options.Json = False,
 ) -> None:
     """Activate a role and fetch the capabilities it gives; they are kept in this home."""
-    from maia.cli.acs import keep_handed, open_domain, prove_member
     from maia.cli.read.instants import decision_instant
+    from maia.cli.read.services import open_domain, prove_member
     from maia.cli.show.output import note, printable, write_json, write_line
+    from maia.cli.show.words import counted
+    from maia.domain import keep_handed, proof_lines
 
     moment = decision_instant(at)
     opened, service = open_domain(home, passphrase_file)
@@ -43,7 +48,7 @@ def activate(
     proof = service.activate(who, role, at=moment, anonymous=anonymous)
     handed = service.capabilities(who, at=moment)
     keep_handed(opened, handed.evidence, handed.statements)
-    lines = list(proof.lines())
+    lines = proof_lines(proof, home, in_force=service.policy(at=moment))
     if json:
         write_json(
             {"role": lines[0], "proof": lines,
@@ -53,7 +58,7 @@ def activate(
         return
     for line in lines:
         write_line(printable(line))
-    note(f"{len(handed.certificates)} certificates are kept in this home")
+    note(f"kept {counted(len(handed.certificates), 'certificate')} in this home")
     for what, code in handed.refused:
         note(f"no right for `{what}`: {code}")
 
@@ -69,8 +74,8 @@ def deactivate(
     json: options.Json = False,
 ) -> None:
     """Give a role up; what stood on it ends, also for others."""
-    from maia.cli.acs import open_domain, prove_member
     from maia.cli.read.instants import decision_instant
+    from maia.cli.read.services import open_domain, prove_member
 
     moment = decision_instant(at)
     _, service = open_domain(home, passphrase_file)
@@ -87,8 +92,8 @@ def list_(
     json: options.Json = False,
 ) -> None:
     """List the active roles and what they give now."""
-    from maia.cli.acs import open_domain
     from maia.cli.read.instants import decision_instant
+    from maia.cli.read.services import open_domain
     from maia.cli.show.output import note, printable, write_json, write_line
 
     moment = decision_instant(at)
@@ -137,8 +142,8 @@ def observe(
     _record(fact, until, home, passphrase_file, at, json=json, observed=True)
 
 
-@app.command(epilog=examples("maia role retract 'caseAssignment(smith, c1)'"))
-def retract(
+@app.command(epilog=examples("maia role revoke 'caseAssignment(smith, c1)'"))
+def revoke(
     fact: _Fact,
     *,
     home: options.Home = Path(),
@@ -146,12 +151,16 @@ def retract(
     at: options.At = None,
     json: options.Json = False,
 ) -> None:
-    """Take back an appointment or an observation; roles and capabilities that stood on it end."""
-    from maia.cli.acs import open_domain
+    """Revoke an appointment or an observation; roles and capabilities that stood on it end."""
     from maia.cli.read.instants import decision_instant
+    from maia.cli.read.services import open_domain
 
     _, service = open_domain(home, passphrase_file)
     _tell(service.retract(fact, at=decision_instant(at)), json=json)
+
+
+# What `revoke` was called before; it stays for a release.
+app.command("retract", hidden=True)(revoke)
 
 
 def _record(
@@ -164,8 +173,8 @@ def _record(
     json: bool,
     observed: bool,
 ) -> None:
-    from maia.cli.acs import open_domain
     from maia.cli.read.instants import decision_instant, optional_instant, show_instant
+    from maia.cli.read.services import open_domain
     from maia.cli.show.output import printable, write_json, write_line
 
     moment = decision_instant(at)
@@ -178,16 +187,15 @@ def _record(
         write_line(printable(f"{fact}{'' if ends is None else f' until {show_instant(ends)}'}"))
 
 
-def _tell(revocation: object, *, json: bool) -> None:
-    from maia.access_control import Revocation
-    from maia.cli.acs import revocation_lines, revocation_to_json
+def _tell(revocation: Revocation, *, json: bool) -> None:
     from maia.cli.show.output import note, printable, write_json, write_line
+    from maia.cli.show.revocations import revocation_lines, revocation_to_json
+    from maia.cli.show.words import counted
 
-    assert isinstance(revocation, Revocation)  # noqa: S101 - what the service gives
     if json:
         write_json(revocation_to_json(revocation))
         return
     lines = revocation_lines(revocation)
     for line in lines:
         write_line(printable(line))
-    note(f"{len(lines)} things ended" if lines else "nothing ended by it")
+    note(f"{counted(len(lines), 'thing')} ended" if lines else "nothing ended by it")

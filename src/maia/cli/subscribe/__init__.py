@@ -16,9 +16,9 @@ app = new_app()
 @app.command(
     epilog=examples(
         "maia subscribe --type clinic.Result --as doctor",
-        "maia subscribe --type clinic.Result --as doctor --where \"ward = 'A'\" --format json",
+        "maia subscribe --type clinic.Result --as doctor --where \"ward = 'A'\" --attributes ward,value --format json",
         "maia subscribe --type clinic.Result --as researcher --format parquet --out results",
-        "maia subscribe --type clinic.Result --as doctor --format json --follow",
+        "maia subscribe --type clinic.Result --as doctor --format json --follow --out results.jsonl",
     )
 )
 def subscribe(
@@ -28,6 +28,10 @@ def subscribe(
     where: Annotated[
         str, typer.Option("--where", metavar="FILTER", help="Only these events; over attributes it may read.")
     ] = "",
+    attributes: Annotated[
+        str | None,
+        typer.Option("--attributes", metavar="A,B", help="Only these attributes, in this order; all when left out."),
+    ] = None,
     version: Annotated[
         str | None, typer.Option("--version", metavar="V", help="The version to see them as, when there are several.")
     ] = None,
@@ -40,7 +44,9 @@ def subscribe(
     limit: Annotated[
         int | None, typer.Option("--limit", metavar="N", min=1, help="At most so many events; a table shows 50.")
     ] = None,
-    follow: Annotated[bool, typer.Option("--follow", help="Go on until interrupted.")] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on until interrupted; with --out, from where it ended last time.")
+    ] = False,
     starting: Annotated[
         str, typer.Option("--starting", metavar="WHERE", help="With --follow: earliest or latest.")
     ] = "earliest",
@@ -50,22 +56,33 @@ def subscribe(
 ) -> int:
     """Read the log as a client: rows it has no right to are absent, cells it has no right to are null.
 
-    `--json` is `--format json`: one object a line. Exit code 3 when the client may not subscribe to the type, or
-    filters by an attribute that it may not read. What is written to `--out` is no longer protected by Maia.
+    What was closed, refused or left out is said in one line on standard error. `--json` is `--format json`: one object
+    a line. Exit code 3 when the client may not subscribe to the type, filters by an attribute that it may not read, or
+    every event was refused. What is written to `--out` is no longer protected by Maia.
     """
-    from maia.cli.read.passphrases import passphrase_source
     from maia.cli.show.exits import ExitCode
-    from maia.cli.streaming import start_spark, watching
-    from maia.cli.subscribing import follow_events, prepare, read_events
+    from maia.cli.show.output import note
+    from maia.cli.show.progress import watching
+    from maia.cli.subscribe.view import follow as follow_events
+    from maia.cli.subscribe.view import prepare, read, sight_line
+    from maia.spark import progress_of, start_spark
 
-    asked = prepare(
-        home, type_, client=client, where=where, version=version, kind="json" if json else kind, out=out, limit=limit,
-        starting=starting, follow=follow, passphrase=passphrase_source(passphrase_file, what=f"`{client}`"),
+    view = prepare(
+        home, type_, client=client, where=where, attributes=attributes, version=version, kind="json" if json else kind,
+        out=out, limit=limit, starting=starting, follow=follow, passphrase_file=passphrase_file,
     )  # fmt: skip
+    rows, interrupted, show = 0, False, None
     with watching("starting Spark") as watch:
-        spark = start_spark(octets=None if follow else asked.octets())
-        watch.follow(spark)
-        watch.say("following" if follow else "reading")
-        show = follow_events(asked, watch) if follow else read_events(asked)
-    show()
-    return ExitCode.DONE
+        spark = start_spark(octets=None if follow else view.octets())
+        watch.say(f"{'following' if follow else 'reading'} {view.type}")
+        if follow:
+            rows, interrupted = follow_events(view, watch)
+        else:
+            watch.follow(lambda: progress_of(spark))
+            show = read(view)
+    rows = rows if show is None else show()
+    sight = view.sight()
+    note(sight_line(rows, sight))
+    if interrupted:
+        return ExitCode.INTERRUPTED
+    return ExitCode.DENIED if sight.refused and not (rows or sight.events or sight.unmatched) else ExitCode.DONE

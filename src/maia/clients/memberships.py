@@ -1,4 +1,4 @@
-"""Joining and leaving the key groups of a type, for `maia keys join|leave`: over HTTP, or with the home's own manager.
+"""Joining and leaving the key groups of a type: over HTTP, or with the home's own manager.
 
 A home whose settings name a key manager asks that one, as its broker and with the very certificates of its API
 requests; any other home can only ask the manager that it runs itself.
@@ -11,20 +11,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from maia.domain import Domain, OwnKeyManager, check_admission, join_key_groups, leave_key_groups, manager_signer
+from maia.clients.homes import KEY_MANAGER, connect_key_manager
+from maia.clients.key_manager import KeyManagerClient
+from maia.domain import (
+    Domain,
+    OwnKeyManager,
+    check_admission,
+    find_type,
+    join_key_groups,
+    leave_key_groups,
+    manager_signer,
+)
 from maia.encryption import WHOLE_EVENT, KeyGroupId
 from maia.errors import DeniedError, MaiaError, NotFoundError, UnavailableError, UsageError
+from maia.events import TypeName
 from maia.home import Home
-
-if TYPE_CHECKING:
-    from maia.clients import KeyManagerClient
-    from maia.events import TypeName
-    from maia.principals import PublicKey
+from maia.principals import PublicKey
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MANAGER = "key-manager"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,14 +120,12 @@ def leave_type(path: Path, type_name: str) -> Membership:
 @contextmanager
 def _asking(home: Home, name: TypeName, at: datetime) -> Iterator[tuple[KeyManagerClient, PublicKey]]:
     """Give a client of the home's key manager and the manager's key; explain what goes wrong meanwhile."""
-    from maia.clients import connect_key_manager
-
     address = home.config.key_manager
     try:
-        manager = home.key(_MANAGER)
+        manager = home.key(KEY_MANAGER)
     except NotFoundError as error:
         raise NotFoundError(
-            f"this home does not know the key of `{address}`; `maia key import {_MANAGER} FILE` adds it",
+            f"this home does not know the key of `{address}`; `maia key import {KEY_MANAGER} FILE` adds it",
             code="NO_MANAGER_KEY",
         ) from error
     try:
@@ -153,18 +156,19 @@ def _reason(home: Home, name: TypeName, at: datetime) -> str:
 
 
 def _find_type(home: Home, text: str) -> TypeName:
-    """Find a type by its readable name; its versions share their key groups.
+    """Find a type as people name it; its versions share their key groups, so any of them does.
 
     Raises:
         NotFoundError: There is none.
         UsageError: Several owners have one of this name.
     """
-    found = {known.type_id: known for known in home.types.names() if known.name == text}
-    if not found:
-        raise NotFoundError(f"there is no type `{text}`", code="TYPE_NOT_FOUND")
-    if len(found) > 1:
-        raise UsageError(f"several owners have a type `{text}`", code="TYPE_AMBIGUOUS")
-    return next(iter(found.values()))
+    try:
+        return find_type(home, text)
+    except UsageError:
+        found = {known.type_id: known for known in home.types.names() if known.name == text}
+        if len(found) != 1:
+            raise
+        return next(iter(found.values()))
 
 
 def _membership(home: Home, name: TypeName, manager: PublicKey, groups: tuple[KeyGroupId, ...]) -> Membership:
