@@ -7,7 +7,7 @@ requests; any other home can only ask the manager that it runs itself.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,7 +16,6 @@ from maia.clients.homes import KEY_MANAGER, connect_key_manager
 from maia.clients.key_manager import KeyManagerClient
 from maia.domain import (
     Domain,
-    OwnKeyManager,
     check_admission,
     find_type,
     join_key_groups,
@@ -80,21 +79,13 @@ def join_type(path: Path, type_name: str) -> Membership:
     """
     home, at = Home.open(path), _now()
     name = _find_type(home, type_name)
-    if home.config.key_manager is None:
-        try:
-            groups = OwnKeyManager(home).join(home.read_type(name), at=at)
-        except NotFoundError as error:
-            if error.code != "NO_KEY_MANAGER":
-                raise
-            raise NotFoundError(
-                f"{error.message}; write its address to `maia.toml`, as `key_manager` under `[services]`",
-                code=error.code,
-            ) from error
-        manager = manager_signer(home).public_key
-    else:
-        with _asking(home, name, at) as (client, manager):
-            groups = join_key_groups(home, name, client.join, manager=manager, at=at)
-    Domain(home).follow(at=at)
+    with closing(Domain(home)) as domain:
+        if home.config.key_manager is None:
+            groups, manager = _join_own(domain, name, at), manager_signer(home).public_key
+        else:
+            with _asking(home, name, at) as (client, manager):
+                groups = join_key_groups(home, name, client.join, manager=manager, at=at)
+        domain.follow(at=at)
     return _membership(home, name, manager, groups)
 
 
@@ -115,6 +106,18 @@ def leave_type(path: Path, type_name: str) -> Membership:
     with _asking(home, name, at) as (client, manager):
         groups = leave_key_groups(home, name, client.leave, manager=manager, at=at)
     return _membership(home, name, manager, groups)
+
+
+def _join_own(domain: Domain, name: TypeName, at: datetime) -> tuple[KeyGroupId, ...]:
+    """Join the groups of the manager that the home runs itself."""
+    try:
+        return domain.own_key_manager.join(domain.home.read_type(name), at=at)
+    except NotFoundError as error:
+        if error.code != "NO_KEY_MANAGER":
+            raise
+        raise NotFoundError(
+            f"{error.message}; write its address to `maia.toml`, as `key_manager` under `[services]`", code=error.code
+        ) from error
 
 
 @contextmanager

@@ -17,7 +17,7 @@ if _typing.TYPE_CHECKING:
     from maia.spark.input_files import guess_format, read_header
     from maia.spark.jobs import start_job
     from maia.spark.launch import Progress, progress_of, start_spark
-    from maia.spark.plain import plain
+    from maia.spark.plain_values import plain
     from maia.spark.rows import ROW_MALFORMED, read_file, read_lines
     from maia.spark.source import DefaultSource
     from maia.spark.stages import deliver, history, publish
@@ -67,7 +67,7 @@ __getattr__ = _on_first_use(
         "follow_to_parquet": "follow",
         "guess_format": "input_files",
         "history": "stages",
-        "plain": "plain",
+        "plain": "plain_values",
         "plain_rows": "cells",
         "progress_of": "launch",
         "publish": "stages",

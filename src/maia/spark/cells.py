@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from pyspark.sql.types import TimestampType
 
 from maia.spark.errors import spark_errors
-from maia.spark.plain import plain
+from maia.spark.plain_values import plain
 
 
 def plain_rows(frame: DataFrame, *, limit: int | None = None) -> Iterator[dict[str, object]]:
