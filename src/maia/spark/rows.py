@@ -30,11 +30,15 @@ class Rows(NamedTuple):
 
     frame: DataFrame
     counts: Observation
-    broken: DataFrame
+    marked: DataFrame
+    mark: str
 
     def count_malformed(self) -> int:
-        """Count the malformed rows now, by reading them once more."""
-        return self.broken.count()
+        """Count the malformed rows now, by reading all of them once more: Spark does not answer for the mark alone."""
+        counts = Observation("maia_check")
+        malformed = F.count(F.when(F.col(self.mark), 1)).alias("malformed")
+        self.marked.observe(counts, malformed).write.format("noop").mode("overwrite").save()
+        return int(counts.get["malformed"])
 
     @property
     def malformed(self) -> int:
@@ -123,7 +127,7 @@ def _counted(frame: DataFrame, mark: str, schema: StructType) -> Rows:
         .alias(field.name)
         for field in schema.fields
     ]
-    return Rows(observed.where(~F.col(mark)).select(*cells), counts, frame.where(F.col(mark)))
+    return Rows(observed.where(~F.col(mark)).select(*cells), counts, frame, mark)
 
 
 def _schema(event_type: EventType) -> StructType:
