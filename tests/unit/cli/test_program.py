@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from maia.cli import _VERBS
-from maia.cli.lazy import LazyGroup, Verb
+from maia.cli.group import LazyGroup, Verb
 from maia.cli.reference import command_paths, help_of, render
 from maia.cli.show.exits import ExitCode, exit_code
 from maia.errors import (
