@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from maia.cli.read import options
+from maia.cli.read.bundles import Place, RightOptions, unpacked
 from maia.cli.read.options import examples, new_app, principal_option
 
 if TYPE_CHECKING:
@@ -21,20 +21,14 @@ app = new_app()
         "maia explain --as smith --network 'pito/UK Police Network' --action install --json",
     )
 )
+@unpacked
 def explain(
     *,
     principal: Annotated[str, principal_option("--as", help="Who is asked about: one key.")],
-    type_: options.Type = None,
-    network: options.Network = None,
-    tag: options.RawTag = None,
-    action: options.Actions = None,
-    attribute: options.Attributes = None,
-    root: options.Roots = None,
+    asked: RightOptions,
     certificates: options.Evidence = None,
     statement: options.Statements = None,
-    home: options.Home = Path(),
-    at: options.At = None,
-    json: options.Json = False,
+    place: Place,
 ) -> int:
     """Draw the chains that give a right as trees, with what each link keeps and removes.
 
@@ -50,20 +44,17 @@ def explain(
     from maia.cli.show.output import draw, note, write_json, write_line
     from maia.cli.show.proofs import grant_to_json, proof_tree
 
-    question = read_question(
-        home, {"type_": type_, "network": network, "tag": tag, "actions": action, "attributes": attribute},
-        principal=principal, roots=root, at=at, certificates=certificates, statements=statement,
-    )  # fmt: skip
+    question = read_question(place, asked, principal, certificates=certificates, statements=statement)
     decision = question.decide()
     if decision.grant is None:
-        if not json:
+        if not place.json:
             _draw_stages(decision, question)
-        return not_proven(question, decision, json=json, code=ExitCode.DENIED)
+        return not_proven(question, decision, json=place.json, code=ExitCode.DENIED)
     chains = explain_chains(question, decision.grant)
     broker = chains.broker
     missing = None if broker is None or broker.decision.allowed else denial_of(broker.decision, question.home)
     code = ExitCode.DONE if chains.usable else ExitCode.DENIED
-    if json:
+    if place.json:
         data = {**grant_to_json(decision.grant, question.home), **chains.to_json()}
         write_json(data | ({} if missing is None else {"broker_lacks": missing.message}), code=code)
     else:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from maia.cli.read import options
+from maia.cli.read.bundles import RightOptions, Signing, unpacked
 from maia.cli.read.options import examples, new_app, principal_option
 
 app = new_app()
@@ -23,15 +23,12 @@ app = new_app()
         "    --condition 'now.hour(\"Europe/London\") < 17' --condition 'rate(10, \"1m\")'",
     )
 )
+@unpacked
 def grant(
     *,
     issuer: Annotated[str, principal_option("--from", help="Who gives; its private key signs.")],
     subject: Annotated[str, principal_option("--to", help="Who receives: a key, a name or a threshold.")],
-    type_: options.Type = None,
-    network: options.Network = None,
-    tag: options.RawTag = None,
-    action: options.Actions = None,
-    attribute: options.Attributes = None,
+    asked: RightOptions,
     on_violation: Annotated[
         str | None,
         typer.Option(
@@ -54,43 +51,34 @@ def grant(
     blanket: Annotated[
         bool, typer.Option("--blanket", help="Issue it though the issuer holds less; what counts is what both have.")
     ] = False,
-    root: options.Roots = None,
-    out: options.Out = None,
-    home: options.Home = Path(),
-    passphrase_file: options.PassphraseFile = None,
-    at: options.At = None,
-    json: options.Json = False,
+    signing: Signing,
 ) -> None:
     """Issue a capability: a signed right that its subject carries.
 
     The issuer has to hold the right, and to be allowed to pass it on, by the certificates of this home; the owner of a
     type or network needs nothing. --blanket issues a wider one, which is worth as much as the issuer has at the time.
     """
-    from maia.cli.read.instants import decision_instant
-    from maia.cli.read.question import parse_roots
-    from maia.cli.read.signers import open_signer, parse_period, parse_tests
+    from maia.cli.read.signers import parse_period, parse_tests
     from maia.cli.show.issued import tell_issued
     from maia.cli.show.output import note
     from maia.domain import draft_grant, sign_grant
-    from maia.home import Folder, words
+    from maia.home import words
 
-    place, instant = Folder(home), decision_instant(at)
-    key = place.key(issuer)
-    right = words.parse_right(
-        place, type_=type_, network=network, tag=tag, actions=action, attributes=attribute, on_violation=on_violation
-    )
+    folder, instant = signing.folder, signing.instant
+    key, right = folder.key(issuer), asked.right(folder, on_violation=on_violation)
     draft = draft_grant(
-        place, key, right, to=words.parse_principal_text(subject, place), at=instant, delegate=delegate,
-        period=parse_period(not_before, until, at=instant), tests=parse_tests(test, place), conditions=condition or (),
-        renew=renew, roots=parse_roots(root, place), blanket=blanket,
+        folder, key, right, to=words.parse_principal_text(subject, folder), at=instant, delegate=delegate,
+        period=parse_period(not_before, until, at=instant), tests=parse_tests(test, folder),
+        conditions=condition or (), renew=renew, roots=asked.roots(folder), blanket=blanket,
     )  # fmt: skip
     if draft.ends is not None:
         note(f"the issuer's own right ends at {draft.ends.isoformat()}; what it gives ends then at the latest")
-    done = sign_grant(place, draft, open_signer(key, place, passphrase_file), at=instant)
-    more: dict[str, object] = {
-        "blanket": blanket, "warnings": [finding.code for finding in draft.findings], "exposure": str(done.exposure)
-    }  # fmt: skip
-    tell_issued(done.certificate, done.file, place, out=out, json=json, more=more)
-    note(f"gives {right.text}; if it is revoked, it counts at worst for: {done.exposure}")
+    done = sign_grant(folder, draft, signing.signer(key), at=instant)
+    warnings = [finding.code for finding in draft.findings]
+    more: dict[str, object] = {"blanket": blanket, "warnings": warnings, "exposure": str(done.exposure)}
+    tell_issued(done.certificate, done.file, signing, more=more)
+    worst = "for ever" if done.exposure.window is None else f"for {done.exposure.window}"
+    note(f"gives {right.text}")
+    note(f"if it is revoked now, it counts at worst {worst} ({done.exposure.bounded_by})")
     for finding in draft.findings:
         note(f"warning: [{finding.code}] {finding.message}")

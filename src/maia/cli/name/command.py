@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from maia.cli.read import options
+from maia.cli.read.bundles import Signing, unpacked
 from maia.cli.read.options import examples, new_app, principal_option
 
 app = new_app("Give principals local names.", "maia name add 'Met Brokers' --from met --to mb")
@@ -19,6 +20,7 @@ app = new_app("Give principals local names.", "maia name add 'Met Brokers' --fro
         "maia name add smith --from met --x509 smith.pem --anchors ca.pem",
     )
 )
+@unpacked
 def add(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The name, in the issuer's namespace.")],
     *,
@@ -33,39 +35,34 @@ def add(
     not_before: options.NotBefore = None,
     until: options.Until = None,
     test: options.Tests = None,
-    out: options.Out = None,
-    home: options.Home = Path(),
-    passphrase_file: options.PassphraseFile = None,
-    at: options.At = None,
-    json: options.Json = False,
+    signing: Signing,
 ) -> None:
     """Issue a name certificate: in the issuer's namespace, NAME means (also) this principal.
 
     Several certificates for one name make a group. A capability for the name then empowers all its members.
     """
     from maia.cli.read.files import read_source
-    from maia.cli.read.instants import decision_instant
-    from maia.cli.read.signers import open_signer, parse_period, parse_tests
+    from maia.cli.read.signers import parse_period, parse_tests
     from maia.cli.show.issued import tell_issued
     from maia.errors import UsageError
-    from maia.home import Folder, words
+    from maia.home import words
     from maia.principals import Naming, issue, name_certificate_from_x509
 
-    place, instant = Folder(home), decision_instant(at)
+    folder = signing.folder
     if (subject is None) == (x509 is None):
         raise UsageError("give exactly one of --to and --x509", code="NAME_OPTIONS")
     if x509 is not None and (anchors is None or not_before or until or test):
         raise UsageError("--x509 needs --anchors, and takes its validity from the file", code="NAME_OPTIONS")
-    key = place.key(issuer)
+    key = folder.key(issuer)
     if x509 is not None:
         certificate = name_certificate_from_x509(
-            read_source(str(x509)), authority=read_source(str(anchors)),
-            issuer=open_signer(key, place, passphrase_file), name=name, at=instant,
+            read_source(str(x509)), authority=read_source(str(anchors)), issuer=signing.signer(key), name=name,
+            at=signing.instant,
         )  # fmt: skip
     else:
         body = Naming(
-            issuer=key, name=name, subject=words.parse_principal_text(subject or "", place),
-            period=parse_period(not_before, until, at=instant), tests=parse_tests(test, place),
+            issuer=key, name=name, subject=words.parse_principal_text(subject or "", folder),
+            period=parse_period(not_before, until, at=signing.instant), tests=parse_tests(test, folder),
         )  # fmt: skip
-        certificate = issue(body, open_signer(key, place, passphrase_file))
-    tell_issued(certificate, place.certificates.add(certificate), place, out=out, json=json, more={})
+        certificate = issue(body, signing.signer(key))
+    tell_issued(certificate, folder.certificates.add(certificate), signing, more={})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from maia.cli.read import options
+from maia.cli.read.bundles import Place, RightOptions, unpacked
 from maia.cli.read.options import examples, new_app, principal_option
 
 if TYPE_CHECKING:
@@ -24,18 +25,14 @@ app = new_app()
         "maia prove --as jones --tag '(ftp read)' --root admin --certificates ./evidence",
     )
 )
+@unpacked
 def prove(
     *,
     principal: Annotated[str, principal_option("--as", help="Who claims the right: one key.")],
-    type_: options.Type = None,
-    network: options.Network = None,
-    tag: options.RawTag = None,
-    action: options.Actions = None,
-    attribute: options.Attributes = None,
+    asked: RightOptions,
     whole: Annotated[
         bool, typer.Option("--whole", help="Everything that was asked for must be held, not only a part of it.")
     ] = False,
-    root: options.Roots = None,
     certificates: options.Evidence = None,
     statement: options.Statements = None,
     nonce: Annotated[
@@ -52,9 +49,7 @@ def prove(
             help="Write the proof: to a file, to stdout (`-`), or its certificates to an existing folder.",
         ),
     ] = None,
-    home: options.Home = Path(),
-    at: options.At = None,
-    json: options.Json = False,
+    place: Place,
 ) -> int:
     """Find a proof of a right in a folder of certificates, and print it.
 
@@ -70,19 +65,17 @@ def prove(
     from maia.home import words
 
     question = read_question(
-        home, {"type_": type_, "network": network, "tag": tag, "actions": action, "attributes": attribute},
-        principal=principal, roots=root, at=at, certificates=certificates, statements=statement, nonce=nonce,
-        verifier=verifier,
-    )  # fmt: skip
+        place, asked, principal, certificates=certificates, statements=statement, nonce=nonce, verifier=verifier
+    )
     decision = question.decide()
     if decision.grant is None:
-        return not_proven(question, decision, json=json, code=ExitCode.DENIED)
+        return not_proven(question, decision, json=place.json, code=ExitCode.DENIED)
     covered = question.is_whole()
     if whole and not covered:
         raise DeniedError(f"only a part of it is proven: {question.request}", code="PROVEN_IN_PART")
     if out is not None:
         _write_out(question, decision.grant, out)
-    if json:
+    if place.json:
         write_json({**grant_to_json(decision.grant, question.home), "whole": covered})
     elif str(out) != "-":
         draw(proof_tree(words.explain_proof(decision.grant.proof, question.request, question.home)))

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TypedDict
 
 from maia.authority import (
     CertificatePool,
@@ -22,24 +21,14 @@ from maia.authority import (
     parse_statement,
     verify_statement,
 )
+from maia.cli.read.bundles import Place, RightOptions
 from maia.cli.read.files import read_source
-from maia.cli.read.instants import decision_instant
 from maia.cli.show.output import note
 from maia.errors import UncheckedError, UsageError, VerificationError
 from maia.home import Folder, key_of, words
 from maia.principals import KeyHash, PublicKey
 
 _NONCE = 16
-
-
-class RightTexts(TypedDict):
-    """The options that say which right is meant, as they were written."""
-
-    type_: str | None
-    network: str | None
-    tag: str | None
-    actions: list[str] | None
-    attributes: list[str] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,32 +71,25 @@ class Question:
 
 
 def read_question(
-    home: Path,
-    right: RightTexts,
-    *,
+    place: Place,
+    asked: RightOptions,
     principal: str,
-    roots: Sequence[str] | None,
-    at: str | None,
+    *,
     certificates: Path | None = None,
     statements: Sequence[Path] | None = None,
     nonce: str | None = None,
     verifier: str | None = None,
 ) -> Question:
     """Read a question from the options of a command."""
-    place, instant = Folder(home), decision_instant(at)
-    book = place.book()
+    folder = place.folder
+    book = folder.book()
     for path in statements or ():
         book.accept(verify_statement(parse_statement(read_source(str(path)))))
     return Question(
-        home=place, request=words.parse_right(place, **right).request(),
-        principal=key_of(words.parse_principal_text(principal, place)), pool=place.pool(certificates), book=book,
-        roots=parse_roots(roots, place), at=instant, challenge=_challenge(nonce, verifier, at=instant),
+        home=folder, request=asked.right(folder).request(),
+        principal=key_of(words.parse_principal_text(principal, folder)), pool=folder.pool(certificates), book=book,
+        roots=asked.roots(folder), at=place.instant, challenge=_challenge(nonce, verifier, at=place.instant),
     )  # fmt: skip
-
-
-def parse_roots(texts: Sequence[str] | None, home: Folder) -> tuple[Root, ...]:
-    """Read the trusted principals of the command line."""
-    return tuple(Root(subject=words.parse_principal_text(text, home)) for text in texts or ())
 
 
 def accept_known(book: StatementBook, raws: Sequence[bytes]) -> None:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from maia.cli.read import options
+from maia.cli.read.bundles import Signing, unpacked
 from maia.cli.read.options import certificate_argument, examples, new_app
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from maia.home import Folder
 
 app = new_app()
 
@@ -26,6 +21,7 @@ app = new_app()
         "maia revoke --role \"npTracker('AE05 XYZ')\" --principal smith --yes",
     )
 )
+@unpacked
 def revoke(
     certificate: Annotated[
         str | None, certificate_argument("The certificate: a file, or the beginning of its id.")
@@ -46,11 +42,7 @@ def revoke(
     ] = None,
     dry_run: options.DryRun = False,
     yes: options.Yes = False,
-    out: options.Out = None,
-    home: options.Home = Path(),
-    passphrase_file: options.PassphraseFile = None,
-    at: options.At = None,
-    json: options.Json = False,
+    signing: Signing,
 ) -> None:
     """Revoke a certificate by the list that it obeys, or a role or a membership by the domain's service.
 
@@ -59,72 +51,55 @@ def revoke(
     stands on it: roles first, then capabilities, the signed list, subscriptions and key groups.
     """
     from maia.cli.read.confirmation import confirm
-    from maia.cli.read.files import write_target
-    from maia.cli.read.instants import decision_instant, optional_instant, show_instant
-    from maia.cli.read.signers import open_signer
+    from maia.cli.read.instants import show_instant
     from maia.cli.show.output import note, write_json, write_line
     from maia.cli.show.statements import describe_statement, statement_to_json
     from maia.domain import draft_revocation, in_register, sign_list
     from maia.errors import UsageError
-    from maia.home import Folder
 
-    place, instant, dry_run = Folder(home), decision_instant(at), dry_run or preview
-    if role is not None or principal is not None or (certificate is not None and in_register(place, certificate)):
-        _revoke_in_domain(
-            place, certificate, role, principal, at=instant, preview=dry_run, yes=yes,
-            passphrase_file=passphrase_file, json=json,
-        )  # fmt: skip
+    folder, dry_run = signing.folder, dry_run or preview
+    if role is not None or principal is not None or (certificate is not None and in_register(folder, certificate)):
+        _revoke_in_domain(signing, certificate, role, principal, preview=dry_run, yes=yes)
         return
     if certificate is None:
         raise UsageError("name a certificate, --role or --principal", code="NOTHING_NAMED")
     draft = draft_revocation(
-        place, place.certificate(certificate), at=instant, ends=optional_instant(ends, at=instant)
+        folder, folder.certificate(certificate), at=signing.instant, ends=signing.moment(ends)
     )  # fmt: skip
     body, identity = draft.body, draft.certificate.certificate_id.hex()
     effect = "at once, where the new list is known" if body.starts is None else f"from {show_instant(body.starts)}"
     note(f"revokes {identity[:16]} {effect}; worst case {draft.exposure}")
-    if not dry_run and not yes:
-        confirm(f"Revoke {identity[:16]}", otherwise="not revoked")
     if not dry_run:
-        statement = sign_list(place, body, open_signer(draft.signer, place, passphrase_file))
-        if out is not None:
-            write_target(out, statement.raw)
-    if json:
+        if not yes:
+            confirm(f"Revoke {identity[:16]}", otherwise="not revoked")
+        signing.write(sign_list(folder, body, signing.signer(draft.signer)).raw)
+    if signing.json:
         write_json({
             "certificate": identity, "exposure": str(draft.exposure), "statement": statement_to_json(body),
             "signed": not dry_run,
         })  # fmt: skip
-    elif str(out) != "-":
-        write_line(("would sign: " if dry_run else "") + describe_statement(body, place))
+    elif not signing.silent:
+        write_line(("would sign: " if dry_run else "") + describe_statement(body, folder))
 
 
 def _revoke_in_domain(
-    place: Folder,
-    certificate: str | None,
-    role: str | None,
-    principal: str | None,
-    *,
-    at: datetime,
-    preview: bool,
-    yes: bool,
-    passphrase_file: Path | None,
-    json: bool,
+    signing: Signing, certificate: str | None, role: str | None, principal: str | None, *, preview: bool, yes: bool
 ) -> None:
     """Show what a revocation ends, ask, and do it."""
     from maia.cli.acs import open_domain, revocation_lines, revocation_to_json
     from maia.cli.read.confirmation import confirm
     from maia.cli.show.output import note, printable, write_json, write_line
 
-    _, service = open_domain(place.path, passphrase_file)
-    ids = [] if certificate is None else [place.certificate(certificate).certificate_id]
-    done = service.preview_revocation(at=at, certificates=ids, role=role, principal=principal)
+    _, service = open_domain(signing.home, signing.passphrase_file)
+    ids = [] if certificate is None else [signing.folder.certificate(certificate).certificate_id]
+    done = service.preview_revocation(at=signing.instant, certificates=ids, role=role, principal=principal)
     if not preview:
         if not yes:
             for line in revocation_lines(done):
                 note(line)
             confirm("Revoke all this", otherwise="not revoked")
-        done = service.revoke(at=at, certificates=ids, role=role, principal=principal)
-    if json:
+        done = service.revoke(at=signing.instant, certificates=ids, role=role, principal=principal)
+    if signing.json:
         write_json({**revocation_to_json(done), "revoked": not preview, "withdrawn": not preview})
         return
     for line in revocation_lines(done):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from maia.cli.read import options
+from maia.cli.read.bundles import Place, Signing, unpacked
 from maia.cli.read.options import certificate_argument, examples, new_app, principal_option
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ _Sequence = Annotated[
         "maia statement crl 3fa1c9 --from met --until +1d --out met.crl",
     )
 )
+@unpacked
 def crl(
     certificates: Annotated[
         list[str] | None, certificate_argument("Certificates that are revoked, besides those of the last list.")
@@ -45,11 +47,7 @@ def crl(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="List only the given certificates, not those of the last list.")
     ] = False,
-    out: options.Out = None,
-    home: options.Home = Path(),
-    passphrase_file: options.PassphraseFile = None,
-    at: options.At = None,
-    json: options.Json = False,
+    signing: Signing,
 ) -> None:
     """Sign a list of revoked certificates.
 
@@ -58,13 +56,11 @@ def crl(
     """
     from maia.principals import TestKind
 
-    _make_list(
-        TestKind.CRL, texts=certificates, signer=signer, starts=starts, ends=ends, sequence=sequence, out=out,
-        home=home, passphrase_file=passphrase_file, at=at, json=json, fresh=fresh,
-    )  # fmt: skip
+    _make_list(TestKind.CRL, certificates, signer, signing, starts=starts, ends=ends, sequence=sequence, fresh=fresh)
 
 
 @app.command(epilog=examples("maia statement revalidation 3fa1c9 77be02 --from met --until +1d"))
+@unpacked
 def revalidation(
     certificates: Annotated[list[str], certificate_argument("Certificates that are good.")],
     *,
@@ -72,19 +68,14 @@ def revalidation(
     starts: _Starts = None,
     ends: _Ends = None,
     sequence: _Sequence = None,
-    out: options.Out = None,
-    home: options.Home = Path(),
-    passphrase_file: options.PassphraseFile = None,
-    at: options.At = None,
-    json: options.Json = False,
+    signing: Signing,
 ) -> None:
     """Sign a timed list of certificates that are good; those it leaves out are not."""
     from maia.principals import TestKind
 
     _make_list(
-        TestKind.REVALIDATION, texts=certificates, signer=signer, starts=starts, ends=ends, sequence=sequence, out=out,
-        home=home, passphrase_file=passphrase_file, at=at, json=json, fresh=True,
-    )  # fmt: skip
+        TestKind.REVALIDATION, certificates, signer, signing, starts=starts, ends=ends, sequence=sequence, fresh=True
+    )
 
 
 @app.command(
@@ -124,32 +115,30 @@ def one_time(
 
 
 @app.command(epilog=examples("maia statement show", "maia statement show met.crl --json"))
+@unpacked
 def show(
     file: Annotated[
         Path | None, typer.Argument(metavar="FILE", help="A signed statement; those of this home when left out.")
     ] = None,
-    home: options.Home = Path(),
-    at: options.At = None,
-    json: options.Json = False,
+    *,
+    place: Place,
 ) -> None:
     """Show statements: who says what about which certificates, and whether it counts now."""
     from maia.authority import parse_statement, verify_statement
     from maia.cli.read.files import read_source
-    from maia.cli.read.instants import decision_instant
     from maia.cli.show.output import draw, note, write_json
     from maia.cli.show.statements import statement_to_json, statement_tree
-    from maia.home import Folder
 
-    place, instant = Folder(home), decision_instant(at)
-    raws = place.book().raw_statements() if file is None else (read_source(str(file)),)
+    folder, instant = place.folder, place.instant
+    raws = folder.book().raw_statements() if file is None else (read_source(str(file)),)
     bodies = [verify_statement(parse_statement(raw)).body for raw in raws]
-    if json:
+    if place.json:
         write_json({"statements": [statement_to_json(body, at=instant) for body in bodies]})
         return
     if not bodies:
         note("no statements here")
     for body in bodies:
-        draw(statement_tree(body, place, at=instant))
+        draw(statement_tree(body, folder, at=instant))
 
 
 @app.command(epilog=examples("maia statement add met.crl"))
@@ -177,36 +166,24 @@ def add(
 
 def _make_list(
     kind: TestKind,
-    *,
     texts: list[str] | None,
     signer: str,
+    signing: Signing,
+    *,
     starts: str | None,
     ends: str | None,
     sequence: int | None,
-    out: Path | None,
-    home: Path,
-    passphrase_file: Path | None,
-    at: str | None,
-    json: bool,
     fresh: bool,
 ) -> None:
     from maia.authority import Series
-    from maia.cli.read.files import write_target
-    from maia.cli.read.instants import decision_instant, optional_instant
-    from maia.cli.read.signers import open_signer
     from maia.cli.show.statements import tell_statement
     from maia.domain import sign_list
-    from maia.home import Folder
 
-    place, instant = Folder(home), decision_instant(at)
-    key = place.key(signer)
-    series = Series.in_book(place.book(), kind=kind, signer=key)
-    ids = place.certificate_ids(texts or ()) | (frozenset() if fresh else series.certificates)
-    interval = series.next_interval(
-        at=instant, starts=optional_instant(starts, at=instant), ends=optional_instant(ends, at=instant)
-    )
+    folder = signing.folder
+    key = folder.key(signer)
+    series = Series.in_book(folder.book(), kind=kind, signer=key)
+    ids = folder.certificate_ids(texts or ()) | (frozenset() if fresh else series.certificates)
+    interval = series.next_interval(at=signing.instant, starts=signing.moment(starts), ends=signing.moment(ends))
     body = series.next(ids, interval=interval, sequence=sequence)
-    statement = sign_list(place, body, open_signer(key, place, passphrase_file))
-    if out is not None:
-        write_target(out, statement.raw)
-    tell_statement(body, place, json=json, quiet=str(out) == "-")
+    signing.write(sign_list(folder, body, signing.signer(key)).raw)
+    tell_statement(body, folder, json=signing.json, quiet=signing.silent)

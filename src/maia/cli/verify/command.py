@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from maia.cli.read import options
+from maia.cli.read.bundles import Place, RightOptions, unpacked
 from maia.cli.read.options import examples, new_app, principal_option
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from maia.cli.read.question import Question
-    from maia.home import Folder
 
 app = new_app()
 
@@ -26,6 +23,7 @@ app = new_app()
         "maia verify ./evidence --as smith --type 'pito/uk.gov.pito.Numberplate@1' --action subscribe",
     )
 )
+@unpacked
 def verify(
     path: Annotated[
         Path | None,
@@ -35,15 +33,8 @@ def verify(
     ] = None,
     *,
     principal: Annotated[str | None, principal_option("--as", help="Decide for this key, from a folder.")] = None,
-    type_: options.Type = None,
-    network: options.Network = None,
-    tag: options.RawTag = None,
-    action: options.Actions = None,
-    attribute: options.Attributes = None,
-    root: options.Roots = None,
-    home: options.Home = Path(),
-    at: options.At = None,
-    json: options.Json = False,
+    asked: RightOptions,
+    place: Place,
 ) -> int:
     """Check a proof, a certificate or a folder, trusting nothing in it.
 
@@ -52,41 +43,35 @@ def verify(
     """
     from maia.authority import looks_like_proof
     from maia.cli.read.files import read_source
-    from maia.cli.read.instants import decision_instant
     from maia.cli.read.question import read_question
     from maia.errors import UsageError
-    from maia.home import CertificateFolder, Folder
+    from maia.home import CertificateFolder
 
     is_file = path is not None and not path.is_dir()
     if principal is not None:
         if is_file:
             raise UsageError("--as decides from a folder; a proof names its principal itself", code="VERIFY_OPTIONS")
-        question = read_question(
-            home, {"type_": type_, "network": network, "tag": tag, "actions": action, "attributes": attribute},
-            principal=principal, roots=root, at=at, certificates=path,
-        )  # fmt: skip
-        return _answer(question, json=json)
-    if any(option for option in (type_, network, tag, action, attribute)):
+        return _answer(read_question(place, asked, principal, certificates=path), json=place.json)
+    if asked.given:
         raise UsageError("a right is decided for somebody; give --as", code="VERIFY_OPTIONS")
-    place, instant = Folder(home), decision_instant(at)
     if not is_file:
-        folder = place.certificates if path is None else CertificateFolder(path)
-        return _check(place, [(file.name, data) for file, data in folder], instant, json)
+        folder = place.folder.certificates if path is None else CertificateFolder(path)
+        return _check(place, [(file.name, data) for file, data in folder])
     data = read_source(str(path))
     if looks_like_proof(data):
-        return _answer(_replay(place, data, root, at=instant), json=json)
-    return _check(place, [(str(path), data)], instant, json)
+        return _answer(_replay(place, asked, data), json=place.json)
+    return _check(place, [(str(path), data)])
 
 
-def _replay(place: Folder, data: bytes, root: list[str] | None, *, at: datetime) -> Question:
+def _replay(place: Place, asked: RightOptions, data: bytes) -> Question:
     from maia.authority import CertificatePool, read_proof
-    from maia.cli.read.question import Question, accept_known, parse_roots
+    from maia.cli.read.question import Question, accept_known
 
-    proof, book = read_proof(data), place.book()
+    proof, book = read_proof(data), place.folder.book()
     accept_known(book, proof.statements)
     return Question(
-        home=place, request=proof.request, principal=proof.principal, pool=CertificatePool(proof.certificates),
-        book=book, roots=parse_roots(root, place), at=at,
+        home=place.folder, request=proof.request, principal=proof.principal, pool=CertificatePool(proof.certificates),
+        book=book, roots=asked.roots(place.folder), at=place.instant,
     )  # fmt: skip
 
 
@@ -104,30 +89,31 @@ def _answer(question: Question, *, json: bool) -> int:
         write_json(grant_to_json(decision.grant, question.home))
     else:
         shown = words.describe_tag(decision.grant.tag.to_sexp(), question.home)
-        write_line(f"verified: {question.home.show(question.principal.key_id)} holds {shown}")
+        conditions = "".join(f", if {text}" for text in decision.grant.conditions)
+        write_line(f"verified: {question.home.show(question.principal.key_id)} holds {shown}{conditions}")
     return ExitCode.DONE
 
 
-def _check(place: Folder, files: list[tuple[str, bytes]], at: datetime, json: bool) -> int:
+def _check(place: Place, files: list[tuple[str, bytes]]) -> int:
     """Check every certificate by itself: form, signature, period, statements."""
     from maia.authority import check_standing
     from maia.cli.show.exits import ExitCode
     from maia.cli.show.output import counted, note, write_json, write_line
 
-    book = place.book()
+    book = place.folder.book()
     rows, failed = [], 0
     for name, data in files:
-        identity, error = check_standing(data, at=at, statements=book)
+        identity, error = check_standing(data, at=place.instant, statements=book)
         failed += error is not None
         row: dict[str, object] = {
             "file": name, "id": None if identity is None else identity.hex(), "verified": error is None
         }  # fmt: skip
         rows.append(row if error is None else row | {"error": error.code, "message": error.message})
-        if not json:
+        if not place.json:
             write_line(f"{'FAILED' if error else 'ok':<7} {name}" + (f"  {error}" if error else ""))
     # Nothing checked is nothing proven: a script that goes on after success must not go on here.
     code = ExitCode.NOT_VERIFIED if failed else ExitCode.DONE if rows else ExitCode.NOT_FOUND
-    if json:
+    if place.json:
         write_json({"certificates": rows, "failed": failed}, code=code)
     if not rows:
         note("no certificates here")
