@@ -76,7 +76,7 @@ class LazyGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - as above
         """Find the command of a verb, or say which one is near."""
         name = args[0]
-        if not name.startswith("-") and name not in self.all_verbs():
+        if not name.startswith("-") and name not in self.verbs and name not in self.all_verbs():
             raise UsageError(f"no such command `{name}`{did_you_mean(name, self.all_verbs())}")
         return super().resolve_command(ctx, args)
 

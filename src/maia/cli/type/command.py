@@ -12,26 +12,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from maia.cli.read import options
-from maia.cli.read.options import examples, new_app, principal_option
+from maia.cli.read.bundles import unpacked
+from maia.cli.read.options import examples, new_app
+from maia.cli.type.making import Making, OnNetwork, Travel
 
 if TYPE_CHECKING:
-    from maia.events import EventType, LiveClient, Operation, UnverifiedEventType
+    from maia.events import EventType, LiveClient, Operation
 
 app = new_app("Define, evolve and check event types.")
 
 _TypeArgument = Annotated[str, typer.Argument(metavar="TYPE", help="OWNER/NAME@VERSION, or a file.")]
-_As = Annotated[
-    str | None, principal_option("--as", help="Who signs; the owner unless named. Others need `manage` certificates.")
-]
-_OnNetwork = Annotated[
-    str | None,
-    typer.Option("--network", metavar="OWNER/NAME", help="Also show the right to install types on this network."),
-]
 _Uids = Annotated[str, typer.Option("--uids", metavar="KIND", help="Where uids come from: sequence, folded, uuid.")]
-_Encryption = Annotated[str, typer.Option("--encryption", metavar="MODE", help="plain, event or attribute.")]
-_Closed = Annotated[str, typer.Option("--closed", metavar="FORM", help="What a closed attribute becomes: null, omit.")]
-_Release = Annotated[str, typer.Option("--release", metavar="LINKS", help="Which links events take: overlay, direct.")]
-_Padding = Annotated[int, typer.Option("--padding", metavar="OCTETS", help="Round sealed lengths up to a multiple.")]
 
 
 @app.command(
@@ -40,6 +31,7 @@ _Padding = Annotated[int, typer.Option("--padding", metavar="OCTETS", help="Roun
         "    --attribute timestamp:timestamp:9058 --attribute location:string:3467",
     )
 )
+@unpacked
 def define(
     name: Annotated[str, typer.Argument(metavar="OWNER/NAME[@VERSION]", help="The type; version 0 unless named.")],
     *,
@@ -54,28 +46,19 @@ def define(
     extends: Annotated[
         str | None, typer.Option("--extends", metavar="OWNER/NAME@VERSION", help="Inherit from this type.")
     ] = None,
-    encryption: _Encryption = "attribute",
-    closed: _Closed = "null",
-    release: _Release = "overlay",
-    padding: _Padding = 0,
+    travel: Travel,
     uids: _Uids = "sequence",
-    signer: _As = None,
-    network: _OnNetwork = None,
-    out: options.Out = None,
-    home: options.Home = Path(),
-    passphrase_file: options.PassphraseFile = None,
-    at: options.At = None,
-    json: options.Json = False,
+    making: Making,
 ) -> None:
     """Define an event type, sign it, and keep it in the home.
 
     Attribute types: integer, float, decimal, string, boolean, date, timestamp, binary.
     """
     from maia.cli.type.texts import new_name, parse_add, uid_policy
-    from maia.events import Attribute, EventType, Options
-    from maia.home import Folder, find_definition
+    from maia.events import Attribute, EventType
+    from maia.home import find_definition
 
-    place = Folder(home)
+    place = making.folder
     policy, taken, attributes = uid_policy(uids), set[str](), []
     wanted = [parse_add(text) for text in attribute or ()]
     taken |= {item.uid for item in wanted if item.uid is not None}
@@ -86,10 +69,10 @@ def define(
     definition = EventType(
         name=new_name(name, place),
         attributes=tuple(attributes),
-        options=Options(encryption=encryption, closed=closed, release=release, padding=padding),  # type: ignore[arg-type]
+        options=travel.options(),
         extends=None if extends is None else find_definition(place, extends).definition.name,
     )
-    _keep(definition, signer, network, out, home, passphrase_file, at, json=json)
+    making.keep(definition)
 
 
 @app.command(epilog=examples("maia type show", "maia type show pito/uk.gov.pito.Numberplate@8516 --spark"))
@@ -140,7 +123,7 @@ def show(
 @app.command(epilog=examples("maia type verify numberplate.type --network 'pito/UK Police Network'"))
 def verify(
     type_: _TypeArgument,
-    network: _OnNetwork = None,
+    network: OnNetwork = None,
     home: options.Home = Path(),
     at: options.At = None,
     json: options.Json = False,
@@ -175,6 +158,7 @@ def verify(
         "maia type evolve pito/uk.gov.pito.Numberplate@0 --add speed:integer --number counter --uids sequence",
     )
 )
+@unpacked
 def evolve(
     type_: _TypeArgument,
     *,
@@ -192,13 +176,7 @@ def evolve(
     ] = "uuid",
     uids: _Uids = "folded",
     embed: Annotated[bool, typer.Option("--embed", help="Put the old version into the new one.")] = False,
-    signer: _As = None,
-    network: _OnNetwork = None,
-    out: options.Out = None,
-    home: options.Home = Path(),
-    passphrase_file: options.PassphraseFile = None,
-    at: options.At = None,
-    json: options.Json = False,
+    making: Making,
 ) -> None:
     """Make a new version; the old one stays in use.
 
@@ -209,9 +187,9 @@ def evolve(
     from maia.errors import UsageError
     from maia.events import Remove, Rename, counted, drawn, hashed, parse_version
     from maia.events import evolve as make_version
-    from maia.home import Folder, find_definition
+    from maia.home import find_definition
 
-    place = Folder(home)
+    place = making.folder
     old = find_definition(place, type_)
     steps: list[Operation] = [
         *(Remove(text) for text in remove or ()),
@@ -231,7 +209,7 @@ def evolve(
         known=[item.definition for item in place.types.versions(name.owner, name.name)],
         embed=embed,
     )
-    _keep(new, signer, network, out, home, passphrase_file, at, json=json, old=old)
+    making.keep(new, old=old)
 
 
 @app.command(epilog=examples("maia type diff pito/uk.gov.pito.Numberplate@4799 pito/uk.gov.pito.Numberplate@8516"))
@@ -310,6 +288,7 @@ def lint(
         "maia type from-schema sightings.parquet pito/uk.gov.pito.Numberplate",
     ),
 )
+@unpacked
 def from_schema(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="Parquet, Arrow, CSV or JSON lines, or a Spark schema as JSON.")
@@ -320,18 +299,9 @@ def from_schema(
         typer.Argument(metavar="OWNER/NAME[@VERSION]", help="Define this type; only show it when left out."),
     ] = None,
     assume_utc: Annotated[bool, typer.Option("--assume-utc", help="Read times without a zone as UTC.")] = False,
-    encryption: _Encryption = "attribute",
-    closed: _Closed = "null",
-    release: _Release = "overlay",
-    padding: _Padding = 0,
+    travel: Travel,
     uids: _Uids = "sequence",
-    signer: _As = None,
-    network: _OnNetwork = None,
-    out: options.Out = None,
-    home: options.Home = Path(),
-    passphrase_file: options.PassphraseFile = None,
-    at: options.At = None,
-    json: options.Json = False,
+    making: Making,
 ) -> None:
     """Derive a type from the schema of a file, without loss, and define it when a name is given.
 
@@ -340,70 +310,28 @@ def from_schema(
     from maia.cli.show.output import printable, write_json, write_line
     from maia.cli.type.schema import read_schema
     from maia.cli.type.texts import new_name, uid_policy
-    from maia.events import FIRST, Options, TypeName
-    from maia.home import Folder
+    from maia.events import FIRST, TypeName
     from maia.principals import KeyHash, KeyId
 
-    place = Folder(home)
+    place = making.folder
     # Without a name there is nothing to sign; the attributes are shown under an owner that nobody is.
     shown = TypeName(KeyHash(KeyId(bytes(32))), "x", FIRST)
     definition = read_schema(
         file,
         new_name(name, place) if name is not None else shown,
-        options=Options(encryption=encryption, closed=closed, release=release, padding=padding),  # type: ignore[arg-type]
+        options=travel.options(),
         uids=uid_policy(uids),
         assume_utc=assume_utc,
     )
     if name is not None:
-        _keep(definition, signer, network, out, home, passphrase_file, at, json=json)
+        making.keep(definition)
         return
-    if json:
+    if making.json:
         rows = [{"name": item.name, "uid": item.uid, "type": item.type.value} for item in definition.attributes]
         write_json({"attributes": rows})
         return
     for item in definition.attributes:
         write_line(f"{printable(item.name)}:{item.type}:{item.uid}")
-
-
-def _keep(
-    definition: EventType,
-    signer: str | None,
-    network: str | None,
-    out: Path | None,
-    home: Path,
-    passphrase_file: Path | None,
-    at: str | None,
-    *,
-    json: bool,
-    old: UnverifiedEventType | None = None,
-) -> None:
-    """Sign and keep a definition, and say what it is."""
-    from maia.cli.read.files import write_target
-    from maia.cli.read.instants import decision_instant
-    from maia.cli.read.signers import open_signer
-    from maia.cli.show.output import note, write_json, write_line
-    from maia.cli.type.texts import signer_key, split_network
-    from maia.cli.type.view import change_to_json, notes_about, show_name, type_to_json
-    from maia.events import diff as compare
-    from maia.home import Folder, sign_definition
-
-    place = Folder(home)
-    key, on = signer_key(signer, definition.name.owner, place), split_network(network, place)
-    signed = sign_definition(
-        place, definition, open_signer(key, place, passphrase_file), at=decision_instant(at), network=on
-    )
-    if out is not None:
-        write_target(out, signed.raw)
-    changes = () if old is None else compare(old.definition, definition).changes
-    if json:
-        more = {} if old is None else {"changes": [change_to_json(change) for change in changes]}
-        write_json({**type_to_json(signed), **more})
-    elif str(out) != "-":
-        write_line(show_name(definition.name, place))
-        for change in changes:
-            write_line(f"  {change}")
-    for text in notes_about(definition, place.types.names()):
-        note(f"warning: {text}")
 
 
 def _read_clients(file: Path | None, version: EventType) -> list[LiveClient]:
