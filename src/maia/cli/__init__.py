@@ -22,7 +22,7 @@ if _typing.TYPE_CHECKING:
     from maia.cli.read.instants import now
     from maia.cli.read.options import examples, new_app
     from maia.cli.show.output import console, note, write_json, write_line
-    from maia.cli.streaming import spark_errors, start_spark, watching
+    from maia.cli.show.progress import watching
 
 __all__ = [
     "app",
@@ -34,8 +34,6 @@ __all__ = [
     "now",
     "options",
     "read_event",
-    "spark_errors",
-    "start_spark",
     "watching",
     "write_json",
     "write_line",
@@ -51,9 +49,7 @@ __getattr__ = _on_first_use(
         "note": "show.output",
         "now": "read.instants",
         "read_event": "read.events",
-        "spark_errors": "streaming",
-        "start_spark": "streaming",
-        "watching": "streaming",
+        "watching": "show.progress",
         "write_json": "show.output",
         "write_line": "show.output",
     },
@@ -77,6 +73,8 @@ _VERBS = _MappingProxy(
         "role": _Verb("maia.cli.role", "Activate and list roles; record what they stand on."),
         "publish": _Verb("maia.cli.publish", "Publish the rows of a file as events."),
         "subscribe": _Verb("maia.cli.subscribe", "See events as a client may see them."),
+        "deliver": _Verb("maia.cli.deliver", "Fill the outbox of subscriptions; read one as its client."),
+        "status": _Verb("maia.cli.status", "Tell what a domain has and lacks, and what to do next."),
         "keys": _Verb("maia.cli.keys", "Show and refresh the key groups that a home manages."),
         "log": _Verb("maia.cli.log", "Show, compact and expire the log."),
         "audit": _Verb("maia.cli.audit", "Show who published, saw or was refused what."),

@@ -4,6 +4,7 @@ from maia.clients.access_control import AccessControlClient, RemoteHanded, Remot
 from maia.clients.addresses import AddressPolicy
 from maia.clients.homes import connect_access_control, connect_key_manager
 from maia.clients.key_manager import KeyManagerClient, RemoteRekey, RemoteStatus
+from maia.clients.memberships import Membership, join_type, leave_type
 from maia.clients.resting import Rest
 from maia.clients.service import ClientLimits, ServiceClient
 
@@ -12,6 +13,7 @@ __all__ = [
     "AddressPolicy",
     "ClientLimits",
     "KeyManagerClient",
+    "Membership",
     "RemoteHanded",
     "RemoteMember",
     "RemoteRekey",
@@ -21,4 +23,6 @@ __all__ = [
     "ServiceClient",
     "connect_access_control",
     "connect_key_manager",
+    "join_type",
+    "leave_type",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from maia.errors import MaiaError, NotFoundError, UsageError
+from maia.errors import MaiaError, NotFoundError, UsageError, did_you_mean
 from maia.events import TypeName
 from maia.home import Folder, Home
 from maia.principals import Principal, PublicKey
@@ -13,8 +13,8 @@ def find_type(home: Home, text: str, version: str | None = None) -> TypeName:
 
     Args:
         home: Whose types.
-        text: The name. The owner is the name of a key of the home, or its fingerprint; it may be left out when one owner
-            has the name, the version when one is kept.
+        text: The name. The owner is the name of a key of the home, or its fingerprint; it may be left out when one
+            owner has the name, the version when one is kept.
         version: The version, when the text does not say.
 
     Raises:
@@ -31,9 +31,9 @@ def find_type(home: Home, text: str, version: str | None = None) -> TypeName:
             raise UsageError(f"`{text}` may be any of: {listed}", code="TYPE_AMBIGUOUS")
         if found:
             return found[0]
-    raise NotFoundError(
-        f"there is no type `{text}`{'' if version is None else f' version {version}'}", code="TYPE_NOT_FOUND"
-    )
+    which = f"`{text}`{'' if version is None else f' version {version}'}"
+    names = [spelling for item in known for spelling in (item.name, show_type(home, item))]
+    raise NotFoundError(f"there is no type {which}{did_you_mean(text, names)}", code="TYPE_NOT_FOUND")
 
 
 def show_type(home: Home, name: TypeName) -> str:

@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from clinic import build
 
+from maia.domain import find_type
 from maia.home import Home
 from maia.log import AuditRow, write_audit
 
@@ -23,7 +24,7 @@ NOW = datetime.now(UTC)
 def home(maia: Any) -> Home:
     """Give the clinic with an audit of three days."""
     made = build(maia)
-    type_id = made.find_type("clinic.Result").type_id.hex()
+    type_id = find_type(made, "clinic.Result").type_id.hex()
     for days, kind, who, code in (
         (20, "publish", "lab", "OK"),
         (10, "deliver", "doctor", "OK"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 
 from echo_service import free_port
 from maia.authority import Action, type_right
-from maia.domain import own_key_manager as group_keys_home
+from maia.domain import OwnKeyManager, ensure_keys
 from maia.errors import UnavailableError
 from maia.events import EventType, Options, TypeName, attribute, parse_version, sign_event_type
 from maia.home import Home, HomeConfig
@@ -27,13 +26,6 @@ RESULT = EventType(
     attributes=(attribute("patient", "11", "string"), attribute("value", "12", "integer")),
     options=Options(),
 )
-
-
-@pytest.fixture(autouse=True)
-def closed() -> Iterator[None]:
-    """Let go of the databases that commands opened in this process."""
-    yield
-    group_keys_home.close_managers()
 
 
 def build(maia: Any, *, domain: KeySigner, named: bool = True, address: str | None = None) -> Home:
@@ -57,7 +49,7 @@ def test_home_without_an_address_joins_its_own_manager(maia: Any) -> None:
         (f"{TYPE}/*", None), (f"{TYPE}/patient", "11"), (f"{TYPE}/value", "12"),
     ]  # fmt: skip
     assert all(datetime.fromisoformat(row["start"]) <= datetime.now(UTC) for row in data["groups"])
-    assert home.ensure_keys(RESULT, at=datetime.now(UTC)) == 0
+    assert ensure_keys(home, OwnKeyManager(home), RESULT, at=datetime.now(UTC)) == 0
     ran = maia("keys", "join", TYPE)
     assert ran.code == 0
     assert ran.out.startswith(f"{TYPE}/*: key since ")
@@ -128,7 +120,7 @@ def test_publishing_before_joining_says_how_to_join(maia: Any) -> None:
     assert refusal.value.code == "KEYS_NOT_JOINED"
     assert home.keyring().groups() == ()
     plain = replace(RESULT, options=Options(encryption=RESULT.options.encryption.PLAIN))
-    assert home.ensure_keys(plain, at=datetime.now(UTC)) == 0
+    assert ensure_keys(home, OwnKeyManager(home), plain, at=datetime.now(UTC)) == 0
 
 
 def test_one_name_of_two_owners_is_ambiguous(maia: Any) -> None:

@@ -15,13 +15,12 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parent))
 
 from clinic import TYPE, build, publish_here
-
-from maia.cli import stdin_lines
-from maia.cli.publishing import Outcome
+from maia.cli.publish.publication import Total
+from maia.cli.read import lines as stdin_lines
 from maia.cli.read.lines import stretches
-from maia.cli.rows_in import breaks_lines
-from maia.cli.streaming import unwrap
 from maia.errors import ChainError, MalformedError, UnavailableError
+from maia.spark import unwrap
+from maia.spark.input_files import breaks_lines
 
 HEADER = "patient,ward,test,value,taken\n"
 
@@ -33,7 +32,7 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     def start(**_: object) -> None:
         pytest.fail("Spark was started")
 
-    monkeypatch.setattr("maia.cli.streaming.start_spark", start)
+    monkeypatch.setattr("maia.spark.launch.start_spark", start)
 
 
 CASES: dict[str, tuple[str, tuple[str, ...], int, str]] = {
@@ -106,11 +105,11 @@ def test_empty_standard_input_publishes_nothing(maia: Any) -> None:
 
 
 OUTCOMES: dict[str, tuple[dict[str, Any], int]] = {
-    "something published": ({"events": 1, "refused": {"ROW_MALFORMED": 5}}, 0),
+    "something published": ({"events": 1, "refused": {("ROW_MALFORMED", ""): 5}}, 0),
     "nothing came": ({}, 0),
-    "all rows malformed": ({"refused": {"ROW_MALFORMED": 5}}, 1),
-    "all rows refused": ({"refused": {"CONSTRAINT_VIOLATED": 5}}, 3),
-    "refused and malformed": ({"refused": {"CONSTRAINT_VIOLATED": 5, "ROW_MALFORMED": 1}}, 3),
+    "all rows malformed": ({"refused": {("ROW_MALFORMED", ""): 5}}, 1),
+    "all rows refused": ({"refused": {("CONSTRAINT_VIOLATED", "ward"): 5}}, 3),
+    "refused and malformed": ({"refused": {("CONSTRAINT_VIOLATED", "ward"): 5, ("ROW_MALFORMED", ""): 1}}, 3),
 }
 
 
@@ -119,7 +118,7 @@ def test_exit_code_of_an_outcome(facts: dict[str, Any], code: int) -> None:
     """A publication of which nothing went out has failed."""
     from collections import Counter
 
-    made = Outcome(publication="p", events=facts.get("events", 0), refused=Counter(facts.get("refused", {})))
+    made = Total(publication="p", events=facts.get("events", 0), refused=Counter(facts.get("refused", {})))
     assert made.exit_code() == code
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 from maia.authority import Decision, Grant, Proof, Tag
 from maia.cli.read.question import Question
-from maia.cli.show.output import counted, note
+from maia.cli.show.output import note
+from maia.cli.show.words import counted
 from maia.domain import ConditionState, ask_conditions
 from maia.errors import NotFoundError
 from maia.home import words
@@ -27,7 +28,7 @@ class Broker:
 class Chains:
     """What was found out about a right that is held."""
 
-    steps: list[words.Step]
+    steps: list[words.ProofStep]
     held: str
     conditions: tuple[ConditionState, ...]
     usable: bool

@@ -87,7 +87,8 @@ def _write_out(question: Question, grant: Grant, out: Path) -> None:
     """Write a proof to a file, or its certificates to a folder that exists."""
     from maia.authority import parse_statement, write_proof
     from maia.cli.read.files import write_target
-    from maia.cli.show.output import counted, note
+    from maia.cli.show.output import note
+    from maia.cli.show.words import counted
     from maia.home import CertificateFolder
 
     if out.is_dir():

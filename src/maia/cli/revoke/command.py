@@ -50,7 +50,7 @@ def revoke(
     cannot be revoked: nobody would look. What a domain's service issued is revoked there, with everything that
     stands on it: roles first, then capabilities, the signed list, subscriptions and key groups.
     """
-    from maia.cli.read.confirmation import confirm
+    from maia.cli.read.answers import confirm
     from maia.cli.read.instants import show_instant
     from maia.cli.show.output import note, write_json, write_line
     from maia.cli.show.statements import describe_statement, statement_to_json
@@ -71,7 +71,7 @@ def revoke(
     note(f"revokes {identity[:16]} {effect}; worst case {draft.exposure}")
     if not dry_run:
         if not yes:
-            confirm(f"Revoke {identity[:16]}", otherwise="not revoked")
+            confirm(f"Revoke {identity[:16]}?", otherwise="not revoked")
         signing.write(sign_list(folder, body, signing.signer(draft.signer)).raw)
     if signing.json:
         write_json({
@@ -86,9 +86,10 @@ def _revoke_in_domain(
     signing: Signing, certificate: str | None, role: str | None, principal: str | None, *, preview: bool, yes: bool
 ) -> None:
     """Show what a revocation ends, ask, and do it."""
-    from maia.cli.acs import open_domain, revocation_lines, revocation_to_json
-    from maia.cli.read.confirmation import confirm
+    from maia.cli.read.answers import confirm
+    from maia.cli.read.services import open_domain
     from maia.cli.show.output import note, printable, write_json, write_line
+    from maia.cli.show.revocations import revocation_lines, revocation_to_json
 
     _, service = open_domain(signing.home, signing.passphrase_file)
     ids = [] if certificate is None else [signing.folder.certificate(certificate).certificate_id]
@@ -97,7 +98,7 @@ def _revoke_in_domain(
         if not yes:
             for line in revocation_lines(done):
                 note(line)
-            confirm("Revoke all this", otherwise="not revoked")
+            confirm("Revoke all this?", otherwise="not revoked")
         done = service.revoke(at=signing.instant, certificates=ids, role=role, principal=principal)
     if signing.json:
         write_json({**revocation_to_json(done), "revoked": not preview, "withdrawn": not preview})

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = [
     "State",
     "console",
-    "counted",
     "current_state",
     "draw",
     "logging_to_stderr",
@@ -60,15 +59,6 @@ def current_state() -> State:
 def stands(text: str) -> None:
     """Say what is true when the command is interrupted from here on."""
     current_state().stands = text
-
-
-def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """Write a number with its noun.
-
-    >>> counted(1, "event"), counted(3, "event"), counted(0, "entry", "entries")
-    ('1 event', '3 events', '0 entries')
-    """
-    return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 
 def write_json(data: dict[str, object], *, code: int = 0) -> None:

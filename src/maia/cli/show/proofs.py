@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.tree import Tree
 
 
-def proof_tree(step: words.Step) -> Tree:
+def proof_tree(step: words.ProofStep) -> Tree:
     """Draw a walked proof."""
     from rich.text import Text
     from rich.tree import Tree
@@ -26,7 +26,7 @@ def proof_tree(step: words.Step) -> Tree:
     return tree
 
 
-def _draw(tree: Tree, steps: list[words.Step]) -> None:
+def _draw(tree: Tree, steps: list[words.ProofStep]) -> None:
     from rich.text import Text
 
     for step in steps:

@@ -8,8 +8,9 @@ from rich.table import Table
 
 from maia.authority import VerifiedEventType
 from maia.cli.read.instants import show_instant
-from maia.cli.show.output import counted, draw, printable, write_line
+from maia.cli.show.output import draw, printable, write_line
 from maia.cli.show.principals import subject_to_json
+from maia.cli.show.words import counted
 from maia.events import Change, EventType, Finding, TypeName, UnverifiedEventType, lookalikes
 from maia.home import Folder, words
 

@@ -98,7 +98,8 @@ def _check(place: Place, files: list[tuple[str, bytes]]) -> int:
     """Check every certificate by itself: form, signature, period, statements."""
     from maia.authority import check_standing
     from maia.cli.show.exits import ExitCode
-    from maia.cli.show.output import counted, note, write_json, write_line
+    from maia.cli.show.output import note, write_json, write_line
+    from maia.cli.show.words import counted
 
     book = place.folder.book()
     rows, failed = [], 0

@@ -11,12 +11,12 @@ from maia.home.words.asked import (
 )
 from maia.home.words.principals import parse_principal_text, show_node, show_subject
 from maia.home.words.rights import RightView, describe_tag, describe_value, views
-from maia.home.words.steps import Step, explain_proof, removed
+from maia.home.words.steps import ProofStep, explain_proof, removed
 
 __all__ = [
+    "ProofStep",
     "Right",
     "RightView",
-    "Step",
     "describe_tag",
     "describe_value",
     "explain_proof",

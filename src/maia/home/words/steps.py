@@ -25,7 +25,7 @@ from maia.principals import Period
 
 
 @dataclass(slots=True, kw_only=True)
-class Step:
+class ProofStep:
     """One holder of the right in a proof, and what reaches it."""
 
     who: str
@@ -38,7 +38,7 @@ class Step:
     delegate: bool = True
     period: Period | None = None
     conditions: tuple[str, ...] = ()
-    then: list[Step] = field(default_factory=list)
+    then: list[ProofStep] = field(default_factory=list)
 
     def to_json(self) -> dict[str, object]:
         """Give the step, and those below it, for machines."""
@@ -56,11 +56,11 @@ class Step:
         return data | {"then": [step.to_json() for step in self.then]}
 
 
-def explain_proof(proof: Proof, request: Request, home: Folder) -> Step:
+def explain_proof(proof: Proof, request: Request, home: Folder) -> ProofStep:
     """Walk a proof from its root, noting what each link keeps and removes."""
     start = intersect(_widest(request), proof.root.tag)
     text = describe_tag(start.to_sexp(), home)
-    root = Step(who=f"{show_node(proof.root.node, home)}, the root", keeps=text, shown=text)
+    root = ProofStep(who=f"{show_node(proof.root.node, home)}, the root", keeps=text, shown=text)
     whole = views(start.to_sexp(), home)
     root.then = _Walk(home, whole[0] if whole is not None and len(whole) == 1 else None).follow(proof.tree, start)
     return root
@@ -84,18 +84,18 @@ class _Walk:
     home: Folder
     known: RightView | None
 
-    def follow(self, tree: ProofTree, before: Tag) -> list[Step]:
+    def follow(self, tree: ProofTree, before: Tag) -> list[ProofStep]:
         held = [tree] if isinstance(tree, Held) else list(tree.branches)
         return [self._step(item.link, item.then, before) for item in held if item.link is not None and item.then]
 
-    def _step(self, link: FiveTuple, below: ProofTree, before: Tag) -> Step:
+    def _step(self, link: FiveTuple, below: ProofTree, before: Tag) -> ProofStep:
         home, after = self.home, intersect(before, link.tag)
         names = [
             f"{show_node(naming.issuer, home)}: {naming.name} means {show_node(naming.subject, home)}"
             for item in ([below] if isinstance(below, Held) else below.branches)
             for naming in item.namings
         ]
-        return Step(
+        return ProofStep(
             who=show_node(link.subject, home),
             certificate=link.source.hex(),
             names=names,
