@@ -16,8 +16,8 @@ from maia import database
 from maia.access_control.settings import Settings
 from maia.authority import (
     Challenge,
-    ListStatement,
     OneTimeAnswer,
+    Series,
     Statement,
     StatementBook,
     issue_statement,
@@ -99,15 +99,12 @@ def _sign(
     signer: Signer,
     at: datetime,
 ) -> Statement:
-    starts, ends = (None, None) if interval is None else interval
-    since = at if starts is None else max(starts, at)
+    since = at if interval is None else max(interval[0], at)
     covered = records.withdrawn(at=since) if kind is TestKind.CRL else records.good(at=at)
-    sequence = records.last_sequence(kind) + 1
-    body = ListStatement(
-        kind=kind, signer=signer.public_key, sequence=sequence, certificates=covered, starts=starts, ends=ends
-    )
+    series = Series(kind=kind, signer=signer.public_key, sequence=records.last_sequence(kind))
+    body = series.next(covered, interval=interval)
     statement = issue_statement(body, signer)
-    records.add_statement(kind, sequence, statement.raw, starts=starts, ends=ends)
+    records.add_statement(kind, body.sequence, statement.raw, starts=body.starts, ends=body.ends)
     records.forget_statements(kind, before=at)
     records.post(STATEMENT, signer.public_key.key_id, statement.raw)
     return statement

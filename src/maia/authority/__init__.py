@@ -4,6 +4,7 @@ from maia.authority.book import Confirmation, StatementBook
 from maia.authority.decision import STAGES, Decision, Grant, Stage
 from maia.authority.derive import Derived, derive
 from maia.authority.exposure import Exposure, check_revocable, exposure_window
+from maia.authority.gift import Gift, can_give
 from maia.authority.graph import Graph
 from maia.authority.limits import DEFAULT_VERIFIER_LIMITS, VerifierLimits
 from maia.authority.lint import UNENFORCEABLE, RightFinding, lint_right
@@ -11,6 +12,7 @@ from maia.authority.names import NameClosure, group_namings
 from maia.authority.pool import CertificatePool
 from maia.authority.presentation import Presentation, decide_presentation
 from maia.authority.proof import Held, Joined, Proof, ProofTree, walk
+from maia.authority.proof_file import ProofFile, looks_like_proof, read_proof, write_proof
 from maia.authority.renewal import renew
 from maia.authority.request import Request, ask, ask_cell, ask_network, ask_type
 from maia.authority.rhythm import Rhythm
@@ -31,6 +33,8 @@ from maia.authority.rights import (
     value_tag,
 )
 from maia.authority.search import Reach, find_proof, reach
+from maia.authority.series import Series
+from maia.authority.standing import check_standing
 from maia.authority.statements import (
     Challenge,
     ListStatement,
@@ -46,6 +50,7 @@ from maia.authority.tags import (
     EVERYTHING,
     NOTHING,
     Tag,
+    alternatives,
     check_ground,
     covers,
     intersect,
@@ -96,6 +101,7 @@ __all__ = [
     "Exposure",
     "FiveTuple",
     "FourTuple",
+    "Gift",
     "Grant",
     "Graph",
     "Held",
@@ -108,12 +114,14 @@ __all__ = [
     "OneTimeAnswer",
     "Presentation",
     "Proof",
+    "ProofFile",
     "ProofTree",
     "Reach",
     "Request",
     "Rhythm",
     "RightFinding",
     "Root",
+    "Series",
     "SignatureCache",
     "Stage",
     "Statement",
@@ -125,13 +133,16 @@ __all__ = [
     "VerifiedTopic",
     "Verifier",
     "VerifierLimits",
+    "alternatives",
     "ask",
     "ask_cell",
     "ask_network",
     "ask_type",
+    "can_give",
     "cell_rights",
     "check_ground",
     "check_revocable",
+    "check_standing",
     "covers",
     "decide_presentation",
     "derive",
@@ -145,6 +156,7 @@ __all__ = [
     "is_nothing",
     "issue_statement",
     "lint_right",
+    "looks_like_proof",
     "network_blanket",
     "network_right",
     "one_of",
@@ -155,6 +167,7 @@ __all__ = [
     "prove_topic_publish",
     "prove_topic_subscribe",
     "reach",
+    "read_proof",
     "reduce_chain",
     "reduce_pair",
     "renew",
@@ -169,4 +182,5 @@ __all__ = [
     "verify_statement",
     "verify_topic",
     "walk",
+    "write_proof",
 ]

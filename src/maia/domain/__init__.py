@@ -1,59 +1,78 @@
-"""A home, opened: following, plans, keys and explanations; what every door calls."""
+"""A home, opened: following, plans, keys and explanations; what every door calls.
+
+Each name is loaded on first use, so that a command that only signs a certificate needs no Arrow and no database.
+"""
 
 from __future__ import annotations
 
-from maia.domain.access_control import (
-    AGREEMENT_SUFFIX,
-    HomeAgreements,
-    HomeKeyGroups,
-    HomeSurroundings,
-    HomeTelling,
-    open_access_control,
-    prove_key,
-    read_agreement,
-)
-from maia.domain.agreements import AgreementState, advance_agreement, draft_and_sign
-from maia.domain.certificates import push_certificates
-from maia.domain.client import Client
-from maia.domain.deliveries import (
-    Delivered,
-    Mark,
-    delivered_since,
-    find_subscription,
-    mark_outbox,
-    outbox_of,
-    read_deliveries,
-)
-from maia.domain.delivery import DeliveryJob, Group, Report, Work, check_log
-from maia.domain.domain import Domain
-from maia.domain.engine import Asked
-from maia.domain.expiry import expire_log, undelivered
-from maia.domain.handed import keep_handed
-from maia.domain.key_groups import (
-    check_admission,
-    join_key_groups,
-    leave_key_groups,
-    manager_signer,
-    open_home_groups,
-    open_key_manager,
-)
-from maia.domain.keys import HomeKeys, HomeSigner, ensure_keys
-from maia.domain.own_key_manager import OwnKeyManager
-from maia.domain.plans import MAX_EVENTS
-from maia.domain.policy_files import (
-    check_policy,
-    format_file,
-    policy_paths,
-    policy_sources,
-    proof_lines,
-    submit_policy,
-)
-from maia.domain.publication import Published, Written, commit_publication, published_before, write_partition
-from maia.domain.scan import LogPart, parts_of, scan, share_out
-from maia.domain.sight import Sight, sight_of
-from maia.domain.status import DomainStatus, LogStatus, Step, TypeStatus, domain_status, who_lacks
-from maia.domain.subscriptions import HomeSecret, Wanted, add_subscription, delivery_job, read_subscriptions
-from maia.domain.types import did_you_mean, find_type, show_type
+import typing as _typing
+
+from maia.lazy import on_first_use as _on_first_use
+
+if _typing.TYPE_CHECKING:
+    from maia.domain.access_control import (
+        AGREEMENT_SUFFIX,
+        HomeAgreements,
+        HomeKeyGroups,
+        HomeSurroundings,
+        HomeTelling,
+        open_access_control,
+        prove_key,
+        read_agreement,
+    )
+    from maia.domain.agreements import AgreementState, advance_agreement, draft_and_sign
+    from maia.domain.certificates import push_certificates
+    from maia.domain.client import Client
+    from maia.domain.conditions import ConditionState, ask_conditions
+    from maia.domain.deliveries import (
+        Delivered,
+        Mark,
+        delivered_since,
+        find_subscription,
+        mark_outbox,
+        outbox_of,
+        read_deliveries,
+    )
+    from maia.domain.delivery import DeliveryJob, Group, Report, Work, check_log
+    from maia.domain.domain import Domain
+    from maia.domain.engine import Asked
+    from maia.domain.expiry import expire_log, undelivered
+    from maia.domain.grants import (
+        GrantDraft,
+        Granted,
+        RevocationDraft,
+        draft_grant,
+        draft_revocation,
+        sign_grant,
+        sign_list,
+    )
+    from maia.domain.handed import keep_handed
+    from maia.domain.key_groups import (
+        check_admission,
+        join_key_groups,
+        leave_key_groups,
+        manager_signer,
+        open_home_groups,
+        open_key_manager,
+    )
+    from maia.domain.keys import HomeKeys, HomeSigner, ensure_keys
+    from maia.domain.log_parts import LogPart, parts_of, scan, share_out
+    from maia.domain.own_key_manager import OwnKeyManager
+    from maia.domain.plans import MAX_EVENTS
+    from maia.domain.policy_files import (
+        check_policy,
+        format_file,
+        policy_paths,
+        policy_sources,
+        proof_lines,
+        submit_policy,
+    )
+    from maia.domain.publication import Published, Written, commit_publication, published_before, write_partition
+    from maia.domain.register import in_register
+    from maia.domain.sight import Sight, sight_of
+    from maia.domain.status import DomainStatus, LogStatus, Step, TypeStatus, domain_status, who_lacks
+    from maia.domain.subscriptions import HomeSecret, Wanted, add_subscription, delivery_job, read_subscriptions
+    from maia.domain.types import find_type, show_type
 
 __all__ = [
     "AGREEMENT_SUFFIX",
@@ -61,10 +80,13 @@ __all__ = [
     "AgreementState",
     "Asked",
     "Client",
+    "ConditionState",
     "Delivered",
     "DeliveryJob",
     "Domain",
     "DomainStatus",
+    "GrantDraft",
+    "Granted",
     "Group",
     "HomeAgreements",
     "HomeKeyGroups",
@@ -79,6 +101,7 @@ __all__ = [
     "OwnKeyManager",
     "Published",
     "Report",
+    "RevocationDraft",
     "Sight",
     "Step",
     "TypeStatus",
@@ -87,20 +110,23 @@ __all__ = [
     "Written",
     "add_subscription",
     "advance_agreement",
+    "ask_conditions",
     "check_admission",
     "check_log",
     "check_policy",
     "commit_publication",
     "delivered_since",
     "delivery_job",
-    "did_you_mean",
     "domain_status",
     "draft_and_sign",
+    "draft_grant",
+    "draft_revocation",
     "ensure_keys",
     "expire_log",
     "find_subscription",
     "find_type",
     "format_file",
+    "in_register",
     "join_key_groups",
     "keep_handed",
     "leave_key_groups",
@@ -124,8 +150,97 @@ __all__ = [
     "share_out",
     "show_type",
     "sight_of",
+    "sign_grant",
+    "sign_list",
     "submit_policy",
     "undelivered",
     "who_lacks",
     "write_partition",
 ]
+
+__getattr__ = _on_first_use(
+    __name__,
+    {
+        "AGREEMENT_SUFFIX": "access_control",
+        "AgreementState": "agreements",
+        "Asked": "engine",
+        "Client": "client",
+        "ConditionState": "conditions",
+        "Delivered": "deliveries",
+        "DeliveryJob": "delivery",
+        "Domain": "domain",
+        "DomainStatus": "status",
+        "GrantDraft": "grants",
+        "Granted": "grants",
+        "Group": "delivery",
+        "HomeAgreements": "access_control",
+        "HomeKeyGroups": "access_control",
+        "HomeKeys": "keys",
+        "HomeSecret": "subscriptions",
+        "HomeSigner": "keys",
+        "HomeSurroundings": "access_control",
+        "HomeTelling": "access_control",
+        "LogPart": "log_parts",
+        "LogStatus": "status",
+        "MAX_EVENTS": "plans",
+        "Mark": "deliveries",
+        "OwnKeyManager": "own_key_manager",
+        "Published": "publication",
+        "Report": "delivery",
+        "RevocationDraft": "grants",
+        "Sight": "sight",
+        "Step": "status",
+        "TypeStatus": "status",
+        "Wanted": "subscriptions",
+        "Work": "delivery",
+        "Written": "publication",
+        "add_subscription": "subscriptions",
+        "advance_agreement": "agreements",
+        "ask_conditions": "conditions",
+        "check_admission": "key_groups",
+        "check_log": "delivery",
+        "check_policy": "policy_files",
+        "commit_publication": "publication",
+        "delivered_since": "deliveries",
+        "delivery_job": "subscriptions",
+        "domain_status": "status",
+        "draft_and_sign": "agreements",
+        "draft_grant": "grants",
+        "draft_revocation": "grants",
+        "ensure_keys": "keys",
+        "expire_log": "expiry",
+        "find_subscription": "deliveries",
+        "find_type": "types",
+        "format_file": "policy_files",
+        "in_register": "register",
+        "join_key_groups": "key_groups",
+        "keep_handed": "handed",
+        "leave_key_groups": "key_groups",
+        "manager_signer": "key_groups",
+        "mark_outbox": "deliveries",
+        "open_access_control": "access_control",
+        "open_home_groups": "key_groups",
+        "open_key_manager": "key_groups",
+        "outbox_of": "deliveries",
+        "parts_of": "log_parts",
+        "policy_paths": "policy_files",
+        "policy_sources": "policy_files",
+        "proof_lines": "policy_files",
+        "prove_key": "access_control",
+        "published_before": "publication",
+        "push_certificates": "certificates",
+        "read_agreement": "access_control",
+        "read_deliveries": "deliveries",
+        "read_subscriptions": "subscriptions",
+        "scan": "log_parts",
+        "share_out": "log_parts",
+        "show_type": "types",
+        "sight_of": "sight",
+        "sign_grant": "grants",
+        "sign_list": "grants",
+        "submit_policy": "policy_files",
+        "undelivered": "expiry",
+        "who_lacks": "status",
+        "write_partition": "publication",
+    },
+)

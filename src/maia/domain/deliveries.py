@@ -19,8 +19,7 @@ import pyarrow as pa
 from maia.domain.client import Client
 from maia.domain.domain import Domain
 from maia.domain.subscriptions import HomeSecret, Wanted, read_subscriptions
-from maia.domain.types import did_you_mean
-from maia.errors import DeniedError, NotFoundError
+from maia.errors import DeniedError, NotFoundError, did_you_mean
 from maia.log import Outbox, read_audit
 
 _DEAD = "dead letters"

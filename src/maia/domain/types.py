@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
-
-from maia.errors import MaiaError, NotFoundError, UsageError
+from maia.errors import MaiaError, NotFoundError, UsageError, did_you_mean
 from maia.events import TypeName
 from maia.home import Folder, Home
 from maia.principals import Principal, PublicKey
@@ -37,16 +34,6 @@ def find_type(home: Home, text: str, version: str | None = None) -> TypeName:
     which = f"`{text}`{'' if version is None else f' version {version}'}"
     names = [spelling for item in known for spelling in (item.name, show_type(home, item))]
     raise NotFoundError(f"there is no type {which}{did_you_mean(text, names)}", code="TYPE_NOT_FOUND")
-
-
-def did_you_mean(text: str, known: Iterable[str]) -> str:
-    """Propose the nearest of the names that would have been right, as the end of a message; nothing when none is near.
-
-    >>> did_you_mean("dcotor", ["doctor", "lab"])
-    '; did you mean `doctor`?'
-    """
-    near = difflib.get_close_matches(text, list(known), n=1)
-    return f"; did you mean `{near[0]}`?" if near else ""
 
 
 def show_type(home: Home, name: TypeName) -> str:

@@ -47,6 +47,7 @@ from maia.events.publication import (
 )
 from maia.events.reading import parse_compatible_event_type, parse_event_type
 from maia.events.registry import MAX_FOUND, Registry
+from maia.events.samples import attributes_of_rows
 from maia.events.topic_events import topic_event_type, topic_filter, topic_values
 from maia.events.topics import (
     MAX_TOPIC_PARTS,
@@ -136,6 +137,7 @@ __all__ = [
     "Version",
     "WholeUuids",
     "attribute",
+    "attributes_of_rows",
     "batch_as_parent",
     "batch_from_transit",
     "batch_to_transit",

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import typing as _typing
 
-from maia.home import providers
+from maia.home import providers, words
 from maia.home.certificates import CertificateFolder
 from maia.home.config import HomeConfig
+from maia.home.definitions import find_definition, sign_definition
 from maia.home.files import PRIVATE_FILE, list_files, locked, read_file, write_file
 from maia.home.folder import Folder, key_of
 from maia.home.keys import check_key_name, read_key, read_public_key, write_key, write_public_key
@@ -34,6 +35,7 @@ __all__ = [
     "StatementFile",
     "VerifiedCache",
     "check_key_name",
+    "find_definition",
     "key_of",
     "list_files",
     "locked",
@@ -41,7 +43,9 @@ __all__ = [
     "read_file",
     "read_key",
     "read_public_key",
+    "sign_definition",
     "verify_with_registry",
+    "words",
     "write_file",
     "write_key",
     "write_public_key",

@@ -191,7 +191,7 @@ def test_no_command_takes_a_passphrase_as_an_argument():
         for line in help_of(path).splitlines()
         for word in re.findall(r"^ +(--[a-z-]*(?:pass|secret)[a-z-]*(?: [A-Z]+)?)", line)
     }
-    assert options == {"--passphrase-file FILE", "--no-passphrase"}
+    assert options == {"--passphrase-fd N", "--passphrase-file FILE", "--no-passphrase"}
 
 
 def test_json_of_new_key_is_one_object(maia):

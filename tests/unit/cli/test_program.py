@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from maia.cli import _VERBS
-from maia.cli.lazy import LazyGroup, Verb
+from maia.cli.group import LazyGroup, Verb
 from maia.cli.reference import command_paths, help_of, render
 from maia.cli.show.exits import ExitCode, exit_code
 from maia.errors import (
@@ -161,8 +161,9 @@ def test_a_fault_of_the_program_is_not_hidden():
         _raiser(ZeroDivisionError()).main([])
 
 
-def test_a_verb_is_imported_when_it_is_asked_for():
-    """The group imports one verb, once, and knows no others."""
+def test_a_verb_is_imported_when_it_is_asked_for(monkeypatch):
+    """The group imports one verb, once, and knows no others but those that other programs add."""
+    monkeypatch.setattr("maia.cli.group.installed_verbs", lambda: {"demo": Verb("maia.nowhere", "Play.")})
 
     class Group(LazyGroup):
         verbs = MappingProxyType({"doctor": Verb("maia.cli.doctor", "Look.")})
@@ -172,7 +173,7 @@ def test_a_verb_is_imported_when_it_is_asked_for():
     assert command is group.get_command(None, "doctor")
     assert command.name == "doctor"
     assert group.get_command(None, "bogus") is None
-    assert group.list_commands(None) == ["doctor"]
+    assert group.list_commands(None) == ["doctor", "demo"]
 
 
 def test_quiet_silences_notes_and_not_errors(maia):

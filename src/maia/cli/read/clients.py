@@ -10,8 +10,8 @@ import maia
 from maia.authority import Action
 from maia.cli.read.passphrases import passphrase_source
 from maia.cli.show.output import note
-from maia.domain import Client, Domain, did_you_mean, find_type, show_type, who_lacks
-from maia.errors import DeniedError, NotFoundError, VerificationError
+from maia.domain import Client, Domain, find_type, show_type, who_lacks
+from maia.errors import DeniedError, NotFoundError, VerificationError, did_you_mean
 from maia.home import Folder
 
 

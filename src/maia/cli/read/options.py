@@ -95,8 +95,9 @@ Attributes: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         "--attribute",
-        metavar="UID[OP VALUE]",
-        help="An attribute by uid, perhaps with a demand on its value: 3265='AE05 XYZ', 7>=500. None means all.",
+        metavar="NAME[OP VALUE]",
+        help="An attribute, perhaps with a demand on its value: speed, speed>=500, plate='AE05 XYZ'; or `uid:3`. "
+        "None means all.",
     ),
 ]
 Roots: TypeAlias = Annotated[
@@ -106,6 +107,11 @@ Roots: TypeAlias = Annotated[
         autocompletion=_complete_keys,
     ),
 ]  # fmt: skip
+Statements: TypeAlias = Annotated[
+    list[Path] | None, typer.Option("--statement", metavar="FILE", help="A further statement, for this once.")
+]
+Yes: TypeAlias = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+DryRun: TypeAlias = Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and sign nothing.")]
 Evidence: TypeAlias = Annotated[
     Path | None,
     typer.Option("--certificates", metavar="DIR", help="Folder of certificates, in place of the home's own."),

@@ -1,4 +1,4 @@
-"""Where passphrases come from: a prompt, the environment, or a file; never the command line itself."""
+"""Where passphrases come from: an open file descriptor, a file, the environment, or a prompt; never an argument."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import typer
 
+from maia.cli.show.output import current_state
 from maia.errors import UsageError
 
 _VARIABLE = "MAIA_PASSPHRASE"
@@ -17,7 +18,7 @@ _LONGEST = 4096
 def passphrase_source(file: Path | None, *, what: str, twice: bool = False) -> Callable[[], str]:
     """Return a function that asks for a passphrase when it is needed, and only then.
 
-    A file goes before the environment, and both before the prompt.
+    ``--passphrase-fd`` goes before the file, the file before the environment, and all before the prompt.
 
     Args:
         file: The value of ``--passphrase-file``.
@@ -26,6 +27,9 @@ def passphrase_source(file: Path | None, *, what: str, twice: bool = False) -> C
     """
 
     def ask() -> str:
+        descriptor = current_state().passphrase_fd
+        if descriptor is not None:
+            return _from_descriptor(descriptor)
         if file is not None:
             return _from_file(file)
         if _VARIABLE in os.environ:
@@ -37,6 +41,17 @@ def passphrase_source(file: Path | None, *, what: str, twice: bool = False) -> C
         return _checked(str(answer))
 
     return ask
+
+
+def _from_descriptor(descriptor: int) -> str:
+    """Read one line, octet by octet, so that what follows it is left for the next passphrase."""
+    found = bytearray()
+    try:
+        while len(found) <= _LONGEST and (octet := os.read(descriptor, 1)) not in (b"", b"\n"):
+            found += octet
+    except OSError as error:
+        raise UsageError(f"nothing can be read from descriptor {descriptor}", code="PASSPHRASE_MISSING") from error
+    return _checked(found.decode("utf-8", "surrogateescape").rstrip("\r"))
 
 
 def _from_file(file: Path) -> str:

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from maia.authority import StatementBook, exposure_window
 from maia.cli.read.instants import show_instant
 from maia.cli.show.output import printable
-from maia.cli.show.principals import show_subject, subject_to_json
-from maia.cli.show.rights import describe_tag, views
+from maia.cli.show.principals import subject_to_json
 from maia.encoding import format_advanced
 from maia.errors import SignatureError
-from maia.home import Folder
+from maia.home import Folder, words
 from maia.principals import (
     Authorisation,
     Certificate,
@@ -75,15 +74,15 @@ def certificate_tree(certificate: UnverifiedCertificate, home: Folder, *, at: da
         tree.add(Text().append(f"{label:<9}", style="dim").append(printable(value), style=style))
 
     if isinstance(body, Authorisation):
-        add("issuer", show_subject(body.issuer, home))
-        add("subject", show_subject(body.subject, home))
-        add("grants", describe_tag(body.tag, home), "yellow")
+        add("issuer", words.show_subject(body.issuer, home))
+        add("subject", words.show_subject(body.subject, home))
+        add("grants", words.describe_tag(body.tag, home, uids=True), "yellow")
         add("delegate", "yes" if body.delegate else "no")
         for condition in body.conditions:
             add("if", condition)
     else:
-        add("name", f"{show_subject(body.issuer, home)}: {body.name}", "yellow")
-        add("means", show_subject(body.subject, home))
+        add("name", f"{words.show_subject(body.issuer, home)}: {body.name}", "yellow")
+        add("means", words.show_subject(body.subject, home))
     state = state_text(body.period, at)
     add("valid", f"{period_text(body.period)} ({state})", "green" if state == "valid" else "red")
     for test in body.tests:
@@ -116,13 +115,13 @@ def certificate_to_json(certificate: UnverifiedCertificate | Certificate, home: 
     }
     if isinstance(body, Naming):
         return {"kind": "name", **data, "name": body.name}
-    right = views(body.tag, home)
+    right = words.views(body.tag, home)
     return {
         "kind": "capability",
         **data,
         "delegate": body.delegate,
         "tag": format_advanced(body.tag),
-        "grants": describe_tag(body.tag, home),
+        "grants": words.describe_tag(body.tag, home),
         "rights": None if right is None else [view.to_json() for view in right],
         "conditions": list(body.conditions),
         "renew": body.renew,

@@ -31,16 +31,20 @@ _BY_FAMILY: tuple[tuple[type[MaiaError], ExitCode], ...] = (
 )
 
 _HINTS = {
+    "USAGE": "try `maia --help`",
     "UNKNOWN_ACTION": "connect and install are for networks; publish, subscribe, manage and extend for event types",
     "ATTRIBUTE_TYPE": "use integer, float, decimal, string, boolean, date, timestamp or binary",
     "NO_HOME": "`maia domain init DIR` makes a home; --home DIR names one",
     "KEY_EXISTS": "choose another name; a key is never overwritten",
     "KEY_FILE_MODE": "run `chmod 600` on the file, and make sure that it is yours",
     "KEY_PASSPHRASE": "try again; without the passphrase the key cannot be used",
-    "PASSPHRASE_MISSING": "answer the prompt, set MAIA_PASSPHRASE, or give --passphrase-file FILE",
+    "PASSPHRASE_MISSING": "answer the prompt, set MAIA_PASSPHRASE, or give --passphrase-file FILE or --passphrase-fd N",
     "NO_SUCH_KEY": "`maia key show` lists the keys of this home; `maia key import` adds a public key",
     "NO_SUCH_CERTIFICATE": "`maia cert show` lists the certificates of this home",
     "AMBIGUOUS": "give more characters",
+    "NO_SUCH_ATTRIBUTE": "`maia type show TYPE` lists the attributes; `uid:N` names one by its uid",
+    "ATTRIBUTE_VALUE": "write the value as the attribute's type demands",
+    "ENDS_IN_PAST": "choose a later --until, or leave it out",
     "ISSUER_LACKS_RIGHT": "ask for the right first, narrow it, or give --blanket to issue it nevertheless",
     "NO_OWNER": "name who owns it with --root PRINCIPAL, or give --blanket to issue it nevertheless",
     "DELEGATION_FORBIDDEN": "the certificate above has to be issued with --delegate",

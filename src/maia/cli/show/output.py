@@ -8,14 +8,31 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from maia.cli.show.exits import hint_for
+from maia.encoding import printable
 from maia.errors import MaiaError
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+
+__all__ = [
+    "State",
+    "console",
+    "current_state",
+    "draw",
+    "logging_to_stderr",
+    "note",
+    "printable",
+    "report_error",
+    "set_level",
+    "stands",
+    "write_json",
+    "write_line",
+]
 
 _log = logging.getLogger(__name__)
 _WIDTH_OF_FILES = 160  # a pipe has no width; lines stay whole up to here
@@ -27,17 +44,21 @@ class State:
 
     verbosity: int = 0
     json: bool = False
+    passphrase_fd: int | None = None
+    stands: str = "what was done before stands"
 
 
-def printable(text: str) -> str:
-    r"""Escape what a terminal would obey rather than show.
+_state: ContextVar[State] = ContextVar("maia_command")
 
-    >>> printable("a\x1b[31mb")
-    'a\\x1b[31mb'
-    """
-    return "".join(
-        character if character.isprintable() else character.encode("unicode_escape").decode() for character in text
-    )
+
+def current_state() -> State:
+    """Return the state of the command that runs; a fresh one where none does."""
+    return _state.get(State())
+
+
+def stands(text: str) -> None:
+    """Say what is true when the command is interrupted from here on."""
+    current_state().stands = text
 
 
 def write_json(data: dict[str, object], *, code: int = 0) -> None:
@@ -57,7 +78,7 @@ def note(text: str) -> None:
 
 @contextmanager
 def logging_to_stderr(state: State) -> Iterator[logging.Handler]:
-    """Send Maia's log to standard error while a command runs; the level follows ``state`` through `set_level`."""
+    """Send Maia's log to standard error while a command runs; its level follows `set_level`."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(message)s"))
     root = logging.getLogger("maia")
@@ -65,9 +86,11 @@ def logging_to_stderr(state: State) -> Iterator[logging.Handler]:
     root.addHandler(handler)
     root.propagate = False
     set_level(state)
+    token = _state.set(state)
     try:
         yield handler
     finally:
+        _state.reset(token)
         root.removeHandler(handler)
         root.level, root.propagate = before
 

@@ -22,7 +22,7 @@ def describe_statement(body: ListStatement | OneTimeAnswer, home: Folder) -> str
     who, count = home.show(body.signer.key_id), len(body.certificates)
     if isinstance(body, OneTimeAnswer):
         return f"one-time answer of {who} to {printable(body.verifier)}: {count} good"
-    word = "withdrawn" if body.kind.value == "crl" else "good"
+    word = "revoked" if body.kind.value == "crl" else "good"
     when = f", in force {show_instant(body.starts)} to {show_instant(body.ends)}" if body.timed else ", plain"
     return f"{body.kind.value} {body.sequence} of {who}{when}: {count} {word}"
 

@@ -22,8 +22,8 @@ from maia.cli.show.output import note
 from maia.cli.show.progress import Watch, interruptible
 from maia.cli.show.rows import TABLE_ROWS, Row, json_line, show_table
 from maia.cli.show.words import counted
-from maia.domain import Client, Domain, Sight, did_you_mean, sight_of
-from maia.errors import NotFoundError, UsageError
+from maia.domain import Client, Domain, Sight, sight_of
+from maia.errors import NotFoundError, UsageError, did_you_mean
 from maia.kernel import DeliverPlan
 
 _FORMATS = ("table", "json", "parquet")
