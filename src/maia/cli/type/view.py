@@ -11,13 +11,18 @@ from maia.cli.read.instants import show_instant
 from maia.cli.show.output import draw, printable, write_line
 from maia.cli.show.principals import subject_to_json
 from maia.cli.show.words import counted
-from maia.events import Change, EventType, Finding, TypeName, UnverifiedEventType, lookalikes
+from maia.events import Attribute, Change, Finding, TypeName, UnverifiedEventType
 from maia.home import Folder, words
 
 
 def name_to_json(name: TypeName) -> dict[str, object]:
     """Write a full name for machines; the owner is never left out."""
     return {"owner": subject_to_json(name.owner), "name": name.name, "version": name.version.text}
+
+
+def attribute_to_json(item: Attribute) -> dict[str, object]:
+    """Write an attribute for machines."""
+    return {"name": item.name, "uid": item.uid, "type": item.type.value}
 
 
 def type_to_json(unverified: UnverifiedEventType) -> dict[str, object]:
@@ -30,7 +35,7 @@ def type_to_json(unverified: UnverifiedEventType) -> dict[str, object]:
         **name_to_json(definition.name),
         "type_id": definition.type_id.hex(),
         "definition_id": unverified.definition_id.hex(),
-        "attributes": [{"name": item.name, "uid": item.uid, "type": item.type.value} for item in definition.attributes],
+        "attributes": [attribute_to_json(item) for item in definition.attributes],
         "options": {
             "encryption": definition.options.encryption.value,
             "closed": definition.options.closed.value,
@@ -91,28 +96,10 @@ def draw_names(names: Iterable[TypeName], home: Folder) -> None:
     draw(table)
 
 
-def notes_about(definition: EventType, known: Iterable[TypeName]) -> list[str]:
-    """Say what about the readable names could mislead: the type's own, and those of its attributes."""
-    others = tuple({name.name for name in known if name.type_id != definition.type_id})
-    notes = [
-        f"the name `{printable(definition.name.name)}` {note}" for note in lookalikes(definition.name.name, others)
-    ]
-    if definition.name.name in others:
-        notes.append(
-            f"another owner has a type `{printable(definition.name.name)}`; the key decides which one is meant"
-        )
-    siblings = tuple(item.name for item in definition.attributes)
-    for item in definition.attributes:
-        notes.extend(f"the attribute `{printable(item.name)}` {note}" for note in lookalikes(item.name, siblings))
-    return notes
-
-
 def change_to_json(change: Change) -> dict[str, object]:
     """Write a change for machines."""
     sides = {"before": change.before, "after": change.after}
-    shown = {
-        side: {"name": item.name, "uid": item.uid, "type": item.type.value} for side, item in sides.items() if item
-    }
+    shown = {side: attribute_to_json(item) for side, item in sides.items() if item}
     return {"needs": change.action.value, **shown}
 
 
