@@ -2,6 +2,7 @@
 
 from maia.clients.access_control import AccessControlClient, RemoteHanded, RemoteMember, RemoteRevocation
 from maia.clients.addresses import AddressPolicy
+from maia.clients.enrolment import Enrolled, join_here, join_over_http
 from maia.clients.homes import connect_access_control, connect_key_manager
 from maia.clients.key_manager import KeyManagerClient, RemoteRekey, RemoteStatus
 from maia.clients.memberships import Membership, join_type, leave_type
@@ -12,6 +13,7 @@ __all__ = [
     "AccessControlClient",
     "AddressPolicy",
     "ClientLimits",
+    "Enrolled",
     "KeyManagerClient",
     "Membership",
     "RemoteHanded",
@@ -23,6 +25,8 @@ __all__ = [
     "ServiceClient",
     "connect_access_control",
     "connect_key_manager",
+    "join_here",
+    "join_over_http",
     "join_type",
     "leave_type",
 ]

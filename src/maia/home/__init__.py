@@ -13,6 +13,7 @@ from maia.home.definitions import find_definition, sign_definition
 from maia.home.files import PRIVATE_FILE, list_files, locked, read_file, write_file
 from maia.home.folder import Folder, key_of
 from maia.home.keys import check_key_name, read_key, read_public_key, write_key, write_public_key
+from maia.home.soundness import HealthFinding, check_files
 from maia.home.statements import StatementFile
 from maia.home.types import DirectoryRegistry, verify_with_registry
 from maia.home.verified_cache import VerifiedCache
@@ -30,11 +31,13 @@ __all__ = [
     "ClockFile",
     "DirectoryRegistry",
     "Folder",
+    "HealthFinding",
     "Home",
     "HomeConfig",
     "KeyUses",
     "StatementFile",
     "VerifiedCache",
+    "check_files",
     "check_key_name",
     "find_definition",
     "key_of",

@@ -122,6 +122,7 @@ class OnceFile:
         self._place = place / _PLACE
         self._stream: IO[bytes] = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
         self._batch, self._end = self._read() if self._place.exists() else (-1, self._stream.seek(0, os.SEEK_END))
+        self._stream.truncate(self._end)
 
     def append(self, lines: Iterator[bytes], batch: int) -> int:
         """Write a micro-batch, unless it is there already; return how many lines that were."""

@@ -25,16 +25,20 @@ ROW_MALFORMED = "ROW_MALFORMED"
 _WIDENED = {("int", "bigint"), ("smallint", "bigint"), ("tinyint", "bigint"), ("float", "double")}
 
 
-class Rows(NamedTuple):
+class ReadRows(NamedTuple):
     """Rows that fit, and the counts of all (``rows``) and of the malformed ones (``malformed``), known when it ran."""
 
     frame: DataFrame
     counts: Observation
-    broken: DataFrame
+    marked: DataFrame
+    mark: str
 
     def count_malformed(self) -> int:
-        """Count the malformed rows now, by reading them once more."""
-        return self.broken.count()
+        """Count the malformed rows now, by reading all of them once more: Spark does not answer for the mark alone."""
+        counts = Observation("maia_check")
+        malformed = F.count(F.when(F.col(self.mark), 1)).alias("malformed")
+        self.marked.observe(counts, malformed).write.format("noop").mode("overwrite").save()
+        return int(counts.get["malformed"])
 
     @property
     def malformed(self) -> int:
@@ -42,7 +46,7 @@ class Rows(NamedTuple):
         return int(self.counts.get["malformed"])
 
 
-def read_file(spark: SparkSession, path: Path, kind: str, event_type: EventType) -> Rows:
+def read_file(spark: SparkSession, path: Path, kind: str, event_type: EventType) -> ReadRows:
     """Read a file, or a folder of Parquet files.
 
     Raises:
@@ -53,7 +57,7 @@ def read_file(spark: SparkSession, path: Path, kind: str, event_type: EventType)
     return _csv(spark, path, event_type) if kind == "csv" else _parquet(spark, path, event_type)
 
 
-def read_lines(spark: SparkSession, lines: Sequence[bytes], event_type: EventType) -> Rows:
+def read_lines(spark: SparkSession, lines: Sequence[bytes], event_type: EventType) -> ReadRows:
     """Read JSON lines that are held in memory; what is not UTF-8 is malformed."""
     texts = []
     for line in lines:
@@ -64,7 +68,7 @@ def read_lines(spark: SparkSession, lines: Sequence[bytes], event_type: EventTyp
     return _json(spark.createDataFrame(pa.table({"value": pa.array(texts, type=pa.string())})), event_type)
 
 
-def _csv(spark: SparkSession, path: Path, event_type: EventType) -> Rows:
+def _csv(spark: SparkSession, path: Path, event_type: EventType) -> ReadRows:
     names = read_header(path, event_type)
     schema, mark = _schema(event_type), _mark(event_type)
     fields = [schema[name] for name in names]
@@ -81,7 +85,7 @@ def _csv(spark: SparkSession, path: Path, event_type: EventType) -> Rows:
     return _counted(frame.withColumn(mark, F.col(mark).isNotNull()), mark, schema)
 
 
-def _json(lines: DataFrame, event_type: EventType) -> Rows:
+def _json(lines: DataFrame, event_type: EventType) -> ReadRows:
     schema, mark = _schema(event_type), _mark(event_type)
     wide = StructType([*schema.fields, StructField(mark, StringType())])
     known = F.array(*(F.lit(name) for name in schema.names))
@@ -93,7 +97,7 @@ def _json(lines: DataFrame, event_type: EventType) -> Rows:
     return _counted(frame.select(*cells, F.coalesce(broken, F.lit(True)).alias(mark)), mark, schema)
 
 
-def _parquet(spark: SparkSession, path: Path, event_type: EventType) -> Rows:
+def _parquet(spark: SparkSession, path: Path, event_type: EventType) -> ReadRows:
     schema, mark = _schema(event_type), _mark(event_type)
     frame = spark.read.parquet(str(path))
     check_columns(frame.columns, event_type)
@@ -111,7 +115,7 @@ def _fits(have: DataType, want: DataType) -> bool:
     return have.scale <= want.scale and have.precision - have.scale <= want.precision - want.scale
 
 
-def _counted(frame: DataFrame, mark: str, schema: StructType) -> Rows:
+def _counted(frame: DataFrame, mark: str, schema: StructType) -> ReadRows:
     """Count all rows and the malformed ones on their way, and let the others pass with every column of the version."""
     counts = Observation("maia_input")
     observed = frame.observe(
@@ -123,7 +127,7 @@ def _counted(frame: DataFrame, mark: str, schema: StructType) -> Rows:
         .alias(field.name)
         for field in schema.fields
     ]
-    return Rows(observed.where(~F.col(mark)).select(*cells), counts, frame.where(F.col(mark)))
+    return ReadRows(observed.where(~F.col(mark)).select(*cells), counts, frame, mark)
 
 
 def _schema(event_type: EventType) -> StructType:

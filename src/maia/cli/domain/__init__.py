@@ -8,9 +8,14 @@ from typing import Annotated
 import typer
 
 from maia.cli.read import options
+from maia.cli.read.bundles import unpacked
 from maia.cli.read.options import examples, new_app
+from maia.cli.read.services import Served
+from maia.cli.show.output import note, printable, write_json, write_line
+from maia.cli.show.words import counted
 
 app = new_app("Make and keep the home of a domain.")
+_MAX_NAME = 200
 
 
 @app.command(
@@ -36,7 +41,6 @@ def init(
     The broker's key has no passphrase, since a broker works unattended; only its file's mode guards it. With --key the
     home can run the domain itself: the key `domain` issues what `policy/*.rules` gives to its members.
     """
-    from maia.cli.show.output import note, printable, write_json, write_line
     from maia.errors import UsageError
     from maia.home import Home, HomeConfig, check_key_name
 
@@ -74,6 +78,7 @@ def init(
         "maia domain invite smith --appoint 'detective(smith)'", "maia domain invite met-broker-1 --kind broker"
     )
 )
+@unpacked
 def invite(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What the policy will call the member.")],
     *,
@@ -82,26 +87,20 @@ def invite(
         list[str] | None, typer.Option("--appoint", metavar="FACT", help="Recorded when the member joins. Repeatable.")
     ] = None,
     until: options.Until = None,
-    home: options.Home = Path(),
-    passphrase_file: options.PassphraseFile = None,
-    at: options.At = None,
-    json: options.Json = False,
+    served: Served,
 ) -> None:
     """Invite a principal to the domain; the code is shown once, works once, and is not kept."""
     from maia.access_control import MemberKind
-    from maia.cli.read.instants import decision_instant, parse_instant_text, show_instant
-    from maia.cli.read.services import open_domain
-    from maia.cli.show.output import note, write_json, write_line
+    from maia.cli.read.instants import parse_instant_text, show_instant
     from maia.errors import UsageError
 
     kinds = {item.value: item for item in MemberKind}
     if kind not in kinds:
         raise UsageError(f"`{kind}` is no kind of member; write client, broker or domain", code="MEMBER_KIND")
-    moment = decision_instant(at)
-    ends = parse_instant_text(until or "+1d", at=moment)
-    _, service = open_domain(home, passphrase_file)
-    code = service.invite(name, at=moment, kind=kinds[kind], life=ends - moment, appointments=appointments or ())
-    if json:
+    at = served.instant
+    ends = parse_instant_text(until or "+1d", at=at)
+    code = served.service.invite(name, at=at, kind=kinds[kind], life=ends - at, appointments=appointments or ())
+    if served.json:
         write_json({"name": name, "kind": kind, "invitation": code, "until": show_instant(ends)})
         return
     write_line(code)
@@ -114,6 +113,7 @@ def invite(
         "maia domain join https://acs.met.example --key met --invitation-file code --as smith",
     )
 )
+@unpacked
 def join(
     domain: Annotated[str, typer.Argument(metavar="DOMAIN", help="The domain's home, or the address of its service.")],
     *,
@@ -124,36 +124,28 @@ def join(
     invitation_file: Annotated[
         Path, typer.Option("--invitation-file", metavar="FILE", help="Holds the code of the invitation; `-` is stdin.")
     ],
-    home: options.Home = Path(),
-    passphrase_file: options.PassphraseFile = None,
-    at: options.At = None,
-    json: options.Json = False,
+    served: Served,
 ) -> None:
     """Become a member of a domain: prove a key, show an invitation, keep the first certificates in this home."""
-    from maia.cli.domain.membership import join_here, join_over_http
     from maia.cli.read.files import read_source
-    from maia.cli.read.instants import decision_instant
     from maia.cli.read.signers import open_signer
-    from maia.cli.show.output import note, printable, write_json, write_line
-    from maia.cli.show.words import counted
+    from maia.clients import join_here, join_over_http
     from maia.domain import keep_handed
     from maia.errors import UsageError
-    from maia.home import Folder, Home
 
     code = read_source(str(invitation_file)).decode("ascii", "replace").strip()
-    folder = Folder(home)
-    signer = open_signer(folder.key(as_), folder, passphrase_file)
+    folder, own = served.folder, served.opened
+    signer = open_signer(folder.key(as_), folder, served.passphrase_file)
     if "://" in domain:
         if key is None:
             raise UsageError("name the domain's key with --key: only its service may answer", code="JOIN_ADDRESS")
         joined = join_over_http(domain, folder.key(key), signer, code)
     else:
-        joined = join_here(Path(domain), signer, code, at=decision_instant(at))
-    own = Home.open(home)
+        joined = join_here(Served(home=Path(domain)).service, signer, code, at=served.instant)
     keep_handed(own, joined.evidence, joined.statements)
-    if not (own.path / "keys" / f"{own.config.domain}.pub").exists():
+    if not own.public_path(own.config.domain).exists():
         own.add_public_key(own.config.domain, joined.domain)
-    if json:
+    if served.json:
         write_json(
             {"member": joined.name, "kind": joined.kind, "domain": joined.domain.raw.hex(),
              "certificates": len(joined.evidence)}
@@ -164,22 +156,13 @@ def join(
 
 
 @app.command(epilog=examples("maia domain members", "maia domain members --json"))
-def members(
-    *,
-    home: options.Home = Path(),
-    passphrase_file: options.PassphraseFile = None,
-    at: options.At = None,
-    json: options.Json = False,
-) -> None:
+@unpacked
+def members(*, served: Served) -> None:
     """List the members of the domain, and those that are gone."""
-    from maia.cli.read.instants import decision_instant, show_instant
-    from maia.cli.read.services import open_domain
-    from maia.cli.show.output import note, printable, write_json, write_line
+    from maia.cli.read.instants import show_instant
 
-    moment = decision_instant(at)
-    _, service = open_domain(home, passphrase_file)
-    found = service.members(at=moment)
-    if json:
+    found = served.service.members(at=served.instant)
+    if served.json:
         rows = [
             {"name": item.name, "kind": item.kind.value, "key": item.key.raw.hex(), "joined": show_instant(item.joined),
              "gone": show_instant(item.gone)}
@@ -201,6 +184,7 @@ def members(
         "maia domain agree dispensing.agreement --yes",
     )
 )
+@unpacked
 def agree(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The agreement; made with --with, else read.")],
     *,
@@ -214,29 +198,33 @@ def agree(
         ),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Sign without asking.")] = False,
-    home: options.Home = Path(),
-    passphrase_file: options.PassphraseFile = None,
-    at: options.At = None,
-    json: options.Json = False,
+    served: Served,
 ) -> None:
     """Agree with another domain on which of its roles may read what.
 
     The giver drafts and signs; the other signs what it reads; then the giver runs this again and issues what was
     agreed. A signed agreement is kept in `policy/`.
     """
-    from maia.cli.domain.agreement import continue_agreement, draft, show_agreement
-    from maia.cli.read.instants import decision_instant
-    from maia.cli.show.output import write_json
+    from maia.cli.read.answers import confirm
+    from maia.domain import AgreementState, advance_agreement, draft_and_sign
 
-    moment = decision_instant(at)
+    def ask(state: AgreementState) -> None:
+        if state.unknown:
+            note("this home knows none of the types: the rights count as they are, not the words")
+        for row in state.signed.agreement.rows:
+            note(f"{row.role} |- {row.words}")
+        if not yes:
+            confirm(f"Sign `{state.signed.agreement.title}`?", otherwise="not signed")
+
+    home, service, at = served.opened, served.service, served.instant
     if with_ is not None:
-        state = draft(file, with_, give or [], home, passphrase_file, at=moment)
+        other = served.folder.key(with_)
+        state = draft_and_sign(home, service, served.signer, file, other=other, rows=give or [], at=at)
     else:
-        state = continue_agreement(file, home, passphrase_file, at=moment, yes=yes)
-    if json:
+        state = advance_agreement(home, service, lambda: served.signer, file, at=at, confirm=ask)
+    if served.json:
         write_json(state.to_json())
-    else:
-        show_agreement(state)
-
-
-_MAX_NAME = 200
+        return
+    for row in state.signed.agreement.rows:
+        write_line(printable(f"{row.role} |- {row.words}"))
+    note(f"{state.signed.agreement.title}: {state.words}; signed by {state.signatures} of 2")

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from maia.cli.read import options
+from maia.cli.read.bundles import Place, unpacked
 from maia.cli.read.options import examples, new_app, principal_option
+from maia.cli.read.services import Served
+from maia.cli.show.exits import ExitCode
+from maia.cli.show.output import note, printable, write_json, write_line
+from maia.cli.show.words import counted
 
 if TYPE_CHECKING:
     from maia.access_control import PolicyChange
@@ -20,44 +25,34 @@ _Files = Annotated[
 
 
 @app.command(epilog=examples("maia policy check", "maia policy check policy/met.rules --json"))
-def check(
-    files: _Files = None,
-    *,
-    home: options.Home = Path(),
-    at: options.At = None,
-    json: options.Json = False,
-) -> None:
+@unpacked
+def check(files: _Files = None, *, place: Place) -> int:
     """Say what is wrong with policy files, with file, line and column; exits 1 when there is an error.
 
     Inside a home, rights are compared with the event types that it knows.
     """
-    from maia.cli.read.instants import decision_instant
-    from maia.cli.show.exits import ExitCode
-    from maia.cli.show.output import note, printable, write_json, write_line
-    from maia.cli.show.words import counted
     from maia.domain import check_policy, policy_sources
     from maia.home import Home
     from maia.policy import Severity
 
-    sources = policy_sources(home, files or ())
-    opened = Home.open(home) if (home / "maia.toml").is_file() else None
-    found = check_policy(sources, opened, at=decision_instant(at))
+    sources = policy_sources(place.home, files or ())
+    opened = Home.open(place.home) if (place.home / "maia.toml").is_file() else None
+    found = check_policy(sources, opened, at=place.instant)
     errors = sum(finding.severity is Severity.ERROR for _, finding in found)
     code = ExitCode.FAILED if errors else ExitCode.DONE
-    if json:
+    if place.json:
         rows = [
             {"file": name, "line": item.line, "column": item.column, "severity": item.severity.value,
              "finding": item.code, "message": item.message}
             for name, item in found
         ]  # fmt: skip
         write_json({"findings": rows}, code=code)
-    else:
-        for name, finding in found:
-            write_line(printable(f"{name}: {finding}"))
-        told = (counted(len(sources), "file"), counted(errors, "error"), counted(len(found) - errors, "warning"))
-        note(", ".join(told))
-    if errors:
-        raise typer.Exit(code)
+        return code
+    for name, finding in found:
+        write_line(printable(f"{name}: {finding}"))
+    told = (counted(len(sources), "file"), counted(errors, "error"), counted(len(found) - errors, "warning"))
+    note(", ".join(told))
+    return code
 
 
 @app.command("format", epilog=examples("maia policy format", "maia policy format --check"))
@@ -67,11 +62,8 @@ def format_(
     check_only: Annotated[bool, typer.Option("--check", help="Change nothing; exit 1 when something would.")] = False,
     home: options.Home = Path(),
     json: options.Json = False,
-) -> None:
+) -> int:
     """Write policy files in the one canonical spelling, keeping comments; what cannot be read is not touched."""
-    from maia.cli.show.exits import ExitCode
-    from maia.cli.show.output import note, printable, write_json, write_line
-    from maia.cli.show.words import counted
     from maia.domain import format_file, policy_paths
 
     paths = files or policy_paths(home)
@@ -79,84 +71,61 @@ def format_(
     code = ExitCode.FAILED if check_only and changed else ExitCode.DONE
     if json:
         write_json({"changed": [str(path) for path in changed], "files": len(paths)}, code=code)
-    else:
-        for path in changed:
-            write_line(printable(str(path)))
-        note(f"{len(changed)} of {counted(len(paths), 'file')} {'would change' if check_only else 'changed'}")
-    if code is not ExitCode.DONE:
-        raise typer.Exit(code)
+        return code
+    for path in changed:
+        write_line(printable(str(path)))
+    note(f"{len(changed)} of {counted(len(paths), 'file')} {'would change' if check_only else 'changed'}")
+    return code
 
 
 @app.command(epilog=examples("maia policy preview"))
-def preview(
-    *,
-    home: options.Home = Path(),
-    passphrase_file: options.PassphraseFile = None,
-    at: options.At = None,
-    json: options.Json = False,
-) -> None:
+@unpacked
+def preview(*, served: Served) -> None:
     """Say what the policy files would change for whom, and change nothing."""
-    _submit(home, passphrase_file, at, json=json, applied=False)
+    _submit(served, applied=False)
 
 
 @app.command(epilog=examples("maia policy apply"))
-def apply(
-    *,
-    home: options.Home = Path(),
-    passphrase_file: options.PassphraseFile = None,
-    at: options.At = None,
-    json: options.Json = False,
-) -> None:
+@unpacked
+def apply(*, served: Served) -> None:
     """Put the policy files in force; roles that they do not carry fall, with what stood on them."""
-    _submit(home, passphrase_file, at, json=json, applied=True)
-
-
-def _submit(home: Path, passphrase_file: Path | None, at: str | None, *, json: bool, applied: bool) -> None:
-    """Hand the policy files to the service; what it refuses is named by file, as whoever wrote it knows it."""
-    from maia.cli.read.instants import decision_instant
-    from maia.cli.read.services import open_domain
-    from maia.domain import policy_sources, submit_policy
-
-    sources = policy_sources(home)
-    _, service = open_domain(home, passphrase_file)
-    change, findings = submit_policy(service, sources, at=decision_instant(at), applied=applied)
-    _show(change, [f"{name}: {finding}" for name, finding in findings], json=json, applied=applied)
+    _submit(served, applied=True)
 
 
 @app.command(epilog=examples("maia policy explain \"npTracker('AE05 XYZ')\" --as smith"))
+@unpacked
 def explain(
     role: Annotated[str, typer.Argument(metavar="ROLE", help="The role with its parameters.")],
     *,
     as_: Annotated[str, principal_option("--as", help="The member that has it.")],
-    home: options.Home = Path(),
-    passphrase_file: options.PassphraseFile = None,
-    at: options.At = None,
-    json: options.Json = False,
+    served: Served,
 ) -> None:
     """Show why a member has a role: the rule, and what met it; exits 3 when the role is not active."""
-    from maia.cli.read.instants import decision_instant
-    from maia.cli.read.services import open_domain
-    from maia.cli.show.output import printable, write_json, write_line
     from maia.domain import proof_lines
     from maia.errors import DeniedError
 
-    _, service = open_domain(home, passphrase_file)
-    moment = decision_instant(at)
-    proof = service.explain(role, principal=as_, at=moment)
+    proof = served.service.explain(role, principal=as_, at=served.instant)
     if proof is None:
         raise DeniedError(f"`{as_}` does not have `{role}` active", code="ROLE_INACTIVE")
-    lines = proof_lines(proof, home, in_force=service.policy(at=moment))
-    if json:
+    lines = proof_lines(proof, served.home, in_force=served.service.policy(at=served.instant))
+    if served.json:
         write_json({"member": as_, "role": role, "proof": lines})
         return
     for line in lines:
         write_line(printable(line))
 
 
+def _submit(served: Served, *, applied: bool) -> None:
+    """Hand the policy files to the service; what it refuses is named by file, as whoever wrote it knows it."""
+    from maia.domain import policy_sources, submit_policy
+
+    sources = policy_sources(served.home)
+    change, findings = submit_policy(served.service, sources, at=served.instant, applied=applied)
+    _show(change, [f"{name}: {finding}" for name, finding in findings], json=served.json, applied=applied)
+
+
 def _show(change: PolicyChange, findings: list[str], *, json: bool, applied: bool) -> None:
-    from maia.cli.show.output import note, printable, write_json, write_line
     from maia.cli.show.revocations import ended_to_json
-    from maia.cli.show.words import counted
 
     if json:
         rows = [

@@ -11,7 +11,7 @@ from maia.cli.read import options
 from maia.cli.read.options import examples, new_app, principal_option
 
 if TYPE_CHECKING:
-    from maia.cli.publish.publication import Publication, Total
+    from maia.cli.publish.publication import Outgoing, Total
 
 app = new_app()
 
@@ -75,7 +75,7 @@ def publish(
     return code
 
 
-def _run(prepared: Publication, total: Total) -> None:
+def _run(prepared: Outgoing, total: Total) -> None:
     """Publish stretch by stretch; interrupted, what was committed by then counts."""
     from maia.cli.show.progress import watching
 
@@ -93,7 +93,7 @@ def _run(prepared: Publication, total: Total) -> None:
             total.add(done)
 
 
-def _say(total: Total, prepared: Publication, *, interrupted: bool) -> None:
+def _say(total: Total, prepared: Outgoing, *, interrupted: bool) -> None:
     from maia.cli.show.output import note, printable, write_line
     from maia.cli.show.words import counted
 

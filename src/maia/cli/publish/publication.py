@@ -62,7 +62,7 @@ class Total:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Publication:
+class Outgoing:
     """What is published, as whom, under which name."""
 
     domain: Domain
@@ -141,7 +141,7 @@ def prepare(
     publication: str | None,
     strict: bool,
     passphrase_file: Path | None,
-) -> Publication:
+) -> Outgoing:
     """Look at everything that can be refused before Spark starts: the input, the type, and the client's right.
 
     Raises:
@@ -164,7 +164,7 @@ def prepare(
         missing = {item.name for item in event_type.attributes} - set(read_header(Path(source), event_type))
         if missing:
             note(f"no column for {', '.join(f'`{item}`' for item in sorted(missing))}: null in every event")
-    return Publication(
+    return Outgoing(
         domain=domain, client=writer, source=source, kind=found, event_type=event_type, type=type_, name=chosen,
         named=publication is not None, strict=strict,
     )  # fmt: skip

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from maia.cli.read import options
+from maia.cli.read.bundles import unpacked
 from maia.cli.read.options import examples, new_app, principal_option
+from maia.cli.read.services import Served
+from maia.cli.show.output import note, printable, write_json, write_line
+from maia.cli.show.words import counted
 
 if TYPE_CHECKING:
     from maia.access_control import Revocation
@@ -22,6 +25,7 @@ _Member = Annotated[str, principal_option("--as", help="The member; its private 
 
 
 @app.command(epilog=examples("maia role activate \"npTracker('AE05 XYZ')\" --as smith"))
+@unpacked
 def activate(
     role: _Role,
     *,
@@ -30,26 +34,18 @@ def activate(
         bool | None,
         typer.Option("--anonymous/--named", help="Whether the journal leaves out who it is; else as the domain says."),
     ] = None,
-    home: options.Home = Path(),
-    passphrase_file: options.PassphraseFile = None,
-    at: options.At = None,
-    json: options.Json = False,
+    served: Served,
 ) -> None:
     """Activate a role and fetch the capabilities it gives; they are kept in this home."""
-    from maia.cli.read.instants import decision_instant
-    from maia.cli.read.services import open_domain, prove_member
-    from maia.cli.show.output import note, printable, write_json, write_line
-    from maia.cli.show.words import counted
     from maia.domain import keep_handed, proof_lines
 
-    moment = decision_instant(at)
-    opened, service = open_domain(home, passphrase_file)
-    who = prove_member(service, home, as_, passphrase_file, at=moment)
-    proof = service.activate(who, role, at=moment, anonymous=anonymous)
-    handed = service.capabilities(who, at=moment)
-    keep_handed(opened, handed.evidence, handed.statements)
-    lines = proof_lines(proof, home, in_force=service.policy(at=moment))
-    if json:
+    service, at = served.service, served.instant
+    who = served.prove(as_)
+    proof = service.activate(who, role, at=at, anonymous=anonymous)
+    handed = service.capabilities(who, at=at)
+    keep_handed(served.opened, handed.evidence, handed.statements)
+    lines = proof_lines(proof, served.home, in_force=service.policy(at=at))
+    if served.json:
         write_json(
             {"role": lines[0], "proof": lines,
              "certificates": [item.certificate_id.hex() for item in handed.certificates],
@@ -64,43 +60,23 @@ def activate(
 
 
 @app.command(epilog=examples("maia role deactivate 'doctor(ali)' --as ali"))
-def deactivate(
-    role: _Role,
-    *,
-    as_: _Member,
-    home: options.Home = Path(),
-    passphrase_file: options.PassphraseFile = None,
-    at: options.At = None,
-    json: options.Json = False,
-) -> None:
+@unpacked
+def deactivate(role: _Role, *, as_: _Member, served: Served) -> None:
     """Give a role up; what stood on it ends, also for others."""
-    from maia.cli.read.instants import decision_instant
-    from maia.cli.read.services import open_domain, prove_member
-
-    moment = decision_instant(at)
-    _, service = open_domain(home, passphrase_file)
-    _tell(service.deactivate(prove_member(service, home, as_, passphrase_file, at=moment), role, at=moment), json=json)
+    _tell(served.service.deactivate(served.prove(as_), role, at=served.instant), json=served.json)
 
 
 @app.command("list", epilog=examples("maia role list", "maia role list --as smith --json"))
+@unpacked
 def list_(
     *,
     as_: Annotated[str | None, principal_option("--as", help="One member; all when left out.")] = None,
-    home: options.Home = Path(),
-    passphrase_file: options.PassphraseFile = None,
-    at: options.At = None,
-    json: options.Json = False,
+    served: Served,
 ) -> None:
     """List the active roles and what they give now."""
-    from maia.cli.read.instants import decision_instant
-    from maia.cli.read.services import open_domain
-    from maia.cli.show.output import note, printable, write_json, write_line
-
-    moment = decision_instant(at)
-    _, service = open_domain(home, passphrase_file)
-    roles = service.roles(at=moment, principal=as_)
-    privileges = service.privileges(at=moment, principal=as_)
-    if json:
+    roles = served.service.roles(at=served.instant, principal=as_)
+    privileges = served.service.privileges(at=served.instant, principal=as_)
+    if served.json:
         write_json(
             {"roles": [{"member": role.holder, "role": str(role.atom)} for role in roles],
              "privileges": [{"member": holder, "privilege": str(what)} for holder, what in privileges]}
@@ -115,82 +91,43 @@ def list_(
 
 
 @app.command(epilog=examples("maia role appoint \"courtOrder(c1, 'AE05 XYZ')\" --until 2026-12-31"))
-def appoint(
-    fact: _Fact,
-    *,
-    until: options.Until = None,
-    home: options.Home = Path(),
-    passphrase_file: options.PassphraseFile = None,
-    at: options.At = None,
-    json: options.Json = False,
-) -> None:
+@unpacked
+def appoint(fact: _Fact, *, until: options.Until = None, served: Served) -> None:
     """Record an appointment; capabilities that rest on it end with it."""
-    _record(fact, until, home, passphrase_file, at, json=json, observed=False)
+    _record(fact, until, served, observed=False)
 
 
 @app.command(epilog=examples("maia role observe 'caseAssignment(smith, c1)'"))
-def observe(
-    fact: _Fact,
-    *,
-    until: options.Until = None,
-    home: options.Home = Path(),
-    passphrase_file: options.PassphraseFile = None,
-    at: options.At = None,
-    json: options.Json = False,
-) -> None:
+@unpacked
+def observe(fact: _Fact, *, until: options.Until = None, served: Served) -> None:
     """Record that an environment predicate is true, where no provider says so."""
-    _record(fact, until, home, passphrase_file, at, json=json, observed=True)
+    _record(fact, until, served, observed=True)
 
 
 @app.command(epilog=examples("maia role revoke 'caseAssignment(smith, c1)'"))
-def revoke(
-    fact: _Fact,
-    *,
-    home: options.Home = Path(),
-    passphrase_file: options.PassphraseFile = None,
-    at: options.At = None,
-    json: options.Json = False,
-) -> None:
+@unpacked
+def revoke(fact: _Fact, *, served: Served) -> None:
     """Revoke an appointment or an observation; roles and capabilities that stood on it end."""
-    from maia.cli.read.instants import decision_instant
-    from maia.cli.read.services import open_domain
-
-    _, service = open_domain(home, passphrase_file)
-    _tell(service.retract(fact, at=decision_instant(at)), json=json)
+    _tell(served.service.retract(fact, at=served.instant), json=served.json)
 
 
 # What `revoke` was called before; it stays for a release.
 app.command("retract", hidden=True)(revoke)
 
 
-def _record(
-    fact: str,
-    until: str | None,
-    home: Path,
-    passphrase_file: Path | None,
-    at: str | None,
-    *,
-    json: bool,
-    observed: bool,
-) -> None:
-    from maia.cli.read.instants import decision_instant, optional_instant, show_instant
-    from maia.cli.read.services import open_domain
-    from maia.cli.show.output import printable, write_json, write_line
+def _record(fact: str, until: str | None, served: Served, *, observed: bool) -> None:
+    from maia.cli.read.instants import show_instant
 
-    moment = decision_instant(at)
-    ends = optional_instant(until, at=moment)
-    _, service = open_domain(home, passphrase_file)
-    new = (service.observe if observed else service.appoint)(fact, at=moment, until=ends)
-    if json:
+    ends, service = served.moment(until), served.service
+    new = (service.observe if observed else service.appoint)(fact, at=served.instant, until=ends)
+    if served.json:
         write_json({"fact": fact, "new": new, "until": show_instant(ends)})
     else:
         write_line(printable(f"{fact}{'' if ends is None else f' until {show_instant(ends)}'}"))
 
 
 def _tell(revocation: Revocation, *, json: bool) -> None:
-    from maia.cli.show.output import note, printable, write_json, write_line
     from maia.cli.show.revocations import revocation_lines, revocation_to_json
-    from maia.cli.show.words import counted
 
     if json:
         write_json(revocation_to_json(revocation))
