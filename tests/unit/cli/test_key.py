@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
-from maia.cli import passphrases
+from maia.cli.read import passphrases
 from maia.home import read_key, read_public_key
 
 _PAGE = runpy.run_path(str(Path(__file__).parents[3] / "scripts" / "cli_reference.py"))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rich.table import Table
-
 from maia.authority import VerifiedEventType
 from maia.cli.read.instants import show_instant
-from maia.cli.show.output import draw, printable, write_line
+from maia.cli.show.output import printable, write_line
 from maia.cli.show.principals import subject_to_json
+from maia.cli.show.tables import draw_table
 from maia.cli.show.words import counted
 from maia.events import Attribute, Change, Finding, TypeName, UnverifiedEventType
 from maia.home import Folder, words
@@ -69,10 +68,7 @@ def draw_type(unverified: UnverifiedEventType, home: Folder) -> None:
     """Draw a definition: its name, attributes, options and evidence."""
     definition = unverified.definition
     write_line(show_name(definition.name, home))
-    table = Table("attribute", "uid", "type", box=None, pad_edge=False)
-    for item in definition.attributes:
-        table.add_row(printable(item.name), item.uid, item.type.value)
-    draw(table)
+    draw_table(("attribute", "uid", "type"), [(item.name, item.uid, item.type.value) for item in definition.attributes])
     options = definition.options
     write_line(f"encryption {options.encryption}, closed {options.closed}, release {options.release}")
     if options.padding:
@@ -90,10 +86,8 @@ def draw_type(unverified: UnverifiedEventType, home: Folder) -> None:
 
 def draw_names(names: Iterable[TypeName], home: Folder) -> None:
     """Draw a list of types."""
-    table = Table("name", "version", "owner", box=None, pad_edge=False)
-    for name in names:
-        table.add_row(printable(name.name), name.version.text, words.show_subject(name.owner, home))
-    draw(table)
+    rows = [(name.name, name.version.text, words.show_subject(name.owner, home)) for name in names]
+    draw_table(("name", "version", "owner"), rows)
 
 
 def change_to_json(change: Change) -> dict[str, object]:
