@@ -18,7 +18,6 @@ from maia.lazy import on_first_use as _on_first_use
 from maia.version import __version__ as _version
 
 if _typing.TYPE_CHECKING:
-    from maia.cli.read.events import read_event
     from maia.cli.read.instants import now
     from maia.cli.read.options import examples, new_app
     from maia.cli.show.output import console, note, write_json, write_line
@@ -33,7 +32,6 @@ __all__ = [
     "note",
     "now",
     "options",
-    "read_event",
     "watching",
     "write_json",
     "write_line",
@@ -48,7 +46,6 @@ __getattr__ = _on_first_use(
         "new_app": "read.options",
         "note": "show.output",
         "now": "read.instants",
-        "read_event": "read.events",
         "watching": "show.progress",
         "write_json": "show.output",
         "write_line": "show.output",

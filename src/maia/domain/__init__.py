@@ -22,6 +22,7 @@ if _typing.TYPE_CHECKING:
     )
     from maia.domain.agreements import AgreementState, advance_agreement, draft_and_sign
     from maia.domain.certificates import push_certificates
+    from maia.domain.chains import BrokerRight, RightChains, explain_chains
     from maia.domain.client import Client
     from maia.domain.conditions import ConditionState, ask_conditions
     from maia.domain.deliveries import (
@@ -68,6 +69,7 @@ if _typing.TYPE_CHECKING:
         submit_policy,
     )
     from maia.domain.publication import Published, Written, commit_publication, published_before, write_partition
+    from maia.domain.questions import RightQuestion
     from maia.domain.register import in_register
     from maia.domain.sight import Sight, sight_of
     from maia.domain.status import DomainStatus, LogStatus, Step, TypeStatus, domain_status, who_lacks
@@ -79,6 +81,7 @@ __all__ = [
     "MAX_EVENTS",
     "AgreementState",
     "Asked",
+    "BrokerRight",
     "Client",
     "ConditionState",
     "Delivered",
@@ -102,6 +105,8 @@ __all__ = [
     "Published",
     "Report",
     "RevocationDraft",
+    "RightChains",
+    "RightQuestion",
     "Sight",
     "Step",
     "TypeStatus",
@@ -123,6 +128,7 @@ __all__ = [
     "draft_revocation",
     "ensure_keys",
     "expire_log",
+    "explain_chains",
     "find_subscription",
     "find_type",
     "format_file",
@@ -165,7 +171,11 @@ __getattr__ = _on_first_use(
         "AgreementState": "agreements",
         "Asked": "engine",
         "Client": "client",
+        "BrokerRight": "chains",
         "ConditionState": "conditions",
+        "RightChains": "chains",
+        "RightQuestion": "questions",
+        "explain_chains": "chains",
         "Delivered": "deliveries",
         "DeliveryJob": "delivery",
         "Domain": "domain",

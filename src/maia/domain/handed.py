@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from maia.authority import parse_statement, verify_statement
-from maia.errors import VerificationError
 from maia.home import Home
 from maia.principals import parse_certificate, verify_certificate
 
@@ -21,9 +20,5 @@ def keep_handed(home: Home, evidence: Iterable[bytes], statements: Iterable[byte
         home.certificates.add(verify_certificate(parse_certificate(raw)))
     book = home.statements.load()
     for raw in statements:
-        try:
-            book.accept(verify_statement(parse_statement(raw)))
-        except VerificationError as error:
-            if error.code not in ("STATEMENT_OVERLAP", "STATEMENT_ROLLBACK"):
-                raise
+        book.accept_unless_known(verify_statement(parse_statement(raw)))
     home.statements.save(book)

@@ -33,7 +33,7 @@ from maia.events.definition import (
 )
 from maia.events.evolution import Add, Operation, Remove, Rename, Retype, counted, drawn, evolve, hashed
 from maia.events.inheritance import inherit
-from maia.events.lint import Finding, LiveClient, lint
+from maia.events.lint import Finding, LiveClient, lint, misleading_names, parse_live_clients
 from maia.events.lookalikes import lookalikes, skeleton
 from maia.events.names import Owner, TypeId, TypeName, check_owner, type_id
 from maia.events.options import MAX_PADDING, ClosedAttributes, EncryptionMode, Lifetime, Options, Release
@@ -160,9 +160,11 @@ __all__ = [
     "inherit",
     "lint",
     "lookalikes",
+    "misleading_names",
     "parse_attribute_type",
     "parse_compatible_event_type",
     "parse_event_type",
+    "parse_live_clients",
     "parse_manage_action",
     "parse_topic",
     "parse_uid",

@@ -23,6 +23,7 @@ if _typing.TYPE_CHECKING:
     from maia.home.clock import ClockFile
     from maia.home.home import Home
     from maia.home.key_uses import KeyUses
+    from maia.home.schemas import read_schema
 
 __all__ = [
     "PRIVATE_FILE",
@@ -46,6 +47,7 @@ __all__ = [
     "read_file",
     "read_key",
     "read_public_key",
+    "read_schema",
     "sign_definition",
     "verify_with_registry",
     "words",
@@ -60,5 +62,6 @@ __getattr__ = _on_first_use(
         "ClockFile": "clock",
         "Home": "home",
         "KeyUses": "key_uses",
+        "read_schema": "schemas",
     },
 )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 import stat
+from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -16,9 +18,12 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
-from maia.cli import passphrases
-from maia.cli.reference import command_paths, help_of
+from maia.cli.read import passphrases
 from maia.home import read_key, read_public_key
+
+_PAGE = runpy.run_path(str(Path(__file__).parents[3] / "scripts" / "cli_reference.py"))
+command_paths = _PAGE["command_paths"]
+help_of = _PAGE["help_of"]
 
 HEX = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
 SMALL_ORDER = "01" + "00" * 31

@@ -6,6 +6,7 @@ import importlib
 import json
 import logging
 import re
+import runpy
 from pathlib import Path
 from types import MappingProxyType
 
@@ -14,7 +15,6 @@ import typer
 
 from maia.cli import _VERBS
 from maia.cli.group import LazyGroup, Verb
-from maia.cli.reference import command_paths, help_of, render
 from maia.cli.show.exits import ExitCode, exit_code
 from maia.errors import (
     ChainError,
@@ -29,6 +29,11 @@ from maia.errors import (
     VerificationError,
 )
 from maia.version import __version__
+
+_PAGE = runpy.run_path(str(Path(__file__).parents[3] / "scripts" / "cli_reference.py"))
+command_paths = _PAGE["command_paths"]
+help_of = _PAGE["help_of"]
+render = _PAGE["render"]
 
 PATHS = list(command_paths())
 LEAVES = [path for path in PATHS if not any(other[:-1] == path and other != path for other in PATHS if path)]
@@ -54,7 +59,7 @@ def test_summaries_are_those_of_the_commands(name):
 
 
 def test_reference_page_is_current(repository: Path):
-    """docs/reference/cli.md is what the program says; `python -m maia.cli.reference` renews it."""
+    """docs/reference/cli.md is what the program says; `python scripts/cli_reference.py` renews it."""
     assert (repository / "docs" / "reference" / "cli.md").read_text("utf-8") == render()
 
 

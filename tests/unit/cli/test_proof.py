@@ -273,7 +273,7 @@ def test_links_never_widen(tmp_path):
 
 def test_more_chains_than_can_be_shown_are_counted(police, monkeypatch):
     """Beyond the limit the rest is counted, not drawn."""
-    monkeypatch.setattr("maia.cli.explain.chains.MAX_CHAINS", 1)
+    monkeypatch.setattr("maia.domain.chains.MAX_CHAINS", 1)
     police.grant("--from", "met", "--to", "smith", *SUBSCRIBE, "--attribute", "3467")
     ran = police("explain", "--as", "smith", *SUBSCRIBE)
     assert "showing 1 of 2 chains" in ran.err

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parent))
 
 from clinic import TYPE, build, publish_here
+
 from maia.cli.publish.publication import Total
 from maia.cli.read import lines as stdin_lines
 from maia.cli.read.lines import stretches

@@ -10,7 +10,7 @@ from maia.cli.read.options import examples, new_app, principal_option
 
 if TYPE_CHECKING:
     from maia.authority import Decision
-    from maia.cli.read.question import Question
+    from maia.domain import RightQuestion
 
 app = new_app()
 
@@ -37,12 +37,12 @@ def explain(
     passed, the nearest missing link and what to do about it; then, and when no condition holds, the command exits
     with 3.
     """
-    from maia.cli.explain.chains import explain_chains
     from maia.cli.read.question import read_question
     from maia.cli.show.decisions import denial_of, not_proven
     from maia.cli.show.exits import ExitCode
     from maia.cli.show.output import draw, note, write_json, write_line
     from maia.cli.show.proofs import grant_to_json, proof_tree
+    from maia.domain import explain_chains
 
     question = read_question(place, asked, principal, certificates=certificates, statements=statement)
     decision = question.decide()
@@ -52,6 +52,8 @@ def explain(
         return not_proven(question, decision, json=place.json, code=ExitCode.DENIED)
     chains = explain_chains(question, decision.grant)
     broker = chains.broker
+    if chains.count > len(chains.steps):
+        note(f"showing {len(chains.steps)} of {chains.count} chains")
     missing = None if broker is None or broker.decision.allowed else denial_of(broker.decision, question.home)
     code = ExitCode.DONE if chains.usable else ExitCode.DENIED
     if place.json:
@@ -67,7 +69,7 @@ def explain(
     return code
 
 
-def _draw_stages(decision: Decision, question: Question) -> None:
+def _draw_stages(decision: Decision, question: RightQuestion) -> None:
     from rich.text import Text
     from rich.tree import Tree
 

@@ -2,40 +2,72 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from maia.cli.read import options
+from maia.cli.read.bundles import unpacked
+from maia.cli.read.files import read_source
 from maia.cli.read.options import examples, new_app
-from maia.cli.show.output import draw, note, write_json, write_line
-
-if TYPE_CHECKING:
-    from maia.principals import KeySigner
+from maia.cli.read.passphrases import passphrase_source
+from maia.cli.show.output import current_state, note, write_json, write_line
+from maia.cli.show.tables import draw_table
+from maia.errors import KeyFormatError, UsageError
+from maia.home import Folder, write_key, write_public_key
+from maia.principals import KeySigner, PublicKey, import_private_key, import_public_key
 
 app = new_app("Make, show and import keys.", "maia key new smith", "maia key show")
-_NoPassphrase = Annotated[
-    bool, typer.Option("--no-passphrase", help="Keep the private key unsealed; anyone who reads the file has it.")
-]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Keeping:
+    """Where a key is kept, and how it is sealed there."""
+
+    home: options.Home = Path()
+    no_passphrase: Annotated[
+        bool, typer.Option("--no-passphrase", help="Keep the private key unsealed; anyone who reads the file has it.")
+    ] = False
+    passphrase_file: options.PassphraseFile = None
+    json: options.Json = False
+
+    def keep(self, name: str, signer: KeySigner) -> None:
+        """Keep a private key and its public one."""
+        place = Folder(self.home)
+        path = place.key_path(name)
+        if path.exists() or place.public_path(name).exists():
+            raise UsageError(f"there is a key `{name}` already", code="KEY_EXISTS")
+        if self.no_passphrase and (self.passphrase_file, current_state().passphrase_fd) != (None, None):
+            raise UsageError("give --no-passphrase or where the passphrase is, not both", code="PASSPHRASE_OPTIONS")
+        ask = passphrase_source(self.passphrase_file, what=f"`{name}`", twice=True)
+        write_key(path, signer, passphrase=None if self.no_passphrase else ask())
+        write_public_key(place.public_path(name), signer.public_key)
+        if self.no_passphrase:
+            note(f"the private key of `{name}` is not sealed; whoever reads the file has it")
+        self.tell(name, signer.public_key)
+
+    def tell(self, name: str, key: PublicKey) -> None:
+        """Say which key was kept."""
+        if self.json:
+            write_json({"name": name, "fingerprint": key.fingerprint, "key": key.raw.hex()})
+        else:
+            write_line(f"{name} {key.fingerprint}")
 
 
 @app.command(epilog=examples("maia key new smith", "maia key new camera-7 --no-passphrase"))
+@unpacked
 def new(
     name: Annotated[str, typer.Argument(metavar="NAME", help="File name of the key: letters, digits, `.`, `-`, `_`.")],
     *,
-    home: options.Home = Path(),
-    no_passphrase: _NoPassphrase = False,
-    passphrase_file: options.PassphraseFile = None,
-    json: options.Json = False,
+    keeping: _Keeping,
 ) -> None:
     """Make a fresh Ed25519 key pair.
 
     The private key goes to keys/NAME.key (mode 0600, sealed with a passphrase), the public one to keys/NAME.pub.
     """
-    from maia.principals import KeySigner
-
-    _keep(home, name, KeySigner.generate(), no_passphrase=no_passphrase, passphrase_file=passphrase_file, json=json)
+    keeping.keep(name, KeySigner.generate())
 
 
 @app.command(epilog=examples("maia key show", "maia key show smith --json"))
@@ -49,14 +81,9 @@ def show(
     json: options.Json = False,
 ) -> None:
     """Show public keys: name, fingerprint and hexadecimal digits."""
-    from rich.table import Table
-
-    from maia.home import Folder
-
     place = Folder(home)
-    keys = [place.key(name)] if name is not None else list(place.keys.values())
     rows = []
-    for key in keys:
+    for key in [place.key(name)] if name is not None else list(place.keys.values()):
         label = place.names.get(key.key_id)
         private = label is not None and place.key_path(label).is_file()
         rows.append({
@@ -65,19 +92,18 @@ def show(
         })  # fmt: skip
     if json:
         write_json({"keys": rows})
-        return
-    if not rows:
+    elif not rows:
         note("no keys here; `maia key new NAME` makes one")
-        return
-    table = Table("name", "fingerprint", "private", "key", box=None, pad_edge=False)
-    for row in rows:
-        table.add_row(
-            str(row["name"] or "-"), str(row["fingerprint"]), "yes" if row["private"] else "no", str(row["key"])
-        )
-    draw(table)
+    else:
+        shown = [
+            (str(row["name"] or "-"), str(row["fingerprint"]), "yes" if row["private"] else "no", str(row["key"]))
+            for row in rows
+        ]
+        draw_table(("name", "fingerprint", "private", "key"), shown)
 
 
 @app.command("import", epilog=examples("maia key import pito pito.pub", "maia key import jones d75a98…511a"))
+@unpacked
 def import_(
     name: Annotated[str, typer.Argument(metavar="NAME", help="File name to keep the key under.")],
     source: Annotated[
@@ -87,78 +113,30 @@ def import_(
         ),
     ],
     *,
-    home: options.Home = Path(),
     private: Annotated[bool, typer.Option("--private", help="The file holds a private key.")] = False,
-    no_passphrase: _NoPassphrase = False,
-    passphrase_file: options.PassphraseFile = None,
-    json: options.Json = False,
+    keeping: _Keeping,
 ) -> None:
     """Bring in a key from outside, after the full test of its point.
 
     Small-order and non-canonical points are refused. The passphrase seals a private key here; one that protects the
     file itself is asked for separately.
     """
-    from maia.cli.read.files import read_source
-    from maia.errors import UsageError
-    from maia.home import Folder, write_public_key
-    from maia.principals import import_public_key
-
-    place = Folder(home)
-    data = read_source(source, literal=True)
+    place, data = Folder(keeping.home), read_source(source, literal=True)
     if private:
-        _keep(
-            home,
-            name,
-            _open_private(data, source),
-            no_passphrase=no_passphrase,
-            passphrase_file=passphrase_file,
-            json=json,
-        )
+        keeping.keep(name, _open_private(data, source))
         return
     key = import_public_key(data)
     target = place.public_path(name)
     if target.exists() and place.keys.get(name) != key:
         raise UsageError(f"`{name}` names another key already", code="KEY_EXISTS")
     write_public_key(target, key)
-    _tell(name, key.fingerprint, key.raw.hex(), json=json)
+    keeping.tell(name, key)
 
 
 def _open_private(data: bytes, source: str) -> KeySigner:
-    from maia.cli.read.passphrases import passphrase_source
-    from maia.errors import KeyFormatError
-    from maia.principals import import_private_key
-
     try:
         return import_private_key(data)
     except KeyFormatError as error:
         if error.code != "KEY_PASSPHRASE":
             raise
     return import_private_key(data, passphrase_source(None, what=f"the file `{source}`")())
-
-
-def _keep(
-    home: Path, name: str, signer: KeySigner, *, no_passphrase: bool, passphrase_file: Path | None, json: bool
-) -> None:
-    from maia.cli.read.passphrases import passphrase_source
-    from maia.errors import UsageError
-    from maia.home import Folder, write_key, write_public_key
-
-    place = Folder(home)
-    path = place.key_path(name)
-    if path.exists() or place.public_path(name).exists():
-        raise UsageError(f"there is a key `{name}` already", code="KEY_EXISTS")
-    if no_passphrase and passphrase_file is not None:
-        raise UsageError("give --no-passphrase or --passphrase-file, not both", code="PASSPHRASE_OPTIONS")
-    passphrase = None if no_passphrase else passphrase_source(passphrase_file, what=f"`{name}`", twice=True)()
-    write_key(path, signer, passphrase=passphrase)
-    write_public_key(place.public_path(name), signer.public_key)
-    if passphrase is None:
-        note(f"the private key of `{name}` is not sealed; whoever reads the file has it")
-    _tell(name, signer.public_key.fingerprint, signer.public_key.raw.hex(), json=json)
-
-
-def _tell(name: str, fingerprint: str, key: str, *, json: bool) -> None:
-    if json:
-        write_json({"name": name, "fingerprint": fingerprint, "key": key})
-    else:
-        write_line(f"{name} {fingerprint}")

@@ -13,7 +13,7 @@ from maia.cli.read.options import examples, new_app, principal_option
 
 if TYPE_CHECKING:
     from maia.authority import Grant
-    from maia.cli.read.question import Question
+    from maia.domain import RightQuestion
 
 app = new_app()
 
@@ -83,7 +83,7 @@ def prove(
     return ExitCode.DONE
 
 
-def _write_out(question: Question, grant: Grant, out: Path) -> None:
+def _write_out(question: RightQuestion, grant: Grant, out: Path) -> None:
     """Write a proof to a file, or its certificates to a folder that exists."""
     from maia.authority import parse_statement, write_proof
     from maia.cli.read.files import write_target

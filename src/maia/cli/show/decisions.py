@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from maia.authority import Decision, Stage
-from maia.cli.read.question import Question
 from maia.cli.show.exits import ExitCode, hint_for
 from maia.cli.show.output import report_error, write_json
+from maia.domain import RightQuestion
 from maia.errors import VerificationError
 from maia.home import Folder
 
@@ -28,7 +28,7 @@ def denial_of(decision: Decision, home: Folder) -> VerificationError:
     return VerificationError(home.decorate(error.message), code=error.code)
 
 
-def not_proven(question: Question, decision: Decision, *, json: bool, code: ExitCode) -> ExitCode:
+def not_proven(question: RightQuestion, decision: Decision, *, json: bool, code: ExitCode) -> ExitCode:
     """Report a denial: who lacks the right, the first stage that failed, and the nearest missing link."""
     error, who = denial_of(decision, question.home), question.home.show(question.principal.key_id)
     advice = hint_for(error.code)

@@ -2,37 +2,61 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from maia.authority import ListStatement, OneTimeAnswer, Series, issue_statement, parse_statement, verify_statement
 from maia.cli.read import options
 from maia.cli.read.bundles import Place, Signing, unpacked
+from maia.cli.read.files import read_source, write_target
 from maia.cli.read.options import certificate_argument, examples, new_app, principal_option
-
-if TYPE_CHECKING:
-    from maia.principals import TestKind
+from maia.cli.read.question import parse_nonce
+from maia.cli.read.signers import open_signer
+from maia.cli.show.output import draw, note, write_json
+from maia.cli.show.statements import statement_to_json, statement_tree, tell_statement
+from maia.domain import sign_list
+from maia.errors import UsageError
+from maia.home import Folder
+from maia.principals import TestKind
 
 app = new_app("Make and keep validity statements.", "maia statement crl --from met", "maia statement show")
 _Signer = Annotated[str, principal_option("--from", help="Who states it: the key that certificates name.")]
-_Starts = Annotated[
-    str | None,
-    typer.Option("--starts", metavar="INSTANT", help="Start of a timed list; the end of the last one by default."),
-]
-_Ends = Annotated[
-    str | None, typer.Option("--until", metavar="INSTANT", help="End of a timed list (exclusive), or `+1d`.")
-]
-_Sequence = Annotated[
-    int | None, typer.Option("--sequence", min=0, help="Sequence number; one above the last by default.")
-]
+_Good = Annotated[list[str], certificate_argument("Certificates that are good.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Listing(Signing):
+    """As `Signing`, for a list: who signs it, and when it is in force."""
+
+    signer_text: _Signer
+    starts: Annotated[
+        str | None,
+        typer.Option("--starts", metavar="INSTANT", help="Start of a timed list; the end of the last one by default."),
+    ] = None
+    ends: Annotated[
+        str | None, typer.Option("--until", metavar="INSTANT", help="End of a timed list (exclusive), or `+1d`.")
+    ] = None
+    sequence: Annotated[
+        int | None, typer.Option("--sequence", min=0, help="Sequence number; one above the last by default.")
+    ] = None
+
+    def sign(self, kind: TestKind, texts: list[str], *, fresh: bool) -> None:
+        """Sign the list that follows those that are known."""
+        folder = self.folder
+        key = folder.key(self.signer_text)
+        series = Series.in_book(folder.book(), kind=kind, signer=key)
+        ids = folder.certificate_ids(texts) | (frozenset() if fresh else series.certificates)
+        interval = series.next_interval(at=self.instant, starts=self.moment(self.starts), ends=self.moment(self.ends))
+        body = series.next(ids, interval=interval, sequence=self.sequence)
+        self.write(sign_list(folder, body, self.signer(key)).raw)
+        tell_statement(body, folder, json=self.json, quiet=self.silent)
 
 
 @app.command(
-    epilog=examples(
-        "maia statement crl --from met",
-        "maia statement crl 3fa1c9 --from met --until +1d --out met.crl",
-    )
+    epilog=examples("maia statement crl --from met", "maia statement crl 3fa1c9 --from met --until +1d --out met.crl")
 )
 @unpacked
 def crl(
@@ -40,42 +64,24 @@ def crl(
         list[str] | None, certificate_argument("Certificates that are revoked, besides those of the last list.")
     ] = None,
     *,
-    signer: _Signer,
-    starts: _Starts = None,
-    ends: _Ends = None,
-    sequence: _Sequence = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="List only the given certificates, not those of the last list.")
     ] = False,
-    signing: Signing,
+    listing: _Listing,
 ) -> None:
     """Sign a list of revoked certificates.
 
     With an end it is a timed CRL: when it lapses and no successor is there, every certificate that demands it is
     invalid. Without one it is a plain CRL, which a verifier may not have heard of yet.
     """
-    from maia.principals import TestKind
-
-    _make_list(TestKind.CRL, certificates, signer, signing, starts=starts, ends=ends, sequence=sequence, fresh=fresh)
+    listing.sign(TestKind.CRL, certificates or [], fresh=fresh)
 
 
 @app.command(epilog=examples("maia statement revalidation 3fa1c9 77be02 --from met --until +1d"))
 @unpacked
-def revalidation(
-    certificates: Annotated[list[str], certificate_argument("Certificates that are good.")],
-    *,
-    signer: _Signer,
-    starts: _Starts = None,
-    ends: _Ends = None,
-    sequence: _Sequence = None,
-    signing: Signing,
-) -> None:
+def revalidation(certificates: _Good, *, listing: _Listing) -> None:
     """Sign a timed list of certificates that are good; those it leaves out are not."""
-    from maia.principals import TestKind
-
-    _make_list(
-        TestKind.REVALIDATION, certificates, signer, signing, starts=starts, ends=ends, sequence=sequence, fresh=True
-    )
+    listing.sign(TestKind.REVALIDATION, certificates, fresh=True)
 
 
 @app.command(
@@ -86,7 +92,7 @@ def revalidation(
     ),
 )
 def one_time(
-    certificates: Annotated[list[str], certificate_argument("Certificates that are good.")],
+    certificates: _Good,
     *,
     signer: _Signer,
     nonce: Annotated[str, typer.Option("--nonce", metavar="HEX", help="The verifier's nonce.")],
@@ -97,21 +103,11 @@ def one_time(
     json: options.Json = False,
 ) -> None:
     """Answer one challenge of one verifier: these certificates are good, for that decision and no other."""
-    from maia.authority import OneTimeAnswer, issue_statement
-    from maia.cli.read.files import write_target
-    from maia.cli.read.question import parse_nonce
-    from maia.cli.read.signers import open_signer
-    from maia.cli.show.statements import tell_statement
-    from maia.home import Folder
-
     place = Folder(home)
-    key = place.key(signer)
-    body = OneTimeAnswer(
-        signer=key, nonce=parse_nonce(nonce), verifier=verifier, certificates=place.certificate_ids(certificates)
-    )
-    statement = issue_statement(body, open_signer(key, place, passphrase_file))
-    write_target(out, statement.raw)
-    tell_statement(statement.body, place, json=json, quiet=str(out) == "-")
+    key, ids = place.key(signer), place.certificate_ids(certificates)
+    body = OneTimeAnswer(signer=key, nonce=parse_nonce(nonce), verifier=verifier, certificates=ids)
+    write_target(out, issue_statement(body, open_signer(key, place, passphrase_file)).raw)
+    tell_statement(body, place, json=json, quiet=str(out) == "-")
 
 
 @app.command(epilog=examples("maia statement show", "maia statement show met.crl --json"))
@@ -124,21 +120,15 @@ def show(
     place: Place,
 ) -> None:
     """Show statements: who says what about which certificates, and whether it counts now."""
-    from maia.authority import parse_statement, verify_statement
-    from maia.cli.read.files import read_source
-    from maia.cli.show.output import draw, note, write_json
-    from maia.cli.show.statements import statement_to_json, statement_tree
-
-    folder, instant = place.folder, place.instant
-    raws = folder.book().raw_statements() if file is None else (read_source(str(file)),)
+    raws = place.folder.book().raw_statements() if file is None else (read_source(str(file)),)
     bodies = [verify_statement(parse_statement(raw)).body for raw in raws]
     if place.json:
-        write_json({"statements": [statement_to_json(body, at=instant) for body in bodies]})
+        write_json({"statements": [statement_to_json(body, at=place.instant) for body in bodies]})
         return
     if not bodies:
         note("no statements here")
     for body in bodies:
-        draw(statement_tree(body, folder, at=instant))
+        draw(statement_tree(body, place.folder, at=place.instant))
 
 
 @app.command(epilog=examples("maia statement add met.crl"))
@@ -148,12 +138,6 @@ def add(
     json: options.Json = False,
 ) -> None:
     """Take somebody's statement into this home, after checking its signature and its place among the others."""
-    from maia.authority import ListStatement, parse_statement, verify_statement
-    from maia.cli.read.files import read_source
-    from maia.cli.show.statements import tell_statement
-    from maia.errors import UsageError
-    from maia.home import Folder
-
     place = Folder(home)
     statement = verify_statement(parse_statement(read_source(str(file))))
     if not isinstance(statement.body, ListStatement):
@@ -162,28 +146,3 @@ def add(
     book.accept(statement)
     place.statements.save(book)
     tell_statement(statement.body, place, json=json)
-
-
-def _make_list(
-    kind: TestKind,
-    texts: list[str] | None,
-    signer: str,
-    signing: Signing,
-    *,
-    starts: str | None,
-    ends: str | None,
-    sequence: int | None,
-    fresh: bool,
-) -> None:
-    from maia.authority import Series
-    from maia.cli.show.statements import tell_statement
-    from maia.domain import sign_list
-
-    folder = signing.folder
-    key = folder.key(signer)
-    series = Series.in_book(folder.book(), kind=kind, signer=key)
-    ids = folder.certificate_ids(texts or ()) | (frozenset() if fresh else series.certificates)
-    interval = series.next_interval(at=signing.instant, starts=signing.moment(starts), ends=signing.moment(ends))
-    body = series.next(ids, interval=interval, sequence=sequence)
-    signing.write(sign_list(folder, body, signing.signer(key)).raw)
-    tell_statement(body, folder, json=signing.json, quiet=signing.silent)

@@ -6,22 +6,48 @@ counts. A type is written OWNER/NAME@VERSION, or as the file of a signed definit
 
 from __future__ import annotations
 
+import json as json_text
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from maia.authority import Verifier
 from maia.cli.read import options
-from maia.cli.read.bundles import unpacked
+from maia.cli.read.bundles import Place, unpacked
+from maia.cli.read.files import read_source
 from maia.cli.read.options import examples, new_app
+from maia.cli.show.exits import ExitCode
+from maia.cli.show.output import note, printable, write_json, write_line
+from maia.cli.type import view
 from maia.cli.type.making import Making, OnNetwork, Travel
-
-if TYPE_CHECKING:
-    from maia.events import EventType, LiveClient, Operation
+from maia.errors import UsageError
+from maia.events import (
+    FIRST,
+    Attribute,
+    EventType,
+    Operation,
+    Remove,
+    Rename,
+    TypeName,
+    counted,
+    drawn,
+    hashed,
+    misleading_names,
+    parse_live_clients,
+    parse_version,
+)
+from maia.events import diff as compare
+from maia.events import evolve as make_version
+from maia.events import lint as find_harm
+from maia.home import Folder, find_definition, verify_with_registry, words
+from maia.principals import KeyHash, KeyId
 
 app = new_app("Define, evolve and check event types.")
 
 _TypeArgument = Annotated[str, typer.Argument(metavar="TYPE", help="OWNER/NAME@VERSION, or a file.")]
+_Old = Annotated[str, typer.Argument(metavar="OLD", help="OWNER/NAME@VERSION, or a file.")]
+_New = Annotated[str, typer.Argument(metavar="NEW", help="OWNER/NAME@VERSION, or a file.")]
 _Uids = Annotated[str, typer.Option("--uids", metavar="KIND", help="Where uids come from: sequence, folded, uuid.")]
 
 
@@ -54,20 +80,16 @@ def define(
 
     Attribute types: integer, float, decimal, string, boolean, date, timestamp, binary.
     """
-    from maia.cli.type.texts import new_name, parse_add, uid_policy
-    from maia.events import Attribute, EventType
-    from maia.home import find_definition
-
     place = making.folder
-    policy, taken, attributes = uid_policy(uids), set[str](), []
-    wanted = [parse_add(text) for text in attribute or ()]
+    policy, taken, attributes = words.uid_policy(uids), set[str](), []
+    wanted = [words.parse_add(text) for text in attribute or ()]
     taken |= {item.uid for item in wanted if item.uid is not None}
     for item in wanted:
         uid = item.uid if item.uid is not None else policy.next_uid(taken)
         taken.add(uid)
         attributes.append(Attribute(name=item.name, uid=uid, type=item.type))
     definition = EventType(
-        name=new_name(name, place),
+        name=words.new_name(name, place),
         attributes=tuple(attributes),
         options=travel.options(),
         extends=None if extends is None else find_definition(place, extends).definition.name,
@@ -85,70 +107,47 @@ def show(
     json: options.Json = False,
 ) -> None:
     """Show a definition as it stands, unverified, with notes on names that could mislead."""
-    from maia.cli.show.output import note, write_json, write_line
-    from maia.cli.type.view import draw_names, draw_type, name_to_json, notes_about, type_to_json
-    from maia.home import Folder, find_definition
-
     place = Folder(home)
     known = place.types.names()
     if type_ is None:
         if json:
-            write_json({"types": [name_to_json(name) for name in known]})
+            write_json({"types": [view.name_to_json(name) for name in known]})
         elif known:
-            draw_names(known, place)
+            view.draw_names(known, place)
         else:
             note("no types here; `maia type define` makes one")
         return
     found = find_definition(place, type_)
-    notes = notes_about(found.definition, known)
+    notes = misleading_names(found.definition, known)
     if spark:
         from maia.events import to_spark_ddl, to_spark_json
 
-        if json:
-            import json as json_text
-
-            write_json(
-                {"ddl": to_spark_ddl(found.definition), "schema": json_text.loads(to_spark_json(found.definition))}
-            )
-        else:
-            write_line(to_spark_ddl(found.definition))
+        ddl, schema = to_spark_ddl(found.definition), json_text.loads(to_spark_json(found.definition))
+        write_json({"ddl": ddl, "schema": schema}) if json else write_line(ddl)
     elif json:
-        write_json({**type_to_json(found), "notes": list(notes)})
+        write_json({**view.type_to_json(found), "notes": list(notes)})
     else:
-        draw_type(found, place)
+        view.draw_type(found, place)
     for text in notes:
         note(f"warning: {text}")
 
 
 @app.command(epilog=examples("maia type verify numberplate.type --network 'pito/UK Police Network'"))
-def verify(
-    type_: _TypeArgument,
-    network: OnNetwork = None,
-    home: options.Home = Path(),
-    at: options.At = None,
-    json: options.Json = False,
-) -> None:
+@unpacked
+def verify(type_: _TypeArgument, *, network: OnNetwork = None, place: Place) -> None:
     """Check that a definition speaks for its owner now: signature, credentials, previous version, parents."""
-    from maia.authority import Verifier
-    from maia.cli.read.instants import decision_instant
-    from maia.cli.show.output import note, write_json, write_line
-    from maia.cli.type.texts import split_network
-    from maia.cli.type.view import notes_about, show_name, verified_to_json
-    from maia.home import Folder, find_definition, verify_with_registry
-
-    place = Folder(home)
-    found = find_definition(place, type_)
+    folder = place.folder
+    found, on = find_definition(folder, type_), words.split_network(network, folder)
     verified = verify_with_registry(
-        place.types, found, verifier=Verifier(statements=place.book()), at=decision_instant(at),
-        network=split_network(network, place),
-    )  # fmt: skip
-    if json:
-        write_json(verified_to_json(verified))
+        folder.types, found, verifier=Verifier(statements=folder.book()), at=place.instant, network=on
+    )
+    if place.json:
+        write_json(view.verified_to_json(verified))
     else:
         ends = "" if verified.expires is None else f", until {verified.expires.isoformat()}"
-        signer = place.show(verified.signer.key_id)
-        write_line(f"verified: {show_name(verified.definition.name, place)}, signed by {signer}{ends}")
-    for text in notes_about(found.definition, place.types.names()):
+        signer = folder.show(verified.signer.key_id)
+        write_line(f"verified: {view.show_name(verified.definition.name, folder)}, signed by {signer}{ends}")
+    for text in misleading_names(found.definition, folder.types.names()):
         note(f"warning: {text}")
 
 
@@ -183,19 +182,13 @@ def evolve(
     Attributes are removed, renamed, retyped and added, in this order. A manager who holds parts of `manage` may make
     the changes of those parts.
     """
-    from maia.cli.type.texts import parse_add, parse_pair, parse_retype, uid_policy
-    from maia.errors import UsageError
-    from maia.events import Remove, Rename, counted, drawn, hashed, parse_version
-    from maia.events import evolve as make_version
-    from maia.home import find_definition
-
     place = making.folder
     old = find_definition(place, type_)
     steps: list[Operation] = [
         *(Remove(text) for text in remove or ()),
-        *(Rename(*parse_pair(text)) for text in rename or ()),
-        *(parse_retype(text) for text in retype or ()),
-        *(parse_add(text) for text in add or ()),
+        *(Rename(*words.parse_pair(text)) for text in rename or ()),
+        *(words.parse_retype(text) for text in retype or ()),
+        *(words.parse_add(text) for text in add or ()),
     ]
     if not steps:
         raise UsageError("say what changes: --add, --remove, --rename, --retype", code="NOTHING_CHANGES")
@@ -205,7 +198,7 @@ def evolve(
         old,
         steps,
         version=policies[number] if number in policies else parse_version(number),
-        uids=uid_policy(uids),
+        uids=words.uid_policy(uids),
         known=[item.definition for item in place.types.versions(name.owner, name.name)],
         embed=embed,
     )
@@ -214,21 +207,16 @@ def evolve(
 
 @app.command(epilog=examples("maia type diff pito/uk.gov.pito.Numberplate@4799 pito/uk.gov.pito.Numberplate@8516"))
 def diff(
-    old: Annotated[str, typer.Argument(metavar="OLD", help="OWNER/NAME@VERSION, or a file.")],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="OWNER/NAME@VERSION, or a file.")],
+    old: _Old,
+    new: _New,
     home: options.Home = Path(),
     json: options.Json = False,
 ) -> None:
     """Show what turns one version into another, by uid, and which part of `manage` each change needs."""
-    from maia.cli.show.output import note, printable, write_json, write_line
-    from maia.cli.type.view import change_to_json
-    from maia.events import diff as compare
-    from maia.home import Folder, find_definition
-
     place = Folder(home)
     found = compare(find_definition(place, old).definition, find_definition(place, new).definition)
     if json:
-        changes = [change_to_json(change) for change in found.changes]
+        changes = [view.change_to_json(change) for change in found.changes]
         write_json({"changes": changes, "options": found.options, "extends": found.extends})
         return
     for change in found.changes:
@@ -243,8 +231,8 @@ def diff(
 
 @app.command(epilog=examples("maia type lint OLD NEW --clients clients.jsonl"))
 def lint(
-    old: Annotated[str, typer.Argument(metavar="OLD", help="OWNER/NAME@VERSION, or a file.")],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="OWNER/NAME@VERSION, or a file.")],
+    old: _Old,
+    new: _New,
     clients: Annotated[
         Path | None,
         typer.Option(
@@ -258,18 +246,14 @@ def lint(
     json: options.Json = False,
 ) -> int:
     """Warn about what a new version takes away from live clients; exit code 1 when there is a warning."""
-    from maia.cli.show.exits import ExitCode
-    from maia.cli.show.output import note, printable, write_json, write_line
-    from maia.cli.type.view import finding_to_json
-    from maia.events import lint as find_harm
-    from maia.home import Folder, find_definition
-
     place = Folder(home)
     before, after = find_definition(place, old).definition, find_definition(place, new).definition
-    findings = find_harm(before, after, _read_clients(clients, before))
+    findings = find_harm(
+        before, after, [] if clients is None else parse_live_clients(read_source(str(clients)), before)
+    )
     code = ExitCode.FAILED if findings else ExitCode.DONE
     if json:
-        write_json({"findings": [finding_to_json(finding) for finding in findings]}, code=code)
+        write_json({"findings": [view.finding_to_json(finding) for finding in findings]}, code=code)
         return code
     for finding in findings:
         who = ", ".join(printable(name) for name in finding.clients)
@@ -307,54 +291,23 @@ def from_schema(
 
     CSV and JSON lines have no schema; their first 10,000 rows are looked at. All columns that do not fit are named.
     """
-    from maia.cli.show.output import printable, write_json, write_line
-    from maia.cli.type.schema import read_schema
-    from maia.cli.type.texts import new_name, uid_policy
-    from maia.events import FIRST, TypeName
-    from maia.principals import KeyHash, KeyId
+    from maia.home import read_schema
 
     place = making.folder
     # Without a name there is nothing to sign; the attributes are shown under an owner that nobody is.
     shown = TypeName(KeyHash(KeyId(bytes(32))), "x", FIRST)
     definition = read_schema(
         file,
-        new_name(name, place) if name is not None else shown,
+        words.new_name(name, place) if name is not None else shown,
         options=travel.options(),
-        uids=uid_policy(uids),
+        uids=words.uid_policy(uids),
         assume_utc=assume_utc,
     )
     if name is not None:
         making.keep(definition)
         return
     if making.json:
-        rows = [{"name": item.name, "uid": item.uid, "type": item.type.value} for item in definition.attributes]
-        write_json({"attributes": rows})
+        write_json({"attributes": [view.attribute_to_json(item) for item in definition.attributes]})
         return
     for item in definition.attributes:
         write_line(f"{printable(item.name)}:{item.type}:{item.uid}")
-
-
-def _read_clients(file: Path | None, version: EventType) -> list[LiveClient]:
-    """Read live clients, one JSON object a line."""
-    import json as json_text
-
-    from maia.cli.read.files import read_source
-    from maia.errors import MalformedError
-    from maia.events import LiveClient, parse_uid
-
-    if file is None:
-        return []
-    found = []
-    for number, line in enumerate(read_source(str(file)).splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            row = json_text.loads(line)
-            name, names, uids = str(row["client"]), row.get("attributes"), row.get("uids")
-            used = None if names is None and uids is None else {parse_uid(uid) for uid in uids or ()}
-            if used is not None:
-                used |= {version.by_name(item).uid for item in names or ()}
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise MalformedError(f"line {number} of `{file}` is no client", code="CLIENTS_FILE") from error
-        found.append(LiveClient(name=name, uids=None if used is None else frozenset(used)))
-    return found

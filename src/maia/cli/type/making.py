@@ -50,13 +50,15 @@ class Making(Signing):
     def keep(self, definition: EventType, *, old: UnverifiedEventType | None = None) -> None:
         """Sign and keep a definition, and say what it is and what it changes."""
         from maia.cli.show.output import note, write_json, write_line
-        from maia.cli.type.texts import signer_key, split_network
-        from maia.cli.type.view import change_to_json, notes_about, show_name, type_to_json
-        from maia.events import diff
-        from maia.home import sign_definition
+        from maia.cli.type.view import change_to_json, show_name, type_to_json
+        from maia.events import diff, misleading_names
+        from maia.home import sign_definition, words
 
         folder = self.folder
-        key, on = signer_key(self.signer_text, definition.name.owner, folder), split_network(self.network, folder)
+        key, on = (
+            words.signer_key(self.signer_text, definition.name.owner, folder),
+            words.split_network(self.network, folder),
+        )
         signed = sign_definition(folder, definition, self.signer(key), at=self.instant, network=on)
         self.write(signed.raw)
         changes = () if old is None else diff(old.definition, definition).changes
@@ -67,5 +69,5 @@ class Making(Signing):
             write_line(show_name(definition.name, folder))
             for change in changes:
                 write_line(f"  {change}")
-        for text in notes_about(definition, folder.types.names()):
+        for text in misleading_names(definition, folder.types.names()):
             note(f"warning: {text}")

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rich.table import Table
-
 from maia.authority import VerifiedEventType
 from maia.cli.read.instants import show_instant
-from maia.cli.show.output import draw, printable, write_line
+from maia.cli.show.output import printable, write_line
 from maia.cli.show.principals import subject_to_json
+from maia.cli.show.tables import draw_table
 from maia.cli.show.words import counted
-from maia.events import Change, EventType, Finding, TypeName, UnverifiedEventType, lookalikes
+from maia.events import Attribute, Change, Finding, TypeName, UnverifiedEventType
 from maia.home import Folder, words
 
 
 def name_to_json(name: TypeName) -> dict[str, object]:
     """Write a full name for machines; the owner is never left out."""
     return {"owner": subject_to_json(name.owner), "name": name.name, "version": name.version.text}
+
+
+def attribute_to_json(item: Attribute) -> dict[str, object]:
+    """Write an attribute for machines."""
+    return {"name": item.name, "uid": item.uid, "type": item.type.value}
 
 
 def type_to_json(unverified: UnverifiedEventType) -> dict[str, object]:
@@ -30,7 +34,7 @@ def type_to_json(unverified: UnverifiedEventType) -> dict[str, object]:
         **name_to_json(definition.name),
         "type_id": definition.type_id.hex(),
         "definition_id": unverified.definition_id.hex(),
-        "attributes": [{"name": item.name, "uid": item.uid, "type": item.type.value} for item in definition.attributes],
+        "attributes": [attribute_to_json(item) for item in definition.attributes],
         "options": {
             "encryption": definition.options.encryption.value,
             "closed": definition.options.closed.value,
@@ -64,10 +68,7 @@ def draw_type(unverified: UnverifiedEventType, home: Folder) -> None:
     """Draw a definition: its name, attributes, options and evidence."""
     definition = unverified.definition
     write_line(show_name(definition.name, home))
-    table = Table("attribute", "uid", "type", box=None, pad_edge=False)
-    for item in definition.attributes:
-        table.add_row(printable(item.name), item.uid, item.type.value)
-    draw(table)
+    draw_table(("attribute", "uid", "type"), [(item.name, item.uid, item.type.value) for item in definition.attributes])
     options = definition.options
     write_line(f"encryption {options.encryption}, closed {options.closed}, release {options.release}")
     if options.padding:
@@ -85,34 +86,14 @@ def draw_type(unverified: UnverifiedEventType, home: Folder) -> None:
 
 def draw_names(names: Iterable[TypeName], home: Folder) -> None:
     """Draw a list of types."""
-    table = Table("name", "version", "owner", box=None, pad_edge=False)
-    for name in names:
-        table.add_row(printable(name.name), name.version.text, words.show_subject(name.owner, home))
-    draw(table)
-
-
-def notes_about(definition: EventType, known: Iterable[TypeName]) -> list[str]:
-    """Say what about the readable names could mislead: the type's own, and those of its attributes."""
-    others = tuple({name.name for name in known if name.type_id != definition.type_id})
-    notes = [
-        f"the name `{printable(definition.name.name)}` {note}" for note in lookalikes(definition.name.name, others)
-    ]
-    if definition.name.name in others:
-        notes.append(
-            f"another owner has a type `{printable(definition.name.name)}`; the key decides which one is meant"
-        )
-    siblings = tuple(item.name for item in definition.attributes)
-    for item in definition.attributes:
-        notes.extend(f"the attribute `{printable(item.name)}` {note}" for note in lookalikes(item.name, siblings))
-    return notes
+    rows = [(name.name, name.version.text, words.show_subject(name.owner, home)) for name in names]
+    draw_table(("name", "version", "owner"), rows)
 
 
 def change_to_json(change: Change) -> dict[str, object]:
     """Write a change for machines."""
     sides = {"before": change.before, "after": change.after}
-    shown = {
-        side: {"name": item.name, "uid": item.uid, "type": item.type.value} for side, item in sides.items() if item
-    }
+    shown = {side: attribute_to_json(item) for side, item in sides.items() if item}
     return {"needs": change.action.value, **shown}
 
 

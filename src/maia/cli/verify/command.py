@@ -11,7 +11,7 @@ from maia.cli.read.bundles import Place, RightOptions, unpacked
 from maia.cli.read.options import examples, new_app, principal_option
 
 if TYPE_CHECKING:
-    from maia.cli.read.question import Question
+    from maia.domain import RightQuestion
 
 app = new_app()
 
@@ -63,19 +63,22 @@ def verify(
     return _check(place, [(str(path), data)])
 
 
-def _replay(place: Place, asked: RightOptions, data: bytes) -> Question:
-    from maia.authority import CertificatePool, read_proof
-    from maia.cli.read.question import Question, accept_known
+def _replay(place: Place, asked: RightOptions, data: bytes) -> RightQuestion:
+    from maia.authority import CertificatePool, parse_statement, read_proof, verify_statement
+    from maia.cli.show.output import note
+    from maia.domain import RightQuestion
 
     proof, book = read_proof(data), place.folder.book()
-    accept_known(book, proof.statements)
-    return Question(
+    for raw in proof.statements:
+        if not book.accept_unless_known(verify_statement(parse_statement(raw))):
+            note("a statement of the proof is left out: this home knows better")
+    return RightQuestion(
         home=place.folder, request=proof.request, principal=proof.principal, pool=CertificatePool(proof.certificates),
         book=book, roots=asked.roots(place.folder), at=place.instant,
     )  # fmt: skip
 
 
-def _answer(question: Question, *, json: bool) -> int:
+def _answer(question: RightQuestion, *, json: bool) -> int:
     from maia.cli.show.decisions import not_proven
     from maia.cli.show.exits import ExitCode
     from maia.cli.show.output import write_json, write_line

@@ -12,6 +12,7 @@ from maia.home.words.asked import (
 from maia.home.words.principals import parse_principal_text, show_node, show_subject
 from maia.home.words.rights import RightView, describe_tag, describe_value, views
 from maia.home.words.steps import ProofStep, explain_proof, removed
+from maia.home.words.types import new_name, parse_add, parse_pair, parse_retype, signer_key, split_network, uid_policy
 
 __all__ = [
     "ProofStep",
@@ -21,14 +22,21 @@ __all__ = [
     "describe_value",
     "explain_proof",
     "find_attribute",
+    "new_name",
+    "parse_add",
     "parse_attribute",
+    "parse_pair",
     "parse_principal_text",
+    "parse_retype",
     "parse_right",
     "parse_value",
     "removed",
     "show_node",
     "show_subject",
+    "signer_key",
+    "split_network",
     "split_owner",
     "split_type",
+    "uid_policy",
     "views",
 ]

@@ -19,7 +19,9 @@ from maia.events import (
     parse_uid,
     parse_version,
 )
-from maia.home import Folder, words
+from maia.home.folder import Folder
+from maia.home.words.asked import split_owner
+from maia.home.words.principals import parse_principal_text
 from maia.principals import Principal, PublicKey
 
 _ATTRIBUTE = re.compile(
@@ -75,8 +77,8 @@ def split_network(text: str | None, home: Folder) -> tuple[Principal, str] | Non
     """Read the OWNER/NAME of a network, where one is given."""
     if text is None:
         return None
-    owner, name = words.split_owner(text)
-    return words.parse_principal_text(owner, home), name
+    owner, name = split_owner(text)
+    return parse_principal_text(owner, home), name
 
 
 def signer_key(text: str | None, owner: Principal, home: Folder) -> PublicKey:
@@ -94,7 +96,7 @@ def signer_key(text: str | None, owner: Principal, home: Folder) -> PublicKey:
 
 def new_name(text: str, home: Folder) -> TypeName:
     """Read the full name of a version to be made; it is version 0 unless it says otherwise."""
-    owner, rest = words.split_owner(text)
+    owner, rest = split_owner(text)
     name, mark, version = rest.rpartition("@")
-    key = check_owner(words.parse_principal_text(owner, home))
+    key = check_owner(parse_principal_text(owner, home))
     return TypeName(key, name if mark else rest, parse_version(version if mark else "0"))

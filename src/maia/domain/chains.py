@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from maia.authority import Decision, Grant, Proof, Tag
-from maia.cli.read.question import Question
-from maia.cli.show.output import note
-from maia.cli.show.words import counted
-from maia.domain import ConditionState, ask_conditions
+from maia.domain.conditions import ConditionState, ask_conditions
+from maia.domain.questions import RightQuestion
 from maia.errors import NotFoundError
 from maia.home import words
 from maia.policy import Occasion
@@ -17,7 +15,7 @@ MAX_CHAINS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Broker:
+class BrokerRight:
     """The broker of this home, and whether it has the right that its client has."""
 
     name: str
@@ -25,19 +23,20 @@ class Broker:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chains:
+class RightChains:
     """What was found out about a right that is held."""
 
     steps: list[words.ProofStep]
+    count: int
     held: str
     conditions: tuple[ConditionState, ...]
     usable: bool
-    broker: Broker | None
+    broker: BrokerRight | None
 
     def text(self) -> str:
         """Say what is held, and what keeps it from being used now."""
         count = len(self.steps)
-        many = f", by {counted(count, 'chain')} that add up" if count > 1 else ""
+        many = f", by {count} chains that add up" if count > 1 else ""
         false = [f"`{item.source}` {item.why}" for item in self.conditions if item.holds is False]
         if not self.usable:
             return f"would hold {self.held}{many}, but not now: {'; '.join(false)}"
@@ -51,7 +50,7 @@ class Chains:
         return {"chains": [step.to_json() for step in self.steps], "usable": self.usable, "asked": states}
 
 
-def explain_chains(question: Question, grant: Grant) -> Chains:
+def explain_chains(question: RightQuestion, grant: Grant) -> RightChains:
     """Walk every chain that gives a part of what was asked for, the one of the grant first."""
     clauses = question.clauses()
     found: dict[object, tuple[Proof, Tag, tuple[str, ...]]] = {
@@ -60,22 +59,20 @@ def explain_chains(question: Question, grant: Grant) -> Chains:
     first = grant.proof.certificate_ids()
     found = {first: found.get(first, (grant.proof, grant.tag, grant.conditions)), **found}
     chains = list(found.values())
-    if len(chains) > MAX_CHAINS:
-        note(f"showing {MAX_CHAINS} of {len(chains)} chains")
-        chains = chains[:MAX_CHAINS]
+    count, chains = len(chains), chains[:MAX_CHAINS]
     occasion = _occasion(question)
     asked = ask_conditions(question.home, (text for _, _, texts in chains for text in texts), occasion)
     false = {item.source for item in asked if item.holds is False}
     usable = [tag for _, tag, texts in chains if not false.intersection(texts)]
     tags = usable or [tag for _, tag, _ in chains]
-    return Chains(
+    return RightChains(
         steps=[words.explain_proof(proof, question.request, question.home) for proof, _, _ in chains],
         held="; ".join(dict.fromkeys(words.describe_tag(tag.to_sexp(), question.home) for tag in tags)),
-        conditions=asked, usable=bool(usable), broker=_broker(question),
+        conditions=asked, count=count, usable=bool(usable), broker=_broker(question),
     )  # fmt: skip
 
 
-def _broker(question: Question) -> Broker | None:
+def _broker(question: RightQuestion) -> BrokerRight | None:
     """Look at the broker of a home, which needs what its client needs to publish or deliver."""
     home, views = question.home, words.views(question.request.wanted.to_sexp(), question.home)
     if (
@@ -90,10 +87,10 @@ def _broker(question: Question) -> Broker | None:
         return None
     if key.key_id == question.principal.key_id:
         return None
-    return Broker(name=home.show(key.key_id), decision=replace(question, principal=key).decide())
+    return BrokerRight(name=home.show(key.key_id), decision=replace(question, principal=key).decide())
 
 
-def _occasion(question: Question) -> Occasion:
+def _occasion(question: RightQuestion) -> Occasion:
     views = words.views(question.request.wanted.to_sexp(), question.home) or []
     view = views[0] if views else None
     default = "connect" if view is not None and view.kind == "network" else "subscribe"

@@ -8,14 +8,19 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from maia.errors import UsageError
-from maia.filters import AttributeType, parse_date, parse_timestamp
+from maia.events import AttributeType
+from maia.filters.values import parse_date, parse_timestamp
 
 _DECIMAL = re.compile(r"-?[0-9]{1,76}(\.[0-9]{1,76})?")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def read_event(event: object, types: Mapping[str, str]) -> dict[str, object]:
-    """An event from JSON: times and decimals, which JSON lacks, come from texts; everything else as it is."""
+    """An event from JSON: times and decimals, which JSON lacks, come from texts; everything else as it is.
+
+    >>> read_event({"day": "2026-06-01", "n": 3}, {"day": "date", "n": "integer"})["day"].month
+    6
+    """
     if not isinstance(event, Mapping):
         raise UsageError("an event must be an object", code="REQUEST_FIELD")
     return {str(name): _value(value, types.get(str(name))) for name, value in event.items()}

@@ -11,7 +11,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from maia.cli.read.files import read_source
 from maia.errors import MalformedError, NotFoundError
 from maia.events import (
     EventType,
@@ -22,8 +21,10 @@ from maia.events import (
     from_arrow_schema,
     from_spark_json,
 )
+from maia.home.files import read_file
 
 _MAX_ROWS = 10_000
+_MAX_SCHEMA = 64 << 20
 _SAMPLES = {".csv", ".json", ".jsonl", ".ndjson"}
 
 
@@ -57,7 +58,7 @@ def _arrow_schema(file: Path) -> pa.Schema:
 
 def _spark_schema(file: Path) -> str | None:
     """Read a file as one JSON value; ``None`` when it is rows."""
-    text = read_source(str(file)).decode("utf-8", "replace")
+    text = read_file(file, limit=_MAX_SCHEMA).decode("utf-8", "replace")
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
