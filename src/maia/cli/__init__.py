@@ -70,7 +70,7 @@ _VERBS = _MappingProxy(
         "role": _Verb("maia.cli.role", "Activate and list roles; record what they stand on."),
         "publish": _Verb("maia.cli.publish", "Publish the rows of a file as events."),
         "subscribe": _Verb("maia.cli.subscribe", "See events as a client may see them."),
-        "deliver": _Verb("maia.cli.deliver", "Run subscriptions into their outboxes; read one as its client."),
+        "deliver": _Verb("maia.cli.deliver", "Run the delivery job of a domain; read a subscription's outbox."),
         "status": _Verb("maia.cli.status", "Tell what a domain has and lacks, and what to do next."),
         "keys": _Verb("maia.cli.keys", "Show and refresh the key groups that a home manages."),
         "log": _Verb("maia.cli.log", "Show, compact and expire the log."),

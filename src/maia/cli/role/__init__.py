@@ -112,7 +112,7 @@ def revoke(fact: _Fact, *, served: Served) -> None:
 
 
 # What `revoke` was called before; it stays for a release.
-app.command("retract", hidden=True)(revoke)
+app.command("retract", hidden=True, epilog=examples("maia role revoke 'caseAssignment(smith, c1)'"))(revoke)
 
 
 def _record(fact: str, until: str | None, served: Served, *, observed: bool) -> None:
