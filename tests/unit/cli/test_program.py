@@ -175,7 +175,7 @@ def test_a_verb_is_imported_when_it_is_asked_for(monkeypatch):
     monkeypatch.setattr("maia.cli.group.installed_verbs", lambda: {"demo": Verb("maia.nowhere", "Play.")})
 
     class Group(LazyGroup):
-        verbs = MappingProxyType({"doctor": Verb("maia.cli.doctor", "Look.")})
+        verbs = MappingProxyType({"doctor": Verb("maia.cli.doctor.command", "Look.")})
 
     group = Group(name="maia")
     command = group.get_command(None, "doctor")
