@@ -49,11 +49,13 @@ A command works on a folder, the *home*: the current one, `--home DIR`, or the e
 
 `--type OWNER/NAME@VERSION` and `--network OWNER/NAME` start with the principal that owns the thing. `NAME` may hold
 `*`, `VERSION` is exact or `*`, which is also meant when it is left out; `--type '*'` and `--network '*'` stand for all
-of them, whoever owns them. `--action` and `--attribute` may be repeated, and mean everything when left out. An
-attribute is given by its uid, with or without a demand on its value: `3265`, `3265='AE05 XYZ'`, `7>=500`, `7!=0`,
-`3467 in (Victoria, Paddington)`, `3265 prefix AE`. Values are typed by how they are written: `500` is an integer, `1.5`
-a decimal number, `true` a boolean, `2026-06-01` a date, `2026-06-01T09:00:00Z` an instant; anything else, and anything
-in quotes, is text. `--tag` takes any other tag as an S-expression.
+of them, whoever owns them. `--action` and `--attribute` may be repeated, and mean everything when left out. The
+owner of a type may be left out where the home keeps types of that name of one owner only. An attribute is given by its
+name, with or without a demand on its value: `numberplate`, `numberplate='AE05 XYZ'`, `speed>=500`, `speed!=0`,
+`location in (Victoria, Paddington)`, `numberplate prefix AE`; or as `uid:3265`, which is the only way where the home
+does not keep the type. Values are read as the attribute's type demands; where that is not known, by how they are
+written: `500` is an integer, `1.5` a decimal number, `true` a boolean, `2026-06-01` a date, `2026-06-01T09:00:00Z` an
+instant; anything else, and anything in quotes, is text. `--tag` takes any other tag as an S-expression.
 
 Instants are written `2026-12-31T00:00:00Z`, `2026-12-31` (its first second, UTC), `now`, or `+90d` from now (`s`, `m`,
 `h`, `d`, `w`, `y`).
@@ -77,7 +79,7 @@ to do; [the codes](errors.md) are stable.
 | variable | effect |
 |---|---|
 | `MAIA_HOME` | the home, in place of the current folder |
-| `MAIA_PASSPHRASE` | the passphrase, in place of a prompt |
+| `MAIA_PASSPHRASE` | the passphrase, in place of a prompt; better `--passphrase-fd N` or `--passphrase-file FILE` |
 | `NO_COLOR`, `FORCE_COLOR` | no colours, or colours also where the output is no terminal |
 | `COLUMNS` | the width of trees and tables |
 
@@ -103,8 +105,7 @@ def command_paths() -> Iterator[tuple[str, ...]]:
         yield (name,)
         command = root.get_command(None, name)  # type: ignore[arg-type]
         if isinstance(command, TyperGroup):
-            for inner in command.commands:
-                yield (name, inner)
+            yield from ((name, inner) for inner, found in command.commands.items() if not found.hidden)
 
 
 def help_of(path: tuple[str, ...]) -> str:

@@ -113,7 +113,7 @@ class StatementBook:
         assert isinstance(body, ListStatement)  # noqa: S101 - tracks hold lists only
         listed = certificate in body.certificates
         if listed is (test.kind is TestKind.CRL) or self._taken_away(test, certificate, body):
-            raise RevokedError(f"withdrawn by the {test.kind.value} of `{test.signer.fingerprint}`")
+            raise RevokedError(f"revoked by the {test.kind.value} of `{test.signer.fingerprint}`")
         return Confirmation(body.ends)
 
     def assured_until(self, test: OnlineTest, certificate: CertificateId, *, at: datetime) -> datetime | None:

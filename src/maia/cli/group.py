@@ -80,6 +80,13 @@ class LazyGroup(TyperGroup):
             raise UsageError(f"no such command `{name}`{did_you_mean(name, self.all_verbs())}")
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - as above
+        """Run a verb; who interrupts it is told what stands."""
+        try:
+            return super().invoke(ctx)
+        except (typer.Abort, KeyboardInterrupt) as error:
+            raise UnavailableError(f"interrupted; {current_state().stands}", code="INTERRUPTED") from error
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002 - as above
         """Write the summaries from the table."""
         with formatter.section("Commands"):
@@ -157,11 +164,6 @@ def _guarded(run: Callable[[], object], state: State) -> int:
         report_error(error, code=code, as_json=state.json)
     except typer.TyperException as error:
         code = _usage(error, state)
-    except (typer.Abort, KeyboardInterrupt):
-        code = ExitCode.INTERRUPTED
-        report_error(
-            UnavailableError(f"interrupted; {state.stands}", code="INTERRUPTED"), code=code, as_json=state.json
-        )  # fmt: skip
     except BrokenPipeError:
         sys.stdout = None  # the reader went away; there is nobody to tell
     except OSError as error:

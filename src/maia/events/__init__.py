@@ -31,7 +31,18 @@ from maia.events.definition import (
     sign_event_type,
     verify_type_signature,
 )
-from maia.events.evolution import Add, Operation, Remove, Rename, Retype, counted, drawn, evolve, hashed
+from maia.events.evolution import (
+    Add,
+    Operation,
+    Remove,
+    Rename,
+    Retype,
+    counted,
+    drawn,
+    evolve,
+    first_attributes,
+    hashed,
+)
 from maia.events.inheritance import inherit
 from maia.events.lint import Finding, LiveClient, lint, misleading_names, parse_live_clients
 from maia.events.lookalikes import lookalikes, skeleton
@@ -152,6 +163,7 @@ __all__ = [
     "diff",
     "drawn",
     "evolve",
+    "first_attributes",
     "from_arrow_schema",
     "from_spark_json",
     "from_transit",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import runpy
 import stat
@@ -203,3 +204,21 @@ def test_json_of_new_key_is_one_object(maia):
     """Name, fingerprint and public key, nothing secret."""
     data = json.loads(maia("key", "new", "a", "--no-passphrase", "--json").out)
     assert set(data) == {"code", "name", "fingerprint", "key"}
+
+
+def test_a_passphrase_comes_from_an_open_descriptor(maia):
+    """`--passphrase-fd N` takes the next line of a descriptor, so two keys find theirs one after the other."""
+    reading, writing = os.pipe()
+    os.write(writing, b"one horse\ntwo horses\n")
+    os.close(writing)
+    try:
+        assert maia("key", "new", "pito", "--passphrase-fd", str(reading)).code == 0
+        assert maia("key", "new", "met", "--passphrase-fd", str(reading)).code == 0
+    finally:
+        os.close(reading)
+    assert read_key(maia.home / "keys" / "pito.key", passphrase=lambda: "one horse")
+    assert read_key(maia.home / "keys" / "met.key", passphrase=lambda: "two horses")
+    closed = maia("key", "new", "smith", "--passphrase-fd", str(reading))
+    assert closed.code == 2
+    assert "[PASSPHRASE_MISSING]" in closed.err
+    assert maia("key", "new", "x", "--no-passphrase", "--passphrase-fd", "0").code == 2

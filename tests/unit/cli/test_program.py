@@ -7,6 +7,7 @@ import json
 import logging
 import re
 import runpy
+import tomllib
 from pathlib import Path
 from types import MappingProxyType
 
@@ -14,8 +15,9 @@ import pytest
 import typer
 
 from maia.cli import _VERBS
-from maia.cli.group import LazyGroup, Verb
+from maia.cli.group import LazyGroup, Verb, installed_verbs
 from maia.cli.show.exits import ExitCode, exit_code
+from maia.cli.show.output import stands
 from maia.errors import (
     ChainError,
     DeniedError,
@@ -36,6 +38,8 @@ help_of = _PAGE["help_of"]
 render = _PAGE["render"]
 
 PATHS = list(command_paths())
+NO_JSON = {(), ("conformance",), *(path for path in PATHS if path[:1] == ("serve",))}
+"""What answers by itself: the program, a conversation in JSON, and services."""
 LEAVES = [path for path in PATHS if not any(other[:-1] == path and other != path for other in PATHS if path)]
 
 
@@ -171,7 +175,7 @@ def test_a_verb_is_imported_when_it_is_asked_for(monkeypatch):
     monkeypatch.setattr("maia.cli.group.installed_verbs", lambda: {"demo": Verb("maia.nowhere", "Play.")})
 
     class Group(LazyGroup):
-        verbs = MappingProxyType({"doctor": Verb("maia.cli.doctor", "Look.")})
+        verbs = MappingProxyType({"doctor": Verb("maia.cli.doctor.command", "Look.")})
 
     group = Group(name="maia")
     command = group.get_command(None, "doctor")
@@ -241,3 +245,56 @@ def test_conformance_answers_on_the_standard_streams(maia):
     answers = [json.loads(line) for line in ran.out.splitlines()]
     assert answers[0] == {"id": 1, "result": True}
     assert (answers[1]["id"], answers[1]["error"]) == (8, "unknown-verb")
+
+
+def test_programs_beside_the_product_add_their_verbs_without_being_imported(repository: Path):
+    """Their entry points say name, summary and module; `maia --help` lists them and imports none of them."""
+    declared = tomllib.loads((repository / "pyproject.toml").read_text("utf-8"))["project"]["entry-points"]
+    names = {name.partition(" - ")[0] for name in declared["maia.verbs"]}
+    assert names == {"bench", "conformance", "demo"}
+    assert {name: verb.module for name, verb in installed_verbs().items()} == {
+        name.partition(" - ")[0]: module for name, module in declared["maia.verbs"].items()
+    }
+    for verb in installed_verbs().values():
+        assert verb.summary.endswith(".")
+        assert verb.summary in help_of(())
+        assert importlib.import_module(verb.module).app is not None
+
+
+NEAR = {
+    "a verb": (["grnt"], "no such command `grnt`; did you mean `grant`?"),
+    "a verb of a noun": (["key", "shwo"], "no such command `shwo`; did you mean `show`?"),
+    "an option": (["grant", "--form", "x"], "no such option: --form; did you mean `--from`?"),
+    "a key": (["key", "show", "smiht"], "no key `smiht` in this home; did you mean `smith`?"),
+    "an action": (
+        ["prove", "--as", "smith", "--network", "pito/n", "--action", "conect"], "did you mean `connect`?",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("args, words", NEAR.values(), ids=NEAR)
+def test_the_nearest_word_is_proposed(police, args, words):
+    """Verbs, options, keys and actions that are nearly right."""
+    ran = police(*args)
+    assert ran.code in (1, 2, 5)
+    assert words in ran.err
+
+
+def test_an_interruption_says_what_stands(police, monkeypatch):
+    """Ctrl-C tells what is true now."""
+
+    def interrupted(*_: object, **__: object) -> None:
+        stands("2 of 3 files are published")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("maia.cli.cert.command.note", interrupted)
+    monkeypatch.setattr("maia.cli.cert.command.draw", interrupted)
+    ran = police("cert", "show")
+    assert ran.code == 130
+    assert ran.err == "error: [INTERRUPTED] interrupted; 2 of 3 files are published\n"
+
+
+@pytest.mark.parametrize("path", [path for path in LEAVES if path not in NO_JSON], ids=" ".join)
+def test_every_command_speaks_json(path):
+    """Machines may ask any command."""
+    assert "--json" in help_of(path)

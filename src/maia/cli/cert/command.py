@@ -8,7 +8,9 @@ import typer
 
 from maia.cli.read.bundles import Place, unpacked
 from maia.cli.read.options import certificate_argument, examples, new_app
+from maia.cli.show.certificates import certificate_to_json, certificate_tree, is_genuine, state_text
 from maia.cli.show.output import draw, note, write_json, write_line
+from maia.encoding import format_advanced, parse_canonical
 
 app = new_app("Show certificates.", "maia cert show")
 
@@ -26,9 +28,6 @@ def show(
     place: Place,
 ) -> None:
     """Show what certificates say, whether their signatures verify, and how long they outlive a revocation."""
-    from maia.cli.show.certificates import certificate_to_json, certificate_tree, is_genuine, state_text
-    from maia.encoding import format_advanced, parse_canonical
-
     folder, instant = place.folder, place.instant
     found = [folder.certificate(text) for text in certificates or ()] or list(folder.certificates.pool())
     if place.json:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from maia.authority import Grant, parse_statement, write_proof
 from maia.cli.read import options
 from maia.cli.read.bundles import Place, RightOptions, unpacked
+from maia.cli.read.files import write_target
 from maia.cli.read.options import examples, new_app, principal_option
-
-if TYPE_CHECKING:
-    from maia.authority import Grant
-    from maia.domain import RightQuestion
+from maia.cli.read.question import read_question
+from maia.cli.show.decisions import not_proven
+from maia.cli.show.exits import ExitCode
+from maia.cli.show.output import draw, note, write_json, write_line
+from maia.cli.show.proofs import grant_to_json, proof_tree
+from maia.cli.show.words import counted
+from maia.domain import RightQuestion
+from maia.errors import DeniedError
+from maia.home import CertificateFolder, words
 
 app = new_app()
 
@@ -56,14 +63,6 @@ def prove(
     Certificates may lie in any order, and more of them than needed. A proof that is written out can be replayed by
     anybody with `maia verify`. Exits with 3 when there is no proof; `maia explain` says what is missing.
     """
-    from maia.cli.read.question import read_question
-    from maia.cli.show.decisions import not_proven
-    from maia.cli.show.exits import ExitCode
-    from maia.cli.show.output import draw, write_json, write_line
-    from maia.cli.show.proofs import grant_to_json, proof_tree
-    from maia.errors import DeniedError
-    from maia.home import words
-
     question = read_question(
         place, asked, principal, certificates=certificates, statements=statement, nonce=nonce, verifier=verifier
     )
@@ -85,12 +84,6 @@ def prove(
 
 def _write_out(question: RightQuestion, grant: Grant, out: Path) -> None:
     """Write a proof to a file, or its certificates to a folder that exists."""
-    from maia.authority import parse_statement, write_proof
-    from maia.cli.read.files import write_target
-    from maia.cli.show.output import note
-    from maia.cli.show.words import counted
-    from maia.home import CertificateFolder
-
     if out.is_dir():
         folder = CertificateFolder(out)
         for certificate in grant.certificates:

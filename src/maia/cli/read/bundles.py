@@ -90,7 +90,9 @@ class Signing(Place):
     def signer(self, key: PublicKey) -> KeySigner:
         """Open the private key of an issuer."""
         from maia.cli.read.signers import open_signer
+        from maia.cli.show.output import stands
 
+        stands("nothing was signed")
         return open_signer(key, self.folder, self.passphrase_file)
 
     def write(self, data: bytes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -36,14 +37,15 @@ def _remember_json(context: typer.Context, value: bool) -> bool:
     return value
 
 
-def _complete_keys(context: typer.Context, args: list[str], incomplete: str) -> list[str]:  # noqa: ARG001 - typer's
-    folder = Path(str(context.params.get("home") or ".")) / "keys"
-    return sorted(path.stem for path in folder.glob("*.pub"))
+def _names_in(folder: str, ending: str) -> Callable[[typer.Context, list[str], str], list[str]]:
+    def complete(context: typer.Context, args: list[str], incomplete: str) -> list[str]:  # noqa: ARG001 - typer's
+        home = Path(str(context.params.get("home") or "."))
+        return sorted(path.stem for path in (home / folder).glob(f"*{ending}"))
+
+    return complete
 
 
-def _complete_certificates(context: typer.Context, args: list[str], incomplete: str) -> list[str]:  # noqa: ARG001
-    folder = Path(str(context.params.get("home") or ".")) / "certificates"
-    return sorted(path.stem for path in folder.glob("*.cert"))
+_complete_keys, _complete_certificates = _names_in("keys", ".pub"), _names_in("certificates", ".cert")
 
 
 def principal_option(*names: str, help: str) -> Any:  # noqa: A002, ANN401 - as typer calls it

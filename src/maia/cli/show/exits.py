@@ -69,6 +69,8 @@ _HINTS = {
 
 def exit_code(error: MaiaError) -> ExitCode:
     """Return the exit code of an error: by its family, and 1 for what has no code of its own."""
+    if error.code == "INTERRUPTED":
+        return ExitCode.INTERRUPTED
     for family, code in _BY_FAMILY:
         if isinstance(error, family):
             return code

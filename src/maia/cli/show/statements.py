@@ -58,9 +58,7 @@ def statement_tree(body: ListStatement | OneTimeAnswer, home: Folder, *, at: dat
 
 def tell_statement(body: ListStatement | OneTimeAnswer, home: Folder, *, json: bool, quiet: bool = False) -> None:
     """Say what was signed or taken in."""
-    if quiet:
-        return
-    if json:
+    if json and not quiet:
         write_json(statement_to_json(body))
-    else:
+    elif not quiet:
         write_line(describe_statement(body, home))

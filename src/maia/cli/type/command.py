@@ -24,7 +24,6 @@ from maia.cli.type.making import Making, OnNetwork, Travel
 from maia.errors import UsageError
 from maia.events import (
     FIRST,
-    Attribute,
     EventType,
     Operation,
     Remove,
@@ -32,6 +31,7 @@ from maia.events import (
     TypeName,
     counted,
     drawn,
+    first_attributes,
     hashed,
     misleading_names,
     parse_live_clients,
@@ -63,11 +63,7 @@ def define(
     *,
     attribute: Annotated[
         list[str] | None,
-        typer.Option(
-            "--attribute",
-            metavar="NAME:TYPE[:UID]",
-            help="An attribute; uids count from 0 unless given.",
-        ),
+        typer.Option("--attribute", metavar="NAME:TYPE[:UID]", help="An attribute; uids count from 0 unless given."),
     ] = None,
     extends: Annotated[
         str | None, typer.Option("--extends", metavar="OWNER/NAME@VERSION", help="Inherit from this type.")
@@ -81,16 +77,9 @@ def define(
     Attribute types: integer, float, decimal, string, boolean, date, timestamp, binary.
     """
     place = making.folder
-    policy, taken, attributes = words.uid_policy(uids), set[str](), []
-    wanted = [words.parse_add(text) for text in attribute or ()]
-    taken |= {item.uid for item in wanted if item.uid is not None}
-    for item in wanted:
-        uid = item.uid if item.uid is not None else policy.next_uid(taken)
-        taken.add(uid)
-        attributes.append(Attribute(name=item.name, uid=uid, type=item.type))
     definition = EventType(
         name=words.new_name(name, place),
-        attributes=tuple(attributes),
+        attributes=first_attributes([words.parse_add(text) for text in attribute or ()], words.uid_policy(uids)),
         options=travel.options(),
         extends=None if extends is None else find_definition(place, extends).definition.name,
     )

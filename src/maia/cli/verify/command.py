@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from maia.authority import (
+    CertificatePool,
+    check_standing,
+    looks_like_proof,
+    parse_statement,
+    read_proof,
+    verify_statement,
+)
 from maia.cli.read.bundles import Place, RightOptions, unpacked
+from maia.cli.read.files import read_source
 from maia.cli.read.options import examples, new_app, principal_option
-
-if TYPE_CHECKING:
-    from maia.domain import RightQuestion
+from maia.cli.read.question import read_question
+from maia.cli.show.decisions import not_proven
+from maia.cli.show.exits import ExitCode
+from maia.cli.show.output import note, write_json, write_line
+from maia.cli.show.proofs import grant_to_json
+from maia.cli.show.words import counted
+from maia.domain import RightQuestion
+from maia.errors import UsageError
+from maia.home import CertificateFolder, words
 
 app = new_app()
 
@@ -41,12 +56,6 @@ def verify(
     A proof is replayed from its certificates and statements alone. A folder is checked certificate by certificate,
     or, with --as and a right, decided upon. Exits with 4 when anything does not verify.
     """
-    from maia.authority import looks_like_proof
-    from maia.cli.read.files import read_source
-    from maia.cli.read.question import read_question
-    from maia.errors import UsageError
-    from maia.home import CertificateFolder
-
     is_file = path is not None and not path.is_dir()
     if principal is not None:
         if is_file:
@@ -64,9 +73,6 @@ def verify(
 
 
 def _replay(place: Place, asked: RightOptions, data: bytes) -> RightQuestion:
-    from maia.authority import CertificatePool, parse_statement, read_proof, verify_statement
-    from maia.cli.show.output import note
-    from maia.domain import RightQuestion
 
     proof, book = read_proof(data), place.folder.book()
     for raw in proof.statements:
@@ -79,11 +85,6 @@ def _replay(place: Place, asked: RightOptions, data: bytes) -> RightQuestion:
 
 
 def _answer(question: RightQuestion, *, json: bool) -> int:
-    from maia.cli.show.decisions import not_proven
-    from maia.cli.show.exits import ExitCode
-    from maia.cli.show.output import write_json, write_line
-    from maia.cli.show.proofs import grant_to_json
-    from maia.home import words
 
     decision = question.decide()
     if decision.grant is None:
@@ -99,11 +100,6 @@ def _answer(question: RightQuestion, *, json: bool) -> int:
 
 def _check(place: Place, files: list[tuple[str, bytes]]) -> int:
     """Check every certificate by itself: form, signature, period, statements."""
-    from maia.authority import check_standing
-    from maia.cli.show.exits import ExitCode
-    from maia.cli.show.output import note, write_json, write_line
-    from maia.cli.show.words import counted
-
     book = place.folder.book()
     rows, failed = [], 0
     for name, data in files:
