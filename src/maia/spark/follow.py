@@ -120,8 +120,9 @@ class OnceFile:
             EncodingError: The place that was kept cannot be read: ``CHECKPOINT_DAMAGED``.
         """
         self._place = place / _PLACE
+        known = self._read() if self._place.exists() else None
         self._stream: IO[bytes] = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
-        self._batch, self._end = self._read() if self._place.exists() else (-1, self._stream.seek(0, os.SEEK_END))
+        self._batch, self._end = known or (-1, self._stream.seek(0, os.SEEK_END))
         self._stream.truncate(self._end)
 
     def append(self, lines: Iterator[bytes], batch: int) -> int:

@@ -105,6 +105,31 @@ def test_empty_standard_input_publishes_nothing(maia: Any) -> None:
     assert (ran.code, ran.data["events"], ran.data["commits"]) == (0, 0, 0)
 
 
+def test_an_interrupted_publication_says_what_stands(maia: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    """Nothing when it was not committed; the commit when it was."""
+
+    def press(**_: object) -> None:
+        raise KeyboardInterrupt
+
+    home = build(maia)
+    monkeypatch.setattr("maia.spark.launch.start_spark", press)
+    (tmp_path / "in.csv").write_text(HEADER)
+    flags = ("publish", str(tmp_path / "in.csv"), "--type", TYPE, "--as", "lab")
+    ran = maia(*flags)
+    assert (ran.code, ran.out) == (130, "")
+    assert "interrupted: nothing is published" in ran.err
+    found = maia(*flags, "--json").data
+    assert (found["interrupted"], found["events"], found["commit"]) == (True, 0, None)
+
+    def press_late(**_: object) -> None:
+        publish_here(home, "monday", ["Ada"])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("maia.spark.launch.start_spark", press_late)
+    ran = maia(*flags, "--publication", "monday")
+    assert (ran.code, "interrupted; this stands: publication monday, 1 commit" in ran.err) == (130, True)
+
+
 OUTCOMES: dict[str, tuple[dict[str, Any], int]] = {
     "something published": ({"events": 1, "refused": {("ROW_MALFORMED", ""): 5}}, 0),
     "nothing came": ({}, 0),
