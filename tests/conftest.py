@@ -26,8 +26,10 @@ import os
 import re
 import shutil
 import sys
+import tomllib
 from collections.abc import Callable
 from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -48,6 +50,25 @@ ROW_FILES = {
     "threat": REPOSITORY / "docs" / "reference" / "threats.md",
     "fault": REPOSITORY / "docs" / "reference" / "threats.md",
 }
+
+
+def verbs_of_this_checkout() -> None:
+    """Let `maia` find the verbs that pyproject.toml declares, also where the checkout was installed before it did."""
+    found = metadata.entry_points
+
+    def entry_points(**wanted: str) -> metadata.EntryPoints:
+        points = found(**wanted)
+        if wanted != {"group": "maia.verbs"} or points:
+            return points
+        declared = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]["entry-points"]
+        return metadata.EntryPoints(
+            metadata.EntryPoint(name, value, "maia.verbs") for name, value in declared["maia.verbs"].items()
+        )
+
+    metadata.entry_points = entry_points
+
+
+verbs_of_this_checkout()
 ROW_FORMS = {"requirement": r"\d+\.\d+", "threat": r"T\d+", "fault": r"F\d+"}
 
 hypothesis.settings.register_profile("dev", deadline=None, max_examples=60)

@@ -66,11 +66,19 @@ def test_defined_type_is_shown_and_verified(defined: Run, tmp_path: Path) -> Non
     assert list((tmp_path / "types").glob("*/*.type"))
 
 
-def test_bare_name_is_refused(defined: Run) -> None:
-    """The readable name is displayed, but asking with it alone is a usage error."""
+def test_bare_name_is_refused_where_it_may_mean_two(defined: Run) -> None:
+    """The readable name alone is enough where one owner has it; where two have it, asking with it is a usage error."""
+    code, shown, _ = defined("type", "show", "uk.gov.pito.Numberplate")
+    assert code == 0
+    assert "of pito (" in shown
+    defined("type", "define", "evil/uk.gov.pito.Numberplate", "--attribute", "a:string")
     code, _, errors = defined("type", "show", "uk.gov.pito.Numberplate")
     assert code == 2
     assert "TYPE_TEXT" in errors
+    assert "several owners" in errors
+    code, _, errors = defined("type", "show", "uk.gov.pito.Numberplat")
+    assert code == 2
+    assert "did you mean `uk.gov.pito.Numberplate`?" in errors
 
 
 @pytest.mark.threat("T35")

@@ -17,8 +17,8 @@ from maia.access_control.outbox import STATEMENT
 from maia.access_control.register import Records, Register
 from maia.authority import (
     Challenge,
-    ListStatement,
     OneTimeAnswer,
+    Series,
     Statement,
     StatementBook,
     issue_statement,
@@ -94,15 +94,12 @@ def _sign(
     *,
     at: datetime,
 ) -> Statement:
-    starts, ends = (None, None) if interval is None else interval
-    since = at if starts is None else max(starts, at)
+    since = at if interval is None else max(interval[0], at)
     covered = records.certificates.withdrawn(at=since) if kind is TestKind.CRL else records.certificates.good(at=at)
-    sequence = records.lists.last_sequence(kind) + 1
-    body = ListStatement(
-        kind=kind, signer=register.key, sequence=sequence, certificates=covered, starts=starts, ends=ends
-    )
+    series = Series(kind=kind, signer=register.key, sequence=records.lists.last_sequence(kind))
+    body = series.next(covered, interval=interval)
     statement = issue_statement(body, register.signer)
-    records.lists.add(kind, sequence, statement.raw, starts=starts, ends=ends)
+    records.lists.add(kind, body.sequence, statement.raw, starts=body.starts, ends=body.ends)
     records.lists.forget(kind, before=at)
     records.outbox.post(STATEMENT, register.key.key_id, statement.raw)
     return statement

@@ -5,6 +5,7 @@ from maia.authority.constraints import Constraint, row_request, rows_tag, value_
 from maia.authority.decision import STAGES, Decision, Grant, Stage
 from maia.authority.derive import Derived, derive
 from maia.authority.exposure import Exposure, check_revocable, exposure_window
+from maia.authority.gift import Gift, can_give
 from maia.authority.graph import Graph
 from maia.authority.limits import DEFAULT_VERIFIER_LIMITS, VerifierLimits
 from maia.authority.lint import UNENFORCEABLE, RightFinding, lint_right
@@ -12,6 +13,7 @@ from maia.authority.names import NameClosure
 from maia.authority.pool import CertificatePool
 from maia.authority.presentation import Presentation, decide_presentation
 from maia.authority.proof import Held, Joined, Proof, ProofTree, walk
+from maia.authority.proof_file import ProofFile, looks_like_proof, read_proof, write_proof
 from maia.authority.renewal import renew
 from maia.authority.request import Request, ask, ask_cell, ask_network, ask_type
 from maia.authority.rhythm import Rhythm
@@ -28,7 +30,9 @@ from maia.authority.rights import (
     uids_tag,
 )
 from maia.authority.search import Reach, find_proof, reach
+from maia.authority.series import Series
 from maia.authority.signatures import SignatureCache
+from maia.authority.standing import check_standing
 from maia.authority.statements import (
     Challenge,
     ListStatement,
@@ -41,7 +45,7 @@ from maia.authority.statements import (
     verify_statement,
 )
 from maia.authority.tag_forms import EVERYTHING, NOTHING, Tag, is_nothing, one_of
-from maia.authority.tags import check_ground, covers, intersect, parse_tag, permits
+from maia.authority.tags import alternatives, check_ground, covers, intersect, parse_tag, permits
 from maia.authority.topics import VerifiedTopic, prove_topic_publish, prove_topic_subscribe, verify_topic
 from maia.authority.tuples import (
     FiveTuple,
@@ -78,6 +82,7 @@ __all__ = [
     "Exposure",
     "FiveTuple",
     "FourTuple",
+    "Gift",
     "Grant",
     "Graph",
     "Held",
@@ -90,12 +95,14 @@ __all__ = [
     "OneTimeAnswer",
     "Presentation",
     "Proof",
+    "ProofFile",
     "ProofTree",
     "Reach",
     "Request",
     "Rhythm",
     "RightFinding",
     "Root",
+    "Series",
     "SignatureCache",
     "Stage",
     "Statement",
@@ -107,13 +114,16 @@ __all__ = [
     "VerifiedTopic",
     "Verifier",
     "VerifierLimits",
+    "alternatives",
     "ask",
     "ask_cell",
     "ask_network",
     "ask_type",
+    "can_give",
     "cell_rights",
     "check_ground",
     "check_revocable",
+    "check_standing",
     "covers",
     "decide_presentation",
     "derive",
@@ -126,6 +136,7 @@ __all__ = [
     "is_nothing",
     "issue_statement",
     "lint_right",
+    "looks_like_proof",
     "network_blanket",
     "network_right",
     "one_of",
@@ -136,6 +147,7 @@ __all__ = [
     "prove_topic_publish",
     "prove_topic_subscribe",
     "reach",
+    "read_proof",
     "reduce_chain",
     "reduce_pair",
     "renew",
@@ -150,4 +162,5 @@ __all__ = [
     "verify_statement",
     "verify_topic",
     "walk",
+    "write_proof",
 ]

@@ -80,6 +80,20 @@ class StatementBook:
             self._accept_plain((statement.signer_id, body.kind), statement, body)
         self._revision += 1
 
+    def accept_unless_known(self, statement: Statement) -> bool:
+        """Take a statement that somebody handed over, unless the book knows better; return whether it was taken.
+
+        Raises:
+            UncheckedError: The book holds too many statements of this signer, or too many signers.
+        """
+        try:
+            self.accept(statement)
+        except VerificationError as error:
+            if error.code not in ("STATEMENT_OVERLAP", "STATEMENT_ROLLBACK"):
+                raise
+            return False
+        return True
+
     def check(
         self, test: OnlineTest, certificate: CertificateId, *, at: datetime, challenge: Challenge | None = None
     ) -> Confirmation:
@@ -99,7 +113,7 @@ class StatementBook:
         assert isinstance(body, ListStatement)  # noqa: S101 - tracks hold lists only
         listed = certificate in body.certificates
         if listed is (test.kind is TestKind.CRL) or self._taken_away(test, certificate, body):
-            raise RevokedError(f"withdrawn by the {test.kind.value} of `{test.signer.fingerprint}`")
+            raise RevokedError(f"revoked by the {test.kind.value} of `{test.signer.fingerprint}`")
         return Confirmation(body.ends)
 
     def assured_until(self, test: OnlineTest, certificate: CertificateId, *, at: datetime) -> datetime | None:

@@ -293,3 +293,16 @@ def covers(wide: Tag, narrow: Tag) -> bool:
         found = ((tag, narrow.get(uid)) for uid, tag in wide.constraints)
         return all(inner is not None and covers(tag, inner) for tag, inner in found)
     return intersect(wide, narrow) == narrow
+
+
+def alternatives(tag: Sexp) -> list[Sexp]:
+    """List the members of a set, or the one thing that is no set.
+
+    >>> alternatives((b"*", b"set", b"a", b"b")), alternatives(b"a")
+    ([b'a', b'b'], [b'a'])
+    """
+    match tag:
+        case (b"*", b"set", *members):
+            return list(members)
+        case _:
+            return [tag]

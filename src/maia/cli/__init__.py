@@ -1,4 +1,4 @@
-"""The command `maia`: one file per verb, imported when it is asked for."""
+"""The command `maia`: one package per verb, imported when it is asked for."""
 
 from __future__ import annotations
 
@@ -9,38 +9,29 @@ from typing import Annotated as _Annotated
 
 import typer as _typer
 
-from maia.cli import options
-from maia.cli.lazy import LazyGroup as _LazyGroup
-from maia.cli.lazy import Verb as _Verb
-from maia.cli.output import State as _State
-from maia.cli.output import set_level as _set_level
+from maia.cli.group import LazyGroup as _LazyGroup
+from maia.cli.group import Verb as _Verb
+from maia.cli.read import options
+from maia.cli.show.output import State as _State
+from maia.cli.show.output import set_level as _set_level
 from maia.lazy import on_first_use as _on_first_use
 from maia.version import __version__ as _version
 
 if _typing.TYPE_CHECKING:
-    from maia.cli.instants import now
-    from maia.cli.json_events import read_event
-    from maia.cli.options import examples, new_app
-    from maia.cli.output import console, note, write_json, write_line
-    from maia.cli.principal_text import show_node
-    from maia.cli.right_view import describe_tag, views
-    from maia.cli.streaming import spark_errors, start_spark, watching
+    from maia.cli.read.instants import now
+    from maia.cli.read.options import examples, new_app
+    from maia.cli.show.output import console, note, write_json, write_line
+    from maia.cli.show.progress import watching
 
 __all__ = [
     "app",
     "console",
-    "describe_tag",
     "examples",
     "main",
     "new_app",
     "note",
     "now",
     "options",
-    "read_event",
-    "show_node",
-    "spark_errors",
-    "start_spark",
-    "views",
     "watching",
     "write_json",
     "write_line",
@@ -50,49 +41,42 @@ __all__ = [
 __getattr__ = _on_first_use(
     __name__,
     {
-        "console": "output",
-        "describe_tag": "right_view",
-        "examples": "options",
-        "new_app": "options",
-        "note": "output",
-        "now": "instants",
-        "read_event": "json_events",
-        "show_node": "principal_text",
-        "spark_errors": "streaming",
-        "start_spark": "streaming",
-        "views": "right_view",
-        "watching": "streaming",
-        "write_json": "output",
-        "write_line": "output",
+        "console": "show.output",
+        "examples": "read.options",
+        "new_app": "read.options",
+        "note": "show.output",
+        "now": "read.instants",
+        "watching": "show.progress",
+        "write_json": "show.output",
+        "write_line": "show.output",
     },
 )
 
 _VERBS = _MappingProxy(
     {
-        "key": _Verb("maia.cli.key", "Make, show and import keys."),
-        "cert": _Verb("maia.cli.cert", "Show certificates."),
-        "name": _Verb("maia.cli.name", "Give principals local names."),
-        "grant": _Verb("maia.cli.grant", "Issue a capability."),
-        "prove": _Verb("maia.cli.prove", "Find a proof of a right in a folder of certificates."),
-        "verify": _Verb("maia.cli.verify", "Check a proof, a certificate or a folder."),
-        "explain": _Verb("maia.cli.explain", "Show why a right is held, or what is missing."),
-        "revoke": _Verb("maia.cli.revoke", "Withdraw a certificate, a role or a member."),
-        "statement": _Verb("maia.cli.statement", "Make and keep validity statements."),
-        "type": _Verb("maia.cli.type", "Define, evolve and check event types."),
-        "filter": _Verb("maia.cli.filter", "Check, format and compare filters."),
-        "domain": _Verb("maia.cli.domain", "Make the home of a domain; its members, and other domains."),
-        "policy": _Verb("maia.cli.policy", "Check, format, preview and apply a domain's policy."),
-        "role": _Verb("maia.cli.role", "Activate and list roles; record what they stand on."),
-        "publish": _Verb("maia.cli.publish", "Publish the rows of a file as events."),
-        "subscribe": _Verb("maia.cli.subscribe", "See events as a client may see them."),
-        "keys": _Verb("maia.cli.keys", "Show and refresh the key groups that a home manages."),
-        "log": _Verb("maia.cli.log", "Show, compact and expire the log."),
-        "audit": _Verb("maia.cli.audit", "Show who published, saw or was refused what."),
-        "demo": _Verb("maia.demo.command", "Play a scenario with real keys and real Spark."),
-        "serve": _Verb("maia.cli.serve", "Run a service of a home."),
-        "bench": _Verb("maia.bench.command", "Measure what protection costs on this machine."),
-        "doctor": _Verb("maia.cli.doctor", "Look at the installation and at a home."),
-        "conformance": _Verb("maia.conformance.command", "Answer conformance questions, one JSON object a line."),
+        "key": _Verb("maia.cli.key.command", "Make, show and import keys."),
+        "cert": _Verb("maia.cli.cert.command", "Show certificates."),
+        "name": _Verb("maia.cli.name.command", "Give principals local names."),
+        "grant": _Verb("maia.cli.grant.command", "Issue a capability."),
+        "prove": _Verb("maia.cli.prove.command", "Find a proof of a right in a folder of certificates."),
+        "verify": _Verb("maia.cli.verify.command", "Check a proof, a certificate or a folder."),
+        "explain": _Verb("maia.cli.explain.command", "Show why a right is held, or what is missing."),
+        "revoke": _Verb("maia.cli.revoke.command", "Revoke a certificate, a role or a membership."),
+        "statement": _Verb("maia.cli.statement.command", "Make and keep validity statements."),
+        "type": _Verb("maia.cli.type.command", "Define, evolve and check event types."),
+        "filter": _Verb("maia.cli.filter.command", "Check, format and compare filters."),
+        "domain": _Verb("maia.cli.domain.command", "Make the home of a domain; its members, and other domains."),
+        "policy": _Verb("maia.cli.policy.command", "Check, format, preview and apply a domain's policy."),
+        "role": _Verb("maia.cli.role.command", "Activate and list roles; record what they stand on."),
+        "publish": _Verb("maia.cli.publish.command", "Publish the rows of a file as events."),
+        "subscribe": _Verb("maia.cli.subscribe.command", "See events as a client may see them."),
+        "deliver": _Verb("maia.cli.deliver.command", "Run the delivery job of a domain; read a subscription's outbox."),
+        "status": _Verb("maia.cli.status.command", "Tell what a domain has and lacks, and what to do next."),
+        "keys": _Verb("maia.cli.keys.command", "Show and refresh the key groups that a home manages."),
+        "log": _Verb("maia.cli.log.command", "Show, compact and expire the log."),
+        "audit": _Verb("maia.cli.audit.command", "Show who published, saw or was refused what."),
+        "serve": _Verb("maia.cli.serve.command", "Run a service of a home."),
+        "doctor": _Verb("maia.cli.doctor.command", "Look at the installation and at a home."),
     }
 )
 

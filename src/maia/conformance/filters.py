@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import TypeVar
 
-from maia.cli import read_event
 from maia.errors import DeniedError, FilterTypeError, UsageError
 from maia.filters import (
     AttributeType,
@@ -22,6 +21,7 @@ from maia.filters import (
     check_event,
     compile_filter,
     covers,
+    read_event,
     satisfiable,
     screen,
 )

@@ -90,7 +90,8 @@ def demo(
 
 def _play(scenario: Scenario, folder: Path, *, keep: bool, json: bool) -> None:
     """Play a scenario that lives on a stream."""
-    from maia.cli import note, spark_errors, write_json
+    from maia.cli import note, write_json
+    from maia.spark import spark_errors
 
     try:
         with spark_errors():

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import maia
-from maia.cli import start_spark
 from maia.errors import DeniedError
+from maia.spark import start_spark
 from maia.testing import TYPE_NAME, DetectiveWorld, Loss, detective_world
 
 if TYPE_CHECKING:

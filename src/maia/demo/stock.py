@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import maia
-from maia.cli import spark_errors, start_spark
 from maia.errors import MaiaError
+from maia.spark import spark_errors, start_spark
 from maia.testing import CONTRACTS, FLOWS, StockWorld, stock_world
 
 if TYPE_CHECKING:

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from maia.authority import Action, Decision, FiveTuple, NameNode, Request, Verifier, five_tuple, four_tuple, reduce_pair
-from maia.cli import describe_tag, show_node, views
 from maia.encoding import Sexp
 from maia.errors import MaiaError
-from maia.home import Folder
+from maia.home import Folder, words
 from maia.principals import Authorisation, KeyId
 from maia.testing import ATTRIBUTES, NumberplateNetwork
 
@@ -71,7 +70,7 @@ def delegation_tree(network: NumberplateNetwork, home: Folder) -> tuple[Branch, 
             place = (subject.base, subject.parts[0])
             found = [(label, item) for label, item in meanings.items() if (item.issuer, item.name) == place]
             keys = [item.subject for _, item in found if isinstance(item.subject, bytes)]
-            return keys, tuple(f"{name}: {show_node(item.subject, home)}" for name, item in found)
+            return keys, tuple(f"{name}: {words.show_node(item.subject, home)}" for name, item in found)
         return [subject] if isinstance(subject, bytes) else [], ()
 
     def below(link: FiveTuple, depth: int) -> tuple[Branch, ...]:
@@ -87,7 +86,7 @@ def delegation_tree(network: NumberplateNetwork, home: Folder) -> tuple[Branch, 
     def branch(name: str, link: FiveTuple, depth: int) -> Branch:
         right = brief(link.tag.to_sexp(), home)
         return Branch(
-            name, show_node(link.subject, home), right, link.delegate, members(link)[1], below(link, depth + 1)
+            name, words.show_node(link.subject, home), right, link.delegate, members(link)[1], below(link, depth + 1)
         )
 
     owner = network.key("PITO").key_id
@@ -130,14 +129,14 @@ def cells(network: NumberplateNetwork, home: Folder, who: str, action: Action) -
     evidence = tuple(network.certificates.values())
     request = network.on_type(action)
     clauses = Verifier().clauses(request, principal=network.key(who), evidence=evidence, at=network.now)
-    shown = [view.cells(NAMES) for clause in clauses for view in views(clause.tag.to_sexp(), home) or ()]
+    shown = [view.cells(NAMES) for clause in clauses for view in words.views(clause.tag.to_sexp(), home) or ()]
     return list(dict.fromkeys(shown))
 
 
 def brief(tag: Sexp, home: Folder) -> str:
     """Say a right in few words, with attribute names in the place of uids; certificates know uids alone."""
-    found = views(tag, home)
-    return describe_tag(tag, home) if found is None else "; ".join(view.brief(NAMES) for view in found)
+    found = words.views(tag, home)
+    return words.describe_tag(tag, home) if found is None else "; ".join(view.brief(NAMES) for view in found)
 
 
 def reductions(network: NumberplateNetwork, home: Folder) -> list[Reduction]:

@@ -1,41 +1,43 @@
 """A home, opened: following, plans, keys and explanations; what every door calls.
 
-What needs a database is loaded on first use.
+Each name is loaded on first use, so that a command that only signs a certificate needs no Arrow and no database.
 """
 
 from __future__ import annotations
 
 import typing as _typing
 
-from maia.domain.certificates import push_certificates
-from maia.domain.client import Client
-from maia.domain.delivery import DeliveryJob, Group, Report, Work, check_log
-from maia.domain.domain import Domain
-from maia.domain.engine import Asked
-from maia.domain.explanation import CellExplanation
-from maia.domain.keys import HomeKeys, ensure_keys
-from maia.domain.manager_key import manager_signer
-from maia.domain.own_key_manager import OwnKeyManager
-from maia.domain.plans import MAX_EVENTS
-from maia.domain.publication import Published, Written, commit_publication, published_before, write_partition
-from maia.domain.scan import LogPart, parts_of, scan, share_out
-from maia.domain.sealing_keys import SealingKeys
-from maia.domain.subscriptions import DomainPlans, Wanted, delivery_job
-from maia.domain.types import find_type, show_type
 from maia.lazy import on_first_use as _on_first_use
 
 if _typing.TYPE_CHECKING:
     from maia.domain.access_control import (
-        AGREEMENT_SUFFIX,
         HomeAgreements,
-        HomeHoldings,
         HomeKeyGroups,
         HomeTelling,
         domain_signer,
         open_access_control,
         prove_key,
-        read_agreement,
     )
+    from maia.domain.agreements import AgreementState, advance_agreement, draft_and_sign
+    from maia.domain.certificates import push_certificates
+    from maia.domain.chains import explain_chains
+    from maia.domain.client import Client
+    from maia.domain.conditions import ask_conditions
+    from maia.domain.deliveries import (
+        Delivered,
+        delivered_since,
+        find_subscription,
+        mark_outbox,
+        outbox_of,
+        read_deliveries,
+    )
+    from maia.domain.delivery import DeliveryJob, Group, Report, Work, check_log
+    from maia.domain.domain import Domain
+    from maia.domain.engine import Asked
+    from maia.domain.expiry import expire_log, undelivered
+    from maia.domain.explanation import CellExplanation
+    from maia.domain.grants import draft_grant, draft_revocation, sign_grant, sign_list
+    from maia.domain.handed import keep_handed
     from maia.domain.key_groups import (
         check_admission,
         join_key_groups,
@@ -43,70 +45,185 @@ if _typing.TYPE_CHECKING:
         open_home_groups,
         open_key_manager,
     )
+    from maia.domain.keys import HomeKeys, ensure_keys
+    from maia.domain.log_parts import LogPart, parts_of, scan, share_out
+    from maia.domain.manager_key import manager_signer
+    from maia.domain.own_key_manager import OwnKeyManager
+    from maia.domain.plans import MAX_EVENTS
+    from maia.domain.policy_files import (
+        check_policy,
+        format_file,
+        policy_paths,
+        policy_sources,
+        proof_lines,
+        submit_policy,
+    )
+    from maia.domain.publication import Published, Written, commit_publication, published_before, write_partition
+    from maia.domain.questions import RightQuestion
+    from maia.domain.register import in_register
+    from maia.domain.sealing_keys import SealingKeys
+    from maia.domain.sight import Sight, sight_of
+    from maia.domain.status import DomainStatus, LogStatus, TypeStatus, domain_status, who_lacks
+    from maia.domain.subscriptions import DomainPlans, Wanted, add_subscription, delivery_job, read_subscriptions
+    from maia.domain.types import find_type, show_type
 
 __all__ = [
-    "AGREEMENT_SUFFIX",
     "MAX_EVENTS",
+    "AgreementState",
     "Asked",
     "CellExplanation",
     "Client",
+    "Delivered",
     "DeliveryJob",
     "Domain",
     "DomainPlans",
+    "DomainStatus",
     "Group",
     "HomeAgreements",
-    "HomeHoldings",
     "HomeKeyGroups",
     "HomeKeys",
     "HomeTelling",
     "LogPart",
+    "LogStatus",
     "OwnKeyManager",
     "Published",
     "Report",
+    "RightQuestion",
     "SealingKeys",
+    "Sight",
+    "TypeStatus",
     "Wanted",
     "Work",
     "Written",
+    "add_subscription",
+    "advance_agreement",
+    "ask_conditions",
     "check_admission",
     "check_log",
+    "check_policy",
     "commit_publication",
+    "delivered_since",
     "delivery_job",
     "domain_signer",
+    "domain_status",
+    "draft_and_sign",
+    "draft_grant",
+    "draft_revocation",
     "ensure_keys",
+    "expire_log",
+    "explain_chains",
+    "find_subscription",
     "find_type",
+    "format_file",
+    "in_register",
     "join_key_groups",
+    "keep_handed",
     "leave_key_groups",
     "manager_signer",
+    "mark_outbox",
     "open_access_control",
     "open_home_groups",
     "open_key_manager",
+    "outbox_of",
     "parts_of",
+    "policy_paths",
+    "policy_sources",
+    "proof_lines",
     "prove_key",
     "published_before",
     "push_certificates",
-    "read_agreement",
+    "read_deliveries",
+    "read_subscriptions",
     "scan",
     "share_out",
     "show_type",
+    "sight_of",
+    "sign_grant",
+    "sign_list",
+    "submit_policy",
+    "undelivered",
+    "who_lacks",
     "write_partition",
 ]
 
 __getattr__ = _on_first_use(
     __name__,
     {
-        "AGREEMENT_SUFFIX": "access_control",
+        "MAX_EVENTS": "plans",
+        "AgreementState": "agreements",
+        "Asked": "engine",
+        "CellExplanation": "explanation",
+        "Client": "client",
+        "Delivered": "deliveries",
+        "DeliveryJob": "delivery",
+        "Domain": "domain",
+        "DomainPlans": "subscriptions",
+        "DomainStatus": "status",
+        "Group": "delivery",
         "HomeAgreements": "access_control",
-        "HomeHoldings": "access_control",
         "HomeKeyGroups": "access_control",
+        "HomeKeys": "keys",
         "HomeTelling": "access_control",
+        "LogPart": "log_parts",
+        "LogStatus": "status",
+        "OwnKeyManager": "own_key_manager",
+        "Published": "publication",
+        "Report": "delivery",
+        "RightQuestion": "questions",
+        "SealingKeys": "sealing_keys",
+        "Sight": "sight",
+        "TypeStatus": "status",
+        "Wanted": "subscriptions",
+        "Work": "delivery",
+        "Written": "publication",
+        "add_subscription": "subscriptions",
+        "advance_agreement": "agreements",
+        "ask_conditions": "conditions",
         "check_admission": "key_groups",
+        "check_log": "delivery",
+        "check_policy": "policy_files",
+        "commit_publication": "publication",
+        "delivered_since": "deliveries",
+        "delivery_job": "subscriptions",
         "domain_signer": "access_control",
+        "domain_status": "status",
+        "draft_and_sign": "agreements",
+        "draft_grant": "grants",
+        "draft_revocation": "grants",
+        "ensure_keys": "keys",
+        "expire_log": "expiry",
+        "explain_chains": "chains",
+        "find_subscription": "deliveries",
+        "find_type": "types",
+        "format_file": "policy_files",
+        "in_register": "register",
         "join_key_groups": "key_groups",
+        "keep_handed": "handed",
         "leave_key_groups": "key_groups",
+        "manager_signer": "manager_key",
+        "mark_outbox": "deliveries",
         "open_access_control": "access_control",
         "open_home_groups": "key_groups",
         "open_key_manager": "key_groups",
+        "outbox_of": "deliveries",
+        "parts_of": "log_parts",
+        "policy_paths": "policy_files",
+        "policy_sources": "policy_files",
+        "proof_lines": "policy_files",
         "prove_key": "access_control",
-        "read_agreement": "access_control",
+        "published_before": "publication",
+        "push_certificates": "certificates",
+        "read_deliveries": "deliveries",
+        "read_subscriptions": "subscriptions",
+        "scan": "log_parts",
+        "share_out": "log_parts",
+        "show_type": "types",
+        "sight_of": "sight",
+        "sign_grant": "grants",
+        "sign_list": "grants",
+        "submit_policy": "policy_files",
+        "undelivered": "expiry",
+        "who_lacks": "status",
+        "write_partition": "publication",
     },
 )

@@ -12,6 +12,7 @@ in force at the next one:
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -30,16 +31,18 @@ from maia.errors import (
     MalformedError,
     NotFoundError,
     UnavailableError,
+    UsageError,
     VerificationError,
 )
 from maia.events import EncryptionMode, TypeId
-from maia.home import Home
+from maia.home import Home, locked, write_file
 from maia.kernel import DeliverPlan, Subscription, VolumeWatch
 from maia.log import AuditRow, Commit, Outbox, outbox_secret, write_audit
 
 _FILE = "subscriptions.toml"
 _MAX_FILE = 16 << 20
 _MAX_SUBSCRIPTIONS = 100_000
+_MAX_NAME = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +145,31 @@ def read_subscriptions(home: Path) -> tuple[Wanted, ...]:
     if len(data) > _MAX_FILE or len(found) > _MAX_SUBSCRIPTIONS or len({item.name for item in found}) != len(found):
         raise MalformedError(f"`{_FILE}` has too many subscriptions, or a name twice", code="SUBSCRIPTIONS")
     return found
+
+
+def add_subscription(domain: Domain, wanted: Wanted) -> None:
+    """Keep another subscription in a home, after its client's right and its filter were proven.
+
+    Raises:
+        UsageError: There is one of this name: ``SUBSCRIPTION_EXISTS``.
+        MaiaError: The client has no right, the filter is refused, or something is unknown.
+    """
+    if not wanted.name.isprintable() or not 0 < len(wanted.name) <= _MAX_NAME:
+        raise UsageError("a subscription's name is one line of at most 200 characters", code="SUBSCRIPTIONS")
+    path = domain.path / _FILE
+    with locked(path):
+        if any(item.name == wanted.name for item in read_subscriptions(domain.path)):
+            raise UsageError(f"there is a subscription `{wanted.name}` already", code="SUBSCRIPTION_EXISTS")
+        domain.deliver_plan(
+            wanted.type, client=wanted.as_, where=wanted.where, version=wanted.version, commits=()
+        )  # fmt: skip
+        fields = {"name": wanted.name, "as": wanted.as_, "type": wanted.type, "where": wanted.where}
+        lines = [f"{key} = {json.dumps(text, ensure_ascii=False)}" for key, text in fields.items() if text]
+        if wanted.version is not None:
+            lines.append(f"version = {json.dumps(wanted.version, ensure_ascii=False)}")
+        before = path.read_text("utf-8") if path.exists() else ""
+        text = "\n".join(["[[subscription]]", *lines, ""])
+        write_file(path, (f"{before.rstrip()}\n\n{text}" if before.strip() else text).encode(), mode=0o644)
 
 
 def _check_keys(home: Home, plan: DeliverPlan) -> None:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import datetime
 
 from maia.authority import VerifiedEventType, Verifier
-from maia.errors import MaiaError, NotFoundError, UsageError, VerificationError
+from maia.errors import MaiaError, NotFoundError, UsageError, VerificationError, did_you_mean
 from maia.events import TypeId, TypeName, UnverifiedEventType
 from maia.home import Folder, Home, verify_with_registry
 from maia.principals import Principal, PublicKey
@@ -39,9 +39,9 @@ def find_type(
             raise UsageError(f"`{text}` may be any of: {listed}", code="TYPE_AMBIGUOUS")
         if found:
             return found[0]
-    raise NotFoundError(
-        f"there is no type `{text}`{'' if version is None else f' version {version}'}", code="TYPE_NOT_FOUND"
-    )
+    which = f"`{text}`{'' if version is None else f' version {version}'}"
+    names = [spelling for item in known for spelling in (item.name, show_type(home, item))]
+    raise NotFoundError(f"there is no type {which}{did_you_mean(text, names)}", code="TYPE_NOT_FOUND")
 
 
 def show_type(home: Home, name: TypeName) -> str:

@@ -3,6 +3,7 @@
 from maia.encoding.advanced import format_advanced, parse_advanced
 from maia.encoding.canonical import encode, parse_canonical
 from maia.encoding.html_table import html_table
+from maia.encoding.printable import printable
 from maia.encoding.sexp import DEFAULT_LIMITS, Hinted, Sexp, SexpLimits
 
 __all__ = [
@@ -15,4 +16,5 @@ __all__ = [
     "html_table",
     "parse_advanced",
     "parse_canonical",
+    "printable",
 ]

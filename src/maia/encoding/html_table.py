@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from maia.encoding.printable import printable
+
 MAX_ROWS = 200
 _MAX_CELL = 500
 
@@ -28,7 +30,5 @@ def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]])
 
 
 def _cell(text: str) -> str:
-    shown = "".join(
-        character if character.isprintable() else character.encode("unicode_escape").decode() for character in text
-    )
+    shown = printable(text)
     return escape(shown if len(shown) <= _MAX_CELL else shown[:_MAX_CELL] + "…")

@@ -31,9 +31,20 @@ from maia.events.definition import (
     sign_event_type,
     verify_type_signature,
 )
-from maia.events.evolution import Add, Operation, Remove, Rename, Retype, counted, drawn, evolve, hashed
+from maia.events.evolution import (
+    Add,
+    Operation,
+    Remove,
+    Rename,
+    Retype,
+    counted,
+    drawn,
+    evolve,
+    first_attributes,
+    hashed,
+)
 from maia.events.inheritance import inherit
-from maia.events.lint import Finding, LiveClient, lint
+from maia.events.lint import Finding, LiveClient, lint, misleading_names, parse_live_clients
 from maia.events.lookalikes import lookalikes, skeleton
 from maia.events.names import Owner, TypeId, TypeName, check_owner, type_id
 from maia.events.options import MAX_PADDING, ClosedAttributes, EncryptionMode, Lifetime, Options, Release
@@ -47,6 +58,7 @@ from maia.events.publication import (
 )
 from maia.events.reading import parse_compatible_event_type, parse_event_type
 from maia.events.registry import MAX_FOUND, Registry
+from maia.events.samples import attributes_of_rows
 from maia.events.topic_events import topic_event_type, topic_filter, topic_values
 from maia.events.topics import (
     MAX_TOPIC_PARTS,
@@ -136,6 +148,7 @@ __all__ = [
     "Version",
     "WholeUuids",
     "attribute",
+    "attributes_of_rows",
     "batch_as_parent",
     "batch_from_transit",
     "batch_to_transit",
@@ -150,6 +163,7 @@ __all__ = [
     "diff",
     "drawn",
     "evolve",
+    "first_attributes",
     "from_arrow_schema",
     "from_spark_json",
     "from_transit",
@@ -158,9 +172,11 @@ __all__ = [
     "inherit",
     "lint",
     "lookalikes",
+    "misleading_names",
     "parse_attribute_type",
     "parse_compatible_event_type",
     "parse_event_type",
+    "parse_live_clients",
     "parse_manage_action",
     "parse_topic",
     "parse_uid",

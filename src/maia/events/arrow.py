@@ -127,18 +127,23 @@ def from_arrow_schema(
         assume_utc: Read timestamps without a time zone as UTC; otherwise they are refused.
 
     Raises:
-        MalformedError: A field is nested, or its values do not fit one of Maia's types.
+        MalformedError: Fields are nested, or their values do not fit one of Maia's types; each of them is named.
     """
     policy = uids or SequenceUids()
     taken: set[str] = {uid for field in schema if (uid := _field_uid(field)) is not None}
-    attributes = []
+    attributes, bad = [], list[str]()
     for field in schema:
         uid = _field_uid(field)
         if uid is None:
             uid = policy.next_uid(taken)
             taken.add(uid)
-        kind = _attribute_type(field, assume_utc=assume_utc)
-        attributes.append(Attribute(name=field.name, uid=uid, type=kind))
+        try:
+            kind = _attribute_type(field, assume_utc=assume_utc)
+            attributes.append(Attribute(name=field.name, uid=uid, type=kind))
+        except MalformedError as error:
+            bad.append(error.message)
+    if bad:
+        raise MalformedError("; ".join(bad), code="SCHEMA_TYPE")
     return EventType(name=name, attributes=tuple(attributes), options=options or Options())
 
 
@@ -173,14 +178,8 @@ def from_spark_json(
         MalformedError: The text is no such schema, or a field is nested or of a type without an instant's meaning.
     """
     try:
-        fields = [
-            pa.field(
-                str(field["name"]),
-                _from_spark(str(field["name"]), field["type"]),
-                metadata=_uid_metadata(field.get("metadata")),
-            )
-            for field in json.loads(text)["fields"]
-        ]
+        found = [(str(field["name"]), field["type"], field.get("metadata")) for field in json.loads(text)["fields"]]
+        fields = [pa.field(name, _from_spark(kind), metadata=_uid_metadata(more)) for name, kind, more in found]
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
         raise MalformedError("not the JSON form of a Spark schema", code="SCHEMA_FORM") from error
     return from_arrow_schema(pa.schema(fields), name, options=options, uids=uids)
@@ -191,7 +190,7 @@ def _uid_metadata(metadata: object) -> dict[bytes, bytes] | None:
     return {UID_KEY: str(uid).encode()} if uid is not None else None
 
 
-def _from_spark(name: str, kind: object) -> pa.DataType:
+def _from_spark(kind: object) -> pa.DataType:
     simple = {
         "byte": pa.int8(), "short": pa.int16(), "integer": pa.int32(), "long": pa.int64(), "float": pa.float32(),
         "double": pa.float64(), "string": pa.string(), "boolean": pa.bool_(), "date": pa.date32(),
@@ -202,7 +201,7 @@ def _from_spark(name: str, kind: object) -> pa.DataType:
     if isinstance(kind, str) and kind.startswith("decimal(") and kind.endswith(")"):
         precision, scale = (int(part) for part in kind[len("decimal(") : -1].split(","))
         return pa.decimal128(precision, scale)
-    raise MalformedError(f"column `{name}` has a type that events do not hold", code="SCHEMA_TYPE")
+    return pa.null()  # no type of events; refused by name, with the other columns that do not fit
 
 
 def _field_uid(field: pa.Field) -> Uid | None:
@@ -238,4 +237,5 @@ def _attribute_type(field: pa.Field, *, assume_utc: bool) -> AttributeType:
         if kind.tz is None and not assume_utc:
             raise MalformedError(f"the timestamps of column `{field.name}` have no time zone", code="SCHEMA_TYPE")
         return AttributeType.TIMESTAMP
-    raise MalformedError(f"column `{field.name}` has a type that events do not hold: `{kind}`", code="SCHEMA_TYPE")
+    which = "" if pa.types.is_null(kind) else f": `{kind}`"
+    raise MalformedError(f"column `{field.name}` has a type that events do not hold{which}", code="SCHEMA_TYPE")

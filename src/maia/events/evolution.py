@@ -141,3 +141,21 @@ def _new(name: str, kind: AttributeType, uid: Uid | None, taken: set[Uid], polic
     chosen = policy.next_uid(taken) if uid is None else uid
     taken.add(chosen)
     return Attribute(name=name, uid=chosen, type=kind)
+
+
+def first_attributes(wanted: Iterable[Add], uids: UidPolicy) -> tuple[Attribute, ...]:
+    """Make the attributes of a first version; those without a uid get one that no other has.
+
+    >>> from maia.events.uids import SequenceUids
+    >>> wanted = [Add("plate", AttributeType.STRING, "7"), Add("speed", AttributeType.INTEGER)]
+    >>> [(item.name, item.uid) for item in first_attributes(wanted, SequenceUids())]
+    [('plate', '7'), ('speed', '8')]
+    """
+    adds = tuple(wanted)
+    taken = {item.uid for item in adds if item.uid is not None}
+    made = []
+    for item in adds:
+        uid = item.uid if item.uid is not None else uids.next_uid(taken)
+        taken.add(uid)
+        made.append(Attribute(name=item.name, uid=uid, type=item.type))
+    return tuple(made)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from maia.events.attributes import Attribute, Uid
+from maia.encoding import printable
+from maia.errors import MalformedError
+from maia.events.attributes import Attribute, Uid, parse_uid
 from maia.events.changes import diff
 from maia.events.definition import EventType
+from maia.events.lookalikes import lookalikes
+from maia.events.names import TypeName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,3 +75,38 @@ def lint(old: EventType, new: EventType, clients: Iterable[LiveClient]) -> tuple
             code = "ATTRIBUTE_REMOVED" if change.after is None else "ATTRIBUTE_RETYPED"
             findings.append(Finding(code=code, attribute=lost, clients=users, advice=_ADVICE))
     return tuple(findings)
+
+
+def parse_live_clients(data: bytes, version: EventType) -> list[LiveClient]:
+    """Read live clients, one JSON object a line; attributes by name in a version, or by uid.
+
+    Raises:
+        MalformedError: A line is no client: ``CLIENTS_FILE``.
+    """
+    found = []
+    for number, line in enumerate(data.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+            name, names, uids = str(row["client"]), row.get("attributes"), row.get("uids")
+            used = None if names is None and uids is None else {parse_uid(uid) for uid in uids or ()}
+            if used is not None:
+                used |= {version.by_name(item).uid for item in names or ()}
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise MalformedError(f"line {number} is no client", code="CLIENTS_FILE") from error
+        found.append(LiveClient(name=name, uids=None if used is None else frozenset(used)))
+    return found
+
+
+def misleading_names(definition: EventType, known: Iterable[TypeName]) -> list[str]:
+    """Say what about the readable names could mislead: the type's own, and those of its attributes."""
+    name, own = definition.name.name, printable(definition.name.name)
+    others = tuple({item.name for item in known if item.type_id != definition.type_id})
+    notes = [f"the name `{own}` {note}" for note in lookalikes(name, others)]
+    if name in others:
+        notes.append(f"another owner has a type `{own}`; the key decides which one is meant")
+    siblings = tuple(item.name for item in definition.attributes)
+    for item in definition.attributes:
+        notes.extend(f"the attribute `{printable(item.name)}` {note}" for note in lookalikes(item.name, siblings))
+    return notes

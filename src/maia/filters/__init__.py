@@ -24,6 +24,7 @@ from maia.filters.checking import check, check_event, compile_filter
 from maia.filters.covering import covers, equivalent, intersect, merge, satisfiable, simplify
 from maia.filters.evaluate import Relation, admits, holds, matches
 from maia.filters.formatting import format_filter, format_name, format_value
+from maia.filters.json_values import read_event
 from maia.filters.language import FilterLimits, grammar, parse_filter
 from maia.filters.screening import ScreenMode, require_readable, screen
 from maia.filters.tags import from_tag, to_tag, value_atom
@@ -78,6 +79,7 @@ __all__ = [
     "parse_filter",
     "parse_timestamp",
     "permitted",
+    "read_event",
     "require_readable",
     "satisfiable",
     "screen",

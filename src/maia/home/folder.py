@@ -1,28 +1,43 @@
-"""A working folder: keys, certificates, statements, and who can be named in it; a home, or what is not one yet.
+"""A working folder, a home or not yet one: keys, certificates and statements, and who can be named in it.
 
     keys/NAME.key       private key, mode 0600, sealed with a passphrase unless told otherwise
     keys/NAME.pub       public key
     certificates/       one file per certificate
     statements          validity statements that were accepted
+    types/              signed definitions
 
-Rules kept here: a name on the command line becomes a path only after it matched `KEY_NAME`; a private key is opened
+Rules kept here: a name that somebody typed becomes a path only after it matched `KEY_NAME`; a private key is opened
 only to sign.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
-from maia.authority import CertificatePool, StatementBook
-from maia.errors import NotFoundError, UncheckedError, UsageError
+from maia.authority import CertificatePool, StatementBook, Verifier
+from maia.errors import NotFoundError, UncheckedError, UsageError, did_you_mean
+from maia.events import EventType
 from maia.home.certificates import CertificateFolder
+from maia.home.config import CONFIG_FILE, MAX_CONFIG, HomeConfig
+from maia.home.files import read_file
 from maia.home.keys import KEY_NAME, check_key_name, read_key, read_public_key
 from maia.home.statements import StatementFile
-from maia.principals import KeyHash, KeyId, KeySigner, PublicKey, UnverifiedCertificate, fingerprint, parse_certificate
+from maia.home.types import DirectoryRegistry
+from maia.principals import (
+    CertificateId,
+    KeyHash,
+    KeyId,
+    KeySigner,
+    PublicKey,
+    UnverifiedCertificate,
+    fingerprint,
+    parse_certificate,
+)
 
 _MAX_KEYS = 10_000
 _SHORTEST_PREFIX = 4
@@ -57,6 +72,29 @@ class Folder:
         return StatementFile(self.path / "statements")
 
     @cached_property
+    def types(self) -> DirectoryRegistry:
+        """The definitions that are kept here; nothing in it is believed."""
+        return DirectoryRegistry(self.path / "types", verifier=Verifier(statements=self.book()))
+
+    def versions(self, owner: bytes, name: str) -> tuple[EventType, ...]:
+        """Return the versions of a type that speak for its owner, to name attributes by.
+
+        Args:
+            owner: The owner's identity.
+            name: The readable name.
+        """
+        # SECURITY: names come from definitions that verify, or did until they expired; a planted one names nothing.
+        found = self._versions.get((owner, name))
+        if found is None:
+            kept = self.types.genuine(KeyHash(KeyId(owner)), name, at=datetime.now(UTC)) if name else ()
+            found = self._versions[owner, name] = tuple(item.definition for item in kept)
+        return found
+
+    @cached_property
+    def _versions(self) -> dict[tuple[bytes, str], tuple[EventType, ...]]:
+        return {}
+
+    @cached_property
     def keys(self) -> dict[str, PublicKey]:
         """The public keys of this home by name."""
         paths = sorted((self.path / "keys").glob("*.pub"))
@@ -68,6 +106,12 @@ class Folder:
     def names(self) -> dict[KeyId, str]:
         """The names of the known keys; the first in order when a key has two."""
         return {key.key_id: name for name, key in reversed(self.keys.items())}
+
+    @cached_property
+    def config(self) -> HomeConfig | None:
+        """What ``maia.toml`` says; ``None`` where the folder is no home."""
+        path = self.path / CONFIG_FILE
+        return HomeConfig.from_toml(read_file(path, limit=MAX_CONFIG)) if path.is_file() else None
 
     def pool(self, folder: Path | None = None) -> CertificatePool:
         """Read the certificates of this home, or of another folder.
@@ -103,7 +147,8 @@ class Folder:
                 raise UsageError(f"`{text}` fits {len(found)} keys", code="AMBIGUOUS")
             if found:
                 return found.pop()
-        raise NotFoundError(f"no key `{text}` in this home", code="NO_SUCH_KEY")
+        near = did_you_mean(text, self.keys)
+        raise NotFoundError(f"no key `{text}` in this home{near}", code="NO_SUCH_KEY")
 
     def _known(self) -> set[PublicKey]:
         known = set(self.keys.values())
@@ -147,6 +192,18 @@ class Folder:
             if found:
                 return found[0]
         raise NotFoundError(f"no certificate `{text}` in this home", code="NO_SUCH_CERTIFICATE")
+
+    def certificate_ids(self, texts: Iterable[str]) -> frozenset[CertificateId]:
+        """Find certificates by file, beginning of the id, or whole id, known here or not.
+
+        Raises:
+            NotFoundError: One that is not given whole is not here.
+        """
+        whole = re.compile(r"[0-9a-fA-F]{64}")
+        return frozenset(
+            CertificateId(bytes.fromhex(text)) if whole.fullmatch(text) else self.certificate(text).certificate_id
+            for text in texts
+        )
 
     def show(self, key: KeyId) -> str:
         """Name a key for people: its name here and its fingerprint."""

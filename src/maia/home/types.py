@@ -170,6 +170,10 @@ class _Registry(ABC):
         found = _read(self._list("type", identity), parse_event_type, MAX_FOUND)
         return tuple(item for item in found if item.definition.type_id == identity)
 
+    def genuine(self, owner: Owner, name: str, *, at: datetime) -> tuple[UnverifiedEventType, ...]:
+        """Return the versions of a type that verify, or did before they expired."""
+        return tuple(item for item in self.versions(owner, name) if self._counts(item, at))
+
     def get(self, definition_id: EventTypeId) -> UnverifiedEventType:
         """Return a definition by its identity."""
         for item in _read(self._list("type", None, definition_id), parse_event_type, _MAX_KEPT):

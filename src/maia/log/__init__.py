@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from maia.log.audit import AUDIT_SCHEMA, AuditRow, RefusedRows, chain_hash, write_audit, write_refused
+from maia.log.audit_rows import read_audit
 from maia.log.columns import COUNT, EVENT, REFUSED, STAMP, SUBSCRIPTION
 from maia.log.commits import Commit, LogFile
 from maia.log.directory import LogDirectory
@@ -45,6 +46,7 @@ __all__ = [
     "expire",
     "named_errors",
     "outbox_secret",
+    "read_audit",
     "tidy_statements",
     "write_audit",
     "write_once",

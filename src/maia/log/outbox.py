@@ -21,7 +21,7 @@ import hmac
 import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -170,6 +170,16 @@ class Outbox:
             for file in commit.files:
                 if file.subscription == _hashed(subscription):
                     yield from _open_file(self._data(file), subscription, secret)
+
+    def count(self, subscriptions: Iterable[str]) -> dict[str, int]:
+        """Count the events that each of these subscriptions was delivered so far."""
+        names = {_hashed(name): name for name in subscriptions}
+        found = dict.fromkeys(names.values(), 0)
+        for commit in self.commits():
+            for file in commit.files:
+                if file.subscription in names:
+                    found[names[file.subscription]] += file.events
+        return found
 
     def check(self) -> int:
         """Compare every committed file with its digest; return how many there are.

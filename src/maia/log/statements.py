@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from maia.authority import ListStatement, Rhythm, Statement, issue_statement, parse_statement, verify_statement
+from maia.authority import ListStatement, Rhythm, Series, Statement, issue_statement, parse_statement, verify_statement
 from maia.errors import EncodingError, MalformedError, UsageError, VerificationError
 from maia.log.notices import NoticeKind, NoticeLog
 from maia.principals import CertificateId, KeyId, Signer, TestKind, check_aware
@@ -92,12 +92,10 @@ class StatementPublisher:
         starts: datetime | None,
         ends: datetime | None,
     ) -> Statement:
-        sequence = max((body.sequence for body in lists), default=0) + 1
-        body = ListStatement(
-            kind=self.kind, signer=self.signer.public_key, sequence=sequence, certificates=certificates, starts=starts,
-            ends=ends,
-        )  # fmt: skip
-        statement = issue_statement(body, self.signer)
+        number = max((body.sequence for body in lists), default=0)
+        series = Series(kind=self.kind, signer=self.signer.public_key, sequence=number)
+        interval = None if starts is None or ends is None else (starts, ends)
+        statement = issue_statement(series.next(certificates, interval=interval), self.signer)
         self.notices.append(NoticeKind.STATEMENT, statement.signer_id, statement.raw)
         return statement
 

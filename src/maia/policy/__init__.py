@@ -44,7 +44,7 @@ from maia.policy.issuing import (
 from maia.policy.language import PolicyLimits, grammar, parse_fact, parse_policy, parse_privilege
 from maia.policy.problems import PolicySyntaxError
 from maia.policy.proofs import Decision, Proof
-from maia.policy.role_sets import PolicySource, combine_sources, parse_source
+from maia.policy.role_sets import PolicySource, combine_sources, locate_line, parse_source
 from maia.policy.rules import (
     ActivationRule,
     AttributeUse,
@@ -138,6 +138,7 @@ __all__ = [
     "giver_bodies",
     "grammar",
     "is_active",
+    "locate_line",
     "parse_agreement",
     "parse_fact",
     "parse_policy",

@@ -25,6 +25,7 @@ from maia.policy.rules import ActivationRule, AttributeUse, AuthorisationRule, E
 from maia.policy.solving import Bound, Search, Steps, StepsUsedUpError, kind_of
 from maia.policy.terms import Atom, Constant, match, substitute, variables
 
+_SHOWN_RULES = 3
 _SHOWN_DEPTH = 64
 _SHOWN_PREMISES = 1_000  # roles that share prerequisites would otherwise fill a tree without end
 _MAX_PRINCIPAL = 4_096
@@ -158,7 +159,10 @@ class PolicyEngine:
             message = f"the rules for `{wanted.atom}` need more than {self._limits.steps} steps"
             raise UncheckedError(message, code="POLICY_STEPS") from error
         if not supports:
-            raise DeniedError(f"no rule lets `{wanted.holder}` activate `{wanted.atom}`", code="ROLE_REFUSED")
+            # SECURITY: what is missing is for whoever runs the domain; a service tells its callers `DENIED`, no more.
+            raise DeniedError(
+                f"no rule lets `{wanted.holder}` activate `{wanted.atom}`{self._missing(wanted)}", code="ROLE_REFUSED"
+            )
         if wanted not in self._active:
             self._require_room()
         self._active.add(wanted, supports)
@@ -295,6 +299,28 @@ class PolicyEngine:
                     continue  # a role is no reason for itself
                 watched = (fact for fact, premise in zip(facts, rule.premises, strict=True) if premise.monitored)
                 yield Support(rule, facts, frozenset(watched))
+
+    def _missing(self, role: Fact) -> str:
+        """Say which premises of the rules for a role nothing meets, rule by rule."""
+        found: list[str] = []
+        search = Search(store=self._store, principal=role.holder, budget=Steps(self._limits.steps))
+        for rule in self._activations.get(role.atom.signature, ()):
+            binding = search.start()
+            if not match(rule.head, role.atom, binding):
+                continue
+            try:
+                unmet = [
+                    str(substitute(premise.atom, binding))
+                    for premise in rule.premises
+                    if next(search.solve([(kind_of(premise, self._roles), premise.atom)], dict(binding)), None) is None
+                ]
+            except StepsUsedUpError:
+                break
+            lacks = ", ".join(f"`{atom}`" for atom in unmet) if unmet else "facts that fit one another"
+            found.append(f"`{rule}` lacks {lacks}")
+        if not found:
+            return ": no rule activates such a role"
+        return f": {'; '.join(found[:_SHOWN_RULES])}"
 
     def _given(self, role: Fact, budget: Steps) -> Iterator[tuple[Privilege, AuthorisationRule, tuple[Fact, ...]]]:
         search = Search(store=self._store, principal=role.holder, budget=budget)

@@ -57,7 +57,7 @@ def combine_sources(sources: Iterable[PolicySource]) -> str:
     Raises:
         PolicySyntaxError: A file is no policy, or activates a role of a parent's set (``ROLE_TAKEN``).
     """
-    ordered = sorted(sources, key=lambda source: (not source.inherited, source.name))
+    ordered = _ordered(sources)
     if len(ordered) > _MAX_SOURCES:
         raise PolicySyntaxError(f"a policy has at most {_MAX_SOURCES} files", code="POLICY_LIMIT")
     owners: dict[tuple[str, int], str] = {}
@@ -91,6 +91,30 @@ def parse_source(source: PolicySource) -> Policy:
     except PolicySyntaxError as error:
         message = f"`{source.name}`, {error.message}"
         raise PolicySyntaxError(message, code=error.code, line=error.line, column=error.column) from error
+
+
+def locate_line(sources: Iterable[PolicySource], line: int) -> tuple[str, int]:
+    r"""Tell in which file, and where there, a line of the combined policy stands.
+
+    >>> one = PolicySource(name="a.rules", text="x(self) <- y(self)\n")
+    >>> locate_line([one, PolicySource(name="b.rules", text="# why\\nz(self) <- y(self)\n")], 5)
+    ('b.rules', 2)
+
+    Args:
+        sources: The files, as `combine_sources` got them.
+        line: A line of its text, counted from 1.
+    """
+    left, name = line, ""
+    for source in _ordered(sources):
+        name, length = source.name, 1 + len(source.text.removesuffix("\n").split("\n")) * bool(source.text)
+        if left <= length:
+            break
+        left -= length
+    return name, max(left - 1, 1)
+
+
+def _ordered(sources: Iterable[PolicySource]) -> list[PolicySource]:
+    return sorted(sources, key=lambda source: (not source.inherited, source.name))
 
 
 def _one_line(name: str) -> str:

@@ -7,7 +7,7 @@ import tomllib
 
 import pytest
 
-from maia.cli import doctor
+from maia.cli.doctor import findings as doctor
 
 
 def findings(ran):
@@ -21,7 +21,7 @@ def test_a_sound_home_is_ok(maia):
     found = findings(maia("doctor", "--json"))
     assert found["Python"]["status"] == "ok"
     assert all(found[name]["status"] == "ok" for name in doctor._PACKAGES)
-    assert found["home"] == {"name": "home", "status": "ok", "detail": "1 private keys, closed to others"}
+    assert found["home"] == {"name": "home", "status": "ok", "detail": "1 private key, closed to others"}
     assert "ok" in maia("doctor").out
 
 
@@ -69,7 +69,7 @@ def test_what_cannot_be_read_is_reported(police):
     ran = police("doctor", "--json")
     assert ran.code == 1
     found = [(item["name"], item["status"], item["detail"]) for item in ran.data["findings"]]
-    assert ("certificates", "warning", "1 files are no certificates") in found
+    assert ("certificates", "warning", "1 file is no certificate") in found
     assert ("mb.key", "warning", "its public key is missing") in found
     assert [status for name, status, _ in found if name == "statements"] == ["problem"]
 

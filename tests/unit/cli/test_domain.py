@@ -74,7 +74,11 @@ def test_a_domain_is_run_by_hand(met: Shell, tmp_path: Path) -> None:
     enrol(met, tmp_path)
     assert [row["name"] for row in met("domain", "members")["members"]] == ["smith"]
     met("role", "appoint", "courtOrder(c1, 'AE05 XYZ')", "--until", "+1d")
-    assert met("role", "activate", PLATE, "--as", "smith", code=3)["error"] == "ROLE_REFUSED"
+    refused = met("role", "activate", PLATE, "--as", "smith", code=3)
+    assert (refused["error"], refused["message"].endswith("lacks `caseAssignment(smith, case)`")) == (
+        "ROLE_REFUSED",
+        True,
+    ), refused
     met("role", "observe", "caseAssignment(smith, c1)")
     activated = met("role", "activate", PLATE, "--as", "smith")
     assert len(activated["certificates"]) == 2
@@ -149,6 +153,28 @@ def test_findings_carry_file_line_and_column(met: Shell) -> None:
     )
     (finding,) = met("policy", "check", code=1)["findings"]
     assert (finding["file"], finding["line"], finding["column"]) == ("met.rules", 3, 33)
+
+
+def test_what_the_service_refuses_is_placed_in_its_file(met: Shell) -> None:
+    """Line and column are those of the file, though the service saw all files as one text."""
+    (met.home / "policy" / "also.rules").write_text("# one\n# two\n")
+    (met.home / "policy" / "met.rules").write_text(
+        "\nspy(self) <- hired(self)*\nspy(x) |- subscribe Numberplate(colour)\n"
+    )
+    message = met("policy", "apply", code=1)["message"]
+    assert message.startswith("`met.rules`, line 3, column 33: ")
+
+
+def test_facts_are_revoked_and_the_old_word_still_works(met: Shell, tmp_path: Path) -> None:
+    """`retract` stays for a release."""
+    met("policy", "apply")
+    enrol(met, tmp_path)
+    for verb in ("revoke", "retract"):
+        met("role", "appoint", "courtOrder(c1, 'AE05 XYZ')")
+        met("role", "observe", "caseAssignment(smith, c1)")
+        met("role", "activate", PLATE, "--as", "smith")
+        assert "of met.rules" in met("policy", "explain", PLATE, "--as", "smith")["proof"][0]
+        assert met("role", verb, "caseAssignment(smith, c1)")["roles"] == [f"smith: {PLATE}"]
 
 
 MISSING = {

@@ -151,7 +151,9 @@ def test_an_expired_right_gives_nothing(maia):
     """Time is a parameter: what met may give in June, it may not in August."""
     maia.keys("pito", "met", "smith")
     right = ("--type", TYPE, "--action", "subscribe")
-    maia.grant("--from", "pito", "--to", "met", *right, "--delegate", "--until", "2026-07-01T00:00:00Z")
+    maia.grant(
+        "--from", "pito", "--to", "met", *right, "--delegate", "--until", "2026-07-01T00:00:00Z", "--at", "2026-01-01"
+    )
     ran = maia("grant", "--from", "met", "--to", "smith", *right, "--at", "2026-06-01")
     assert ran.code == 0
     assert "ends at 2026-07-01" in ran.err

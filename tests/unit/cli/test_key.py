@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import runpy
 import stat
+from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -16,9 +19,12 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
-from maia.cli import passphrases
-from maia.cli.reference import command_paths, help_of
+from maia.cli.read import passphrases
 from maia.home import read_key, read_public_key
+
+_PAGE = runpy.run_path(str(Path(__file__).parents[3] / "scripts" / "cli_reference.py"))
+command_paths = _PAGE["command_paths"]
+help_of = _PAGE["help_of"]
 
 HEX = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
 SMALL_ORDER = "01" + "00" * 31
@@ -191,10 +197,28 @@ def test_no_command_takes_a_passphrase_as_an_argument():
         for line in help_of(path).splitlines()
         for word in re.findall(r"^ +(--[a-z-]*(?:pass|secret)[a-z-]*(?: [A-Z]+)?)", line)
     }
-    assert options == {"--passphrase-file FILE", "--no-passphrase"}
+    assert options == {"--passphrase-fd N", "--passphrase-file FILE", "--no-passphrase"}
 
 
 def test_json_of_new_key_is_one_object(maia):
     """Name, fingerprint and public key, nothing secret."""
     data = json.loads(maia("key", "new", "a", "--no-passphrase", "--json").out)
     assert set(data) == {"code", "name", "fingerprint", "key"}
+
+
+def test_a_passphrase_comes_from_an_open_descriptor(maia):
+    """`--passphrase-fd N` takes the next line of a descriptor, so two keys find theirs one after the other."""
+    reading, writing = os.pipe()
+    os.write(writing, b"one horse\ntwo horses\n")
+    os.close(writing)
+    try:
+        assert maia("key", "new", "pito", "--passphrase-fd", str(reading)).code == 0
+        assert maia("key", "new", "met", "--passphrase-fd", str(reading)).code == 0
+    finally:
+        os.close(reading)
+    assert read_key(maia.home / "keys" / "pito.key", passphrase=lambda: "one horse")
+    assert read_key(maia.home / "keys" / "met.key", passphrase=lambda: "two horses")
+    closed = maia("key", "new", "smith", "--passphrase-fd", str(reading))
+    assert closed.code == 2
+    assert "[PASSPHRASE_MISSING]" in closed.err
+    assert maia("key", "new", "x", "--no-passphrase", "--passphrase-fd", "0").code == 2

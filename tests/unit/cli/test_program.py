@@ -6,6 +6,8 @@ import importlib
 import json
 import logging
 import re
+import runpy
+import tomllib
 from pathlib import Path
 from types import MappingProxyType
 
@@ -13,9 +15,9 @@ import pytest
 import typer
 
 from maia.cli import _VERBS
-from maia.cli.exits import ExitCode, exit_code
-from maia.cli.lazy import LazyGroup, Verb
-from maia.cli.reference import command_paths, help_of, render
+from maia.cli.group import LazyGroup, Verb, installed_verbs
+from maia.cli.show.exits import ExitCode, exit_code
+from maia.cli.show.output import stands
 from maia.errors import (
     ChainError,
     DeniedError,
@@ -30,7 +32,14 @@ from maia.errors import (
 )
 from maia.version import __version__
 
+_PAGE = runpy.run_path(str(Path(__file__).parents[3] / "scripts" / "cli_reference.py"))
+command_paths = _PAGE["command_paths"]
+help_of = _PAGE["help_of"]
+render = _PAGE["render"]
+
 PATHS = list(command_paths())
+NO_JSON = {(), ("conformance",), *(path for path in PATHS if path[:1] == ("serve",))}
+"""What answers by itself: the program, a conversation in JSON, and services."""
 LEAVES = [path for path in PATHS if not any(other[:-1] == path and other != path for other in PATHS if path)]
 
 
@@ -54,7 +63,7 @@ def test_summaries_are_those_of_the_commands(name):
 
 
 def test_reference_page_is_current(repository: Path):
-    """docs/reference/cli.md is what the program says; `python -m maia.cli.reference` renews it."""
+    """docs/reference/cli.md is what the program says; `python scripts/cli_reference.py` renews it."""
     assert (repository / "docs" / "reference" / "cli.md").read_text("utf-8") == render()
 
 
@@ -161,18 +170,19 @@ def test_a_fault_of_the_program_is_not_hidden():
         _raiser(ZeroDivisionError()).main([])
 
 
-def test_a_verb_is_imported_when_it_is_asked_for():
-    """The group imports one verb, once, and knows no others."""
+def test_a_verb_is_imported_when_it_is_asked_for(monkeypatch):
+    """The group imports one verb, once, and knows no others but those that other programs add."""
+    monkeypatch.setattr("maia.cli.group.installed_verbs", lambda: {"demo": Verb("maia.nowhere", "Play.")})
 
     class Group(LazyGroup):
-        verbs = MappingProxyType({"doctor": Verb("maia.cli.doctor", "Look.")})
+        verbs = MappingProxyType({"doctor": Verb("maia.cli.doctor.command", "Look.")})
 
     group = Group(name="maia")
     command = group.get_command(None, "doctor")
     assert command is group.get_command(None, "doctor")
     assert command.name == "doctor"
     assert group.get_command(None, "bogus") is None
-    assert group.list_commands(None) == ["doctor"]
+    assert group.list_commands(None) == ["doctor", "demo"]
 
 
 def test_quiet_silences_notes_and_not_errors(maia):
@@ -235,3 +245,56 @@ def test_conformance_answers_on_the_standard_streams(maia):
     answers = [json.loads(line) for line in ran.out.splitlines()]
     assert answers[0] == {"id": 1, "result": True}
     assert (answers[1]["id"], answers[1]["error"]) == (8, "unknown-verb")
+
+
+def test_programs_beside_the_product_add_their_verbs_without_being_imported(repository: Path):
+    """Their entry points say name, summary and module; `maia --help` lists them and imports none of them."""
+    declared = tomllib.loads((repository / "pyproject.toml").read_text("utf-8"))["project"]["entry-points"]
+    names = {name.partition(" - ")[0] for name in declared["maia.verbs"]}
+    assert names == {"bench", "conformance", "demo"}
+    assert {name: verb.module for name, verb in installed_verbs().items()} == {
+        name.partition(" - ")[0]: module for name, module in declared["maia.verbs"].items()
+    }
+    for verb in installed_verbs().values():
+        assert verb.summary.endswith(".")
+        assert verb.summary in help_of(())
+        assert importlib.import_module(verb.module).app is not None
+
+
+NEAR = {
+    "a verb": (["grnt"], "no such command `grnt`; did you mean `grant`?"),
+    "a verb of a noun": (["key", "shwo"], "no such command `shwo`; did you mean `show`?"),
+    "an option": (["grant", "--form", "x"], "no such option: --form; did you mean `--from`?"),
+    "a key": (["key", "show", "smiht"], "no key `smiht` in this home; did you mean `smith`?"),
+    "an action": (
+        ["prove", "--as", "smith", "--network", "pito/n", "--action", "conect"], "did you mean `connect`?",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("args, words", NEAR.values(), ids=NEAR)
+def test_the_nearest_word_is_proposed(police, args, words):
+    """Verbs, options, keys and actions that are nearly right."""
+    ran = police(*args)
+    assert ran.code in (1, 2, 5)
+    assert words in ran.err
+
+
+def test_an_interruption_says_what_stands(police, monkeypatch):
+    """Ctrl-C tells what is true now."""
+
+    def interrupted(*_: object, **__: object) -> None:
+        stands("2 of 3 files are published")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("maia.cli.cert.command.note", interrupted)
+    monkeypatch.setattr("maia.cli.cert.command.draw", interrupted)
+    ran = police("cert", "show")
+    assert ran.code == 130
+    assert ran.err == "error: [INTERRUPTED] interrupted; 2 of 3 files are published\n"
+
+
+@pytest.mark.parametrize("path", [path for path in LEAVES if path not in NO_JSON], ids=" ".join)
+def test_every_command_speaks_json(path):
+    """Machines may ask any command."""
+    assert "--json" in help_of(path)

@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maia.authority import NOTHING, parse_tag
-from maia.cli.proof_file import read_proof
-from maia.cli.proof_view import removed
+from maia.authority import NOTHING, parse_tag, read_proof
 from maia.encoding import encode, parse_advanced, parse_canonical
 from maia.errors import EncodingError, MaiaError, UsageError
 from maia.home import Folder
+from maia.home.words import removed
 from maia.principals import KeySigner
 
 TYPE = "pito/uk.gov.pito.Numberplate"
@@ -95,7 +94,9 @@ def test_denials_name_the_stage_and_the_nearest_missing_link(police, who, right,
 def test_expiry_is_explained_with_the_certificate(maia):
     """An expired link is named, at the instant asked for."""
     maia.keys("pito", "met")
-    identity = maia.grant("--from", "pito", "--to", "met", *SUBSCRIBE, "--until", "2026-07-01T00:00:00Z")
+    identity = maia.grant(
+        "--from", "pito", "--to", "met", *SUBSCRIBE, "--until", "2026-07-01T00:00:00Z", "--at", "2026-01-01"
+    )
     assert maia("prove", "--as", "met", *SUBSCRIBE, "--at", "2026-07-01T00:00:00Z").code == 0
     late = maia("explain", "--as", "met", *SUBSCRIBE, "--at", "2026-07-01T00:00:01Z", "--json")
     assert (late.data["error"], late.data["stage"]) == ("EXPIRED", "validity")
@@ -162,7 +163,7 @@ def test_a_folder_is_checked_certificate_by_certificate(police, tmp_path):
     data[-5] ^= 1
     (folder / "forged.cert").write_bytes(bytes(data))
     (folder / "junk.cert").write_bytes(b"junk")
-    police.grant("--from", "pito", "--to", "jones", *SUBSCRIBE, "--until", "2026-01-01T00:00:00Z")
+    police.grant("--from", "pito", "--to", "jones", *SUBSCRIBE, "--until", "2026-01-01T00:00:00Z", "--at", "2025-01-01")
     ran = police("verify", "--at", "2026-06-01", "--json")
     assert (ran.code, ran.data["failed"]) == (4, 3)
     assert {item.get("error") for item in ran.data["certificates"]} == {
@@ -272,7 +273,7 @@ def test_links_never_widen(tmp_path):
 
 def test_more_chains_than_can_be_shown_are_counted(police, monkeypatch):
     """Beyond the limit the rest is counted, not drawn."""
-    monkeypatch.setattr("maia.cli.explaining.MAX_CHAINS", 1)
+    monkeypatch.setattr("maia.domain.chains.MAX_CHAINS", 1)
     police.grant("--from", "met", "--to", "smith", *SUBSCRIBE, "--attribute", "3467")
     ran = police("explain", "--as", "smith", *SUBSCRIBE)
     assert "showing 1 of 2 chains" in ran.err
@@ -290,7 +291,7 @@ def test_a_proof_of_everything_needs_a_root_of_its_reader(police, tmp_path):
 
 def test_oversized_input_is_refused(police, monkeypatch, tmp_path):
     """Files are read up to a limit."""
-    monkeypatch.setattr("maia.cli.reading.MAX_INPUT", 10)
+    monkeypatch.setattr("maia.cli.read.files.MAX_INPUT", 10)
     (tmp_path / "big").write_bytes(b"x" * 11)
     ran = police("verify", str(tmp_path / "big"))
     assert (ran.code, "[TOO_LARGE]" in ran.err) == (1, True)

@@ -16,12 +16,12 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from clinic import TYPE, build, publish_here
 
-from maia.cli import stdin_lines
-from maia.cli.publishing import Outcome
-from maia.cli.rows_in import breaks_lines
-from maia.cli.stdin_lines import stretches
-from maia.cli.streaming import unwrap
+from maia.cli.publish.publication import Total
+from maia.cli.read import lines as stdin_lines
+from maia.cli.read.lines import stretches
 from maia.errors import ChainError, MalformedError, UnavailableError
+from maia.spark import unwrap
+from maia.spark.input_files import breaks_lines
 
 HEADER = "patient,ward,test,value,taken\n"
 
@@ -33,7 +33,7 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     def start(**_: object) -> None:
         pytest.fail("Spark was started")
 
-    monkeypatch.setattr("maia.cli.streaming.start_spark", start)
+    monkeypatch.setattr("maia.spark.launch.start_spark", start)
 
 
 CASES: dict[str, tuple[str, tuple[str, ...], int, str]] = {
@@ -105,12 +105,37 @@ def test_empty_standard_input_publishes_nothing(maia: Any) -> None:
     assert (ran.code, ran.data["events"], ran.data["commits"]) == (0, 0, 0)
 
 
+def test_an_interrupted_publication_says_what_stands(maia: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    """Nothing when it was not committed; the commit when it was."""
+
+    def press(**_: object) -> None:
+        raise KeyboardInterrupt
+
+    home = build(maia)
+    monkeypatch.setattr("maia.spark.launch.start_spark", press)
+    (tmp_path / "in.csv").write_text(HEADER)
+    flags = ("publish", str(tmp_path / "in.csv"), "--type", TYPE, "--as", "lab")
+    ran = maia(*flags)
+    assert (ran.code, ran.out) == (130, "")
+    assert "interrupted: nothing is published" in ran.err
+    found = maia(*flags, "--json").data
+    assert (found["interrupted"], found["events"], found["commit"]) == (True, 0, None)
+
+    def press_late(**_: object) -> None:
+        publish_here(home, "monday", ["Ada"])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("maia.spark.launch.start_spark", press_late)
+    ran = maia(*flags, "--publication", "monday")
+    assert (ran.code, "interrupted; this stands: publication monday, 1 commit" in ran.err) == (130, True)
+
+
 OUTCOMES: dict[str, tuple[dict[str, Any], int]] = {
-    "something published": ({"events": 1, "refused": {"ROW_MALFORMED": 5}}, 0),
+    "something published": ({"events": 1, "refused": {("ROW_MALFORMED", ""): 5}}, 0),
     "nothing came": ({}, 0),
-    "all rows malformed": ({"refused": {"ROW_MALFORMED": 5}}, 1),
-    "all rows refused": ({"refused": {"CONSTRAINT_VIOLATED": 5}}, 3),
-    "refused and malformed": ({"refused": {"CONSTRAINT_VIOLATED": 5, "ROW_MALFORMED": 1}}, 3),
+    "all rows malformed": ({"refused": {("ROW_MALFORMED", ""): 5}}, 1),
+    "all rows refused": ({"refused": {("CONSTRAINT_VIOLATED", "ward"): 5}}, 3),
+    "refused and malformed": ({"refused": {("CONSTRAINT_VIOLATED", "ward"): 5, ("ROW_MALFORMED", ""): 1}}, 3),
 }
 
 
@@ -119,7 +144,7 @@ def test_exit_code_of_an_outcome(facts: dict[str, Any], code: int) -> None:
     """A publication of which nothing went out has failed."""
     from collections import Counter
 
-    made = Outcome(publication="p", events=facts.get("events", 0), refused=Counter(facts.get("refused", {})))
+    made = Total(publication="p", events=facts.get("events", 0), refused=Counter(facts.get("refused", {})))
     assert made.exit_code() == code
 
 

@@ -20,7 +20,7 @@ def no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
     def start(**_: object) -> None:
         pytest.fail("Spark was started")
 
-    monkeypatch.setattr("maia.cli.streaming.start_spark", start)
+    monkeypatch.setattr("maia.spark.launch.start_spark", start)
 
 
 CASES: dict[str, tuple[tuple[str, ...], int, str]] = {

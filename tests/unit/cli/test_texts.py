@@ -11,14 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maia.authority import Action, parse_tag, type_right
-from maia.cli.instants import parse_instant_text
-from maia.cli.output import printable
-from maia.cli.principal_text import parse_principal_text, show_subject, subject_to_json
-from maia.cli.right_view import describe_tag, describe_value, views
-from maia.cli.rights_text import parse_attribute, parse_right, parse_value
+from maia.cli.read.instants import parse_instant_text
+from maia.cli.show.output import printable
+from maia.cli.show.principals import subject_to_json
 from maia.encoding import format_advanced, parse_advanced
 from maia.errors import MaiaError, NotFoundError, UsageError
 from maia.home import Folder, write_public_key
+from maia.home.words import (
+    describe_tag,
+    describe_value,
+    parse_attribute,
+    parse_principal_text,
+    parse_right,
+    parse_value,
+    show_subject,
+    views,
+)
 from maia.principals import KeyHash, KeySigner, Name, ObjectHash, Threshold
 
 A, B = (KeySigner(bytes([n]) * 32).public_key for n in (1, 2))

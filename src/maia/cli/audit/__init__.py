@@ -1,0 +1,1 @@
+"""`maia audit`: who published, saw or was refused what."""

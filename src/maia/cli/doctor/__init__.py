@@ -1,0 +1,1 @@
+"""`maia doctor`: what this installation has, and whether a home is in order."""

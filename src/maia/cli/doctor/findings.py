@@ -1,0 +1,95 @@
+"""What `maia doctor` looks at: Python, packages, Java, and the files, rights, keys and lists of a home."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from maia.cli.show.words import counted
+from maia.home import HealthFinding, check_files
+
+_PACKAGES = (
+    *("alembic", "cel-expr-python", "cryptography", "fastapi", "http-message-signatures", "http-sf", "httpcore2"),
+    *("httpx2", "lark", "numpy", "pandas", "platformdirs", "protobuf", "pyarrow", "pydantic", "pynacl", "pyspark"),
+    *("rich", "sqlalchemy", "starlette", "typer", "uvicorn"),
+)
+_OLDEST = (3, 11)
+
+
+def look(home: Path) -> list[HealthFinding]:
+    """Look at the installation and at a home."""
+    return [_python(), *_packages(), _java(), _peer(), *check_files(home), *_domain(home)]
+
+
+def _python() -> HealthFinding:
+    version = ".".join(str(part) for part in sys.version_info[:3])
+    if sys.version_info < _OLDEST:
+        return HealthFinding(name="Python", status="problem", detail=version, hint="Maia needs Python 3.11 or newer")
+    return HealthFinding(name="Python", status="ok", detail=version)
+
+
+def _packages() -> list[HealthFinding]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = []
+    for name in _PACKAGES:
+        try:
+            found.append(HealthFinding(name=name, status="ok", detail=version(name)))
+        except PackageNotFoundError:
+            found.append(
+                HealthFinding(name=name, status="problem", detail="missing", hint=f"install the package `{name}`")
+            )
+    return found
+
+
+def _java() -> HealthFinding:
+    """Look for Java where Spark jobs will; nothing else needs it."""
+    from maia.errors import UnavailableError
+    from maia.spark import find_java
+
+    configured = os.environ.get("JAVA_HOME")
+    if configured and not (Path(configured) / "bin" / "java").is_file():
+        detail = f"JAVA_HOME holds no java: {configured}"
+        return HealthFinding(name="Java", status="warning", detail=detail, hint="mend or unset JAVA_HOME")
+    try:
+        java = find_java()
+    except UnavailableError as error:
+        detail = "not found; only Spark jobs need it"
+        return HealthFinding(name="Java", status="warning", detail=detail, hint=error.message)
+    place = "" if java.home is None else f": {java.home}"
+    return HealthFinding(name="Java", status="ok", detail=f"from {java.origin}{place}")
+
+
+def _peer() -> HealthFinding:
+    found = shutil.which("sexp-conv")
+    if found is None:
+        return HealthFinding(
+            name="sexp-conv", status="warning", detail="not found; only tests compare with it",
+            hint="install the package nettle-bin",
+        )  # fmt: skip
+    return HealthFinding(name="sexp-conv", status="ok", detail=found)
+
+
+def _domain(home: Path) -> list[HealthFinding]:
+    """Tell what a domain lacks, as `maia status` does: rights of its broker, keys, lists, renewals, deliveries."""
+    from maia.errors import MaiaError
+
+    if not (home / "maia.toml").is_file():
+        return []
+    import maia
+    from maia.domain import domain_status
+
+    try:
+        status = domain_status(maia.open(home))
+    except MaiaError as error:
+        return [HealthFinding(name="domain", status="problem", detail=str(error))]
+    found = [HealthFinding(name="domain", status="problem", detail=text) for text in status.problems]
+    for step in status.steps:
+        where = f" (in {step.where})" if step.where else ""
+        found.append(HealthFinding(name="domain", status="warning", detail=step.why, hint=f"{step.command}{where}"))
+    if not found:
+        types = counted(len(status.types), "type")
+        found.append(HealthFinding(name="domain", status="ok", detail=f"{status.name}: {types}, nothing is missing"))
+    return found

@@ -1,0 +1,230 @@
+"""`maia domain init|invite|join|members|agree`: the home of a domain, its members, and other domains."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from maia.cli.read import options
+from maia.cli.read.bundles import unpacked
+from maia.cli.read.options import examples, new_app
+from maia.cli.read.services import Served
+from maia.cli.show.output import note, printable, write_json, write_line
+from maia.cli.show.words import counted
+
+app = new_app("Make and keep the home of a domain.")
+_MAX_NAME = 200
+
+
+@app.command(
+    epilog=examples("maia domain init clinic", "maia domain init met --network 'pito/UK Police Network' --name Met")
+)
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where the home is made; it may exist.")],
+    *,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="What people call the domain; else the folder's name.")
+    ] = None,
+    network: Annotated[
+        str | None,
+        typer.Option("--network", metavar="OWNER/NAME", help="The network it belongs to; OWNER is a key's name."),
+    ] = None,
+    key: Annotated[
+        bool, typer.Option("--key", help="Also make the domain's own key, and a folder for its policy.")
+    ] = False,
+    json: options.Json = False,
+) -> None:
+    """Make a home: its settings in `maia.toml` and a key for its broker, which seals and signs what it publishes.
+
+    The broker's key has no passphrase, since a broker works unattended; only its file's mode guards it. With --key the
+    home can run the domain itself: the key `domain` issues what `policy/*.rules` gives to its members.
+    """
+    from maia.errors import UsageError
+    from maia.home import Home, HomeConfig, check_key_name
+
+    called = folder.resolve().name if name is None else name
+    owner, mark, rest = ("", "", "") if network is None else network.partition("/")
+    if network is not None and not (mark and rest):
+        raise UsageError(f"`{network}` does not say whose network it is; write OWNER/NAME", code="NETWORK_TEXT")
+    for text in (called, rest):
+        if not text.isprintable() or len(text) > _MAX_NAME:
+            raise UsageError("a name is one line of at most 200 printable characters", code="DOMAIN_NAME")
+    config = HomeConfig(name=called, network=(check_key_name(owner), rest) if network is not None else None)
+    home = Home.create(folder, config)
+    broker = home.key(config.broker)
+    domain = home.new_key(config.domain).public_key if key else None
+    if key:
+        (folder / "policy").mkdir(exist_ok=True)
+    if json:
+        write_json(
+            {"home": str(folder), "name": called, "broker": broker.fingerprint, "key": broker.raw.hex(),
+             "network": network, "domain": None if domain is None else domain.raw.hex()}
+        )  # fmt: skip
+        return
+    write_line(f"{printable(called)}: a home in {printable(str(folder))}, broker {broker.fingerprint}")
+    if domain is not None:
+        write_line(f"the domain's key is {domain.fingerprint}")
+    where = printable(str(folder))
+    if network is not None:
+        note(f"next: `maia key import {owner} FILE` brings the public key of the network's owner")
+    note(f"next: export MAIA_HOME={where}; `maia key new NAME` makes keys for people, `maia type define` event types,")
+    note("      `maia grant` gives rights, also to the broker; `maia status` says what is missing")
+
+
+@app.command(
+    epilog=examples(
+        "maia domain invite smith --appoint 'detective(smith)'", "maia domain invite met-broker-1 --kind broker"
+    )
+)
+@unpacked
+def invite(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What the policy will call the member.")],
+    *,
+    kind: Annotated[str, typer.Option("--kind", metavar="KIND", help="client, broker or domain.")] = "client",
+    appointments: Annotated[
+        list[str] | None, typer.Option("--appoint", metavar="FACT", help="Recorded when the member joins. Repeatable.")
+    ] = None,
+    until: options.Until = None,
+    served: Served,
+) -> None:
+    """Invite a principal to the domain; the code is shown once, works once, and is not kept."""
+    from maia.access_control import MemberKind
+    from maia.cli.read.instants import parse_instant_text, show_instant
+    from maia.errors import UsageError
+
+    kinds = {item.value: item for item in MemberKind}
+    if kind not in kinds:
+        raise UsageError(f"`{kind}` is no kind of member; write client, broker or domain", code="MEMBER_KIND")
+    at = served.instant
+    ends = parse_instant_text(until or "+1d", at=at)
+    code = served.service.invite(name, at=at, kind=kinds[kind], life=ends - at, appointments=appointments or ())
+    if served.json:
+        write_json({"name": name, "kind": kind, "invitation": code, "until": show_instant(ends)})
+        return
+    write_line(code)
+    note(f"for {name}, until {show_instant(ends)}: `maia domain join DIR --invitation-file FILE --as NAME`")
+
+
+@app.command(
+    epilog=examples(
+        "maia domain join /srv/met --invitation-file code --as smith",
+        "maia domain join https://acs.met.example --key met --invitation-file code --as smith",
+    )
+)
+@unpacked
+def join(
+    domain: Annotated[str, typer.Argument(metavar="DOMAIN", help="The domain's home, or the address of its service.")],
+    *,
+    key: Annotated[
+        str | None, options.principal_option("--key", help="The domain's key, when its service is far away.")
+    ] = None,
+    as_: Annotated[str, options.principal_option("--as", help="The key that joins; its private key proves it.")],
+    invitation_file: Annotated[
+        Path, typer.Option("--invitation-file", metavar="FILE", help="Holds the code of the invitation; `-` is stdin.")
+    ],
+    served: Served,
+) -> None:
+    """Become a member of a domain: prove a key, show an invitation, keep the first certificates in this home."""
+    from maia.cli.read.files import read_source
+    from maia.cli.read.signers import open_signer
+    from maia.clients import join_here, join_over_http
+    from maia.domain import keep_handed
+    from maia.errors import UsageError
+
+    code = read_source(str(invitation_file)).decode("ascii", "replace").strip()
+    folder, own = served.folder, served.opened
+    signer = open_signer(folder.key(as_), folder, served.passphrase_file)
+    if "://" in domain:
+        if key is None:
+            raise UsageError("name the domain's key with --key: only its service may answer", code="JOIN_ADDRESS")
+        joined = join_over_http(domain, folder.key(key), signer, code)
+    else:
+        joined = join_here(Served(home=Path(domain)).service, signer, code, at=served.instant)
+    keep_handed(own, joined.evidence, joined.statements)
+    if not own.public_path(own.config.domain).exists():
+        own.add_public_key(own.config.domain, joined.domain)
+    if served.json:
+        write_json(
+            {"member": joined.name, "kind": joined.kind, "domain": joined.domain.raw.hex(),
+             "certificates": len(joined.evidence)}
+        )  # fmt: skip
+        return
+    write_line(printable(f"{joined.name} is a {joined.kind} of the domain {joined.domain.fingerprint}"))
+    note(f"kept {counted(len(joined.evidence), 'certificate')} in this home")
+
+
+@app.command(epilog=examples("maia domain members", "maia domain members --json"))
+@unpacked
+def members(*, served: Served) -> None:
+    """List the members of the domain, and those that are gone."""
+    from maia.cli.read.instants import show_instant
+
+    found = served.service.members(at=served.instant)
+    if served.json:
+        rows = [
+            {"name": item.name, "kind": item.kind.value, "key": item.key.raw.hex(), "joined": show_instant(item.joined),
+             "gone": show_instant(item.gone)}
+            for item in found
+        ]  # fmt: skip
+        write_json({"members": rows})
+        return
+    for item in found:
+        gone = "" if item.gone is None else f"  gone since {show_instant(item.gone)}"
+        write_line(printable(f"{item.name:<24} {item.kind.value:<7} {item.key.fingerprint}{gone}"))
+    if not found:
+        note("there are no members: `maia domain invite NAME` invites one")
+
+
+@app.command(
+    epilog=examples(
+        "maia domain agree dispensing.agreement --with pharmacy \\",
+        "    --give 'pharmacist |- subscribe Prescription(drug, dose)'",
+        "maia domain agree dispensing.agreement --yes",
+    )
+)
+@unpacked
+def agree(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The agreement; made with --with, else read.")],
+    *,
+    with_: Annotated[
+        str | None, options.principal_option("--with", help="The other domain's key: draft an agreement with it.")
+    ] = None,
+    give: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--give", metavar="ROW", help="`role |- right`: what a role of the other domain may do. Repeatable."
+        ),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Sign without asking.")] = False,
+    served: Served,
+) -> None:
+    """Agree with another domain on which of its roles may read what.
+
+    The giver drafts and signs; the other signs what it reads; then the giver runs this again and issues what was
+    agreed. A signed agreement is kept in `policy/`.
+    """
+    from maia.cli.read.answers import confirm
+    from maia.domain import AgreementState, advance_agreement, draft_and_sign
+
+    def ask(state: AgreementState) -> None:
+        if state.unknown:
+            note("this home knows none of the types: the rights count as they are, not the words")
+        for row in state.signed.agreement.rows:
+            note(f"{row.role} |- {row.words}")
+        if not yes:
+            confirm(f"Sign `{state.signed.agreement.title}`?", otherwise="not signed")
+
+    home, service, at = served.opened, served.service, served.instant
+    if with_ is not None:
+        other = served.folder.key(with_)
+        state = draft_and_sign(home, service, served.signer, file, other=other, rows=give or [], at=at)
+    else:
+        state = advance_agreement(home, service, lambda: served.signer, file, at=at, confirm=ask)
+    if served.json:
+        write_json(state.to_json())
+        return
+    for row in state.signed.agreement.rows:
+        write_line(printable(f"{row.role} |- {row.words}"))
+    note(f"{state.signed.agreement.title}: {state.words}; signed by {state.signatures} of 2")

@@ -1,0 +1,1 @@
+"""`maia explain`: why somebody may do something, or what is missing."""

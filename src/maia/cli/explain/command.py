@@ -1,0 +1,84 @@
+"""`maia explain`: why somebody may do something, or what is missing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from maia.cli.read import options
+from maia.cli.read.bundles import Place, RightOptions, unpacked
+from maia.cli.read.options import examples, new_app, principal_option
+
+if TYPE_CHECKING:
+    from maia.authority import Decision
+    from maia.domain import RightQuestion
+
+app = new_app()
+
+
+@app.command(
+    epilog=examples(
+        "maia explain --as smith --type 'pito/uk.gov.pito.Numberplate@1' --action subscribe",
+        "maia explain --as smith --network 'pito/UK Police Network' --action install --json",
+    )
+)
+@unpacked
+def explain(
+    *,
+    principal: Annotated[str, principal_option("--as", help="Who is asked about: one key.")],
+    asked: RightOptions,
+    certificates: options.Evidence = None,
+    statement: options.Statements = None,
+    place: Place,
+) -> int:
+    """Draw the chains that give a right as trees, with what each link keeps and removes.
+
+    Every chain is shown: rights of several chains add up and are never mixed. Conditions are asked now, and in a home
+    the broker is looked at as well, without whose right nothing is delivered. Without a chain, the stages that were
+    passed, the nearest missing link and what to do about it; then, and when no condition holds, the command exits
+    with 3.
+    """
+    from maia.cli.read.question import read_question
+    from maia.cli.show.decisions import denial_of, not_proven
+    from maia.cli.show.exits import ExitCode
+    from maia.cli.show.output import draw, note, write_json, write_line
+    from maia.cli.show.proofs import grant_to_json, proof_tree
+    from maia.domain import explain_chains
+
+    question = read_question(place, asked, principal, certificates=certificates, statements=statement)
+    decision = question.decide()
+    if decision.grant is None:
+        if not place.json:
+            _draw_stages(decision, question)
+        return not_proven(question, decision, json=place.json, code=ExitCode.DENIED)
+    chains = explain_chains(question, decision.grant)
+    broker = chains.broker
+    if chains.count > len(chains.steps):
+        note(f"showing {len(chains.steps)} of {chains.count} chains")
+    missing = None if broker is None or broker.decision.allowed else denial_of(broker.decision, question.home)
+    code = ExitCode.DONE if chains.usable else ExitCode.DENIED
+    if place.json:
+        data = {**grant_to_json(decision.grant, question.home), **chains.to_json()}
+        write_json(data | ({} if missing is None else {"broker_lacks": missing.message}), code=code)
+    else:
+        for step in chains.steps:
+            draw(proof_tree(step))
+        write_line(f"{question.home.show(question.principal.key_id)} {chains.text()}")
+    if broker is not None and missing is not None:
+        note(f"warning: the broker {broker.name} of this home lacks the right, so nothing passes: {missing.message}")
+        note(f"hint: ask for a right for {broker.name}, as for the client")
+    return code
+
+
+def _draw_stages(decision: Decision, question: RightQuestion) -> None:
+    from rich.text import Text
+    from rich.tree import Tree
+
+    from maia.cli.show.decisions import STAGE_WORDS
+    from maia.cli.show.output import draw
+
+    who = question.home.show(question.principal.key_id)
+    tree = Tree(Text().append("denied: ", style="bold red").append(f"{who}: {question.request}"))
+    for stage, passed in decision.trace:
+        mark, style = ("✓", "green") if passed else ("✗", "bold red")
+        tree.add(Text().append(f"{mark} {stage.value:<15}", style=style).append(STAGE_WORDS[stage], style="dim"))
+    draw(tree)

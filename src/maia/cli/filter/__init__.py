@@ -1,0 +1,1 @@
+"""`maia filter`: check, format, compare and explain filters."""

@@ -1,0 +1,1 @@
+"""`maia grant`: issue a capability, and refuse what is useless."""

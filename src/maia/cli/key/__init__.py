@@ -1,0 +1,1 @@
+"""`maia key`: make, show and import keys."""

@@ -1,0 +1,1 @@
+"""`maia log show|compact|expire|sweep`: look at a home's log and keep it in order."""

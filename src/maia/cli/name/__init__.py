@@ -1,0 +1,1 @@
+"""`maia name`: give principals local names."""

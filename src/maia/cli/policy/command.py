@@ -1,0 +1,148 @@
+"""`maia policy check|format|preview|apply|explain`: the rules of a domain, kept as text in `policy/*.rules`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from maia.cli.read import options
+from maia.cli.read.bundles import Place, unpacked
+from maia.cli.read.options import examples, new_app, principal_option
+from maia.cli.read.services import Served
+from maia.cli.show.exits import ExitCode
+from maia.cli.show.output import note, printable, write_json, write_line
+from maia.cli.show.words import counted
+
+if TYPE_CHECKING:
+    from maia.access_control import PolicyChange
+
+app = new_app("Check, format, preview and apply a domain's policy.", "maia policy check", "maia policy preview")
+_Files = Annotated[
+    list[Path] | None, typer.Argument(metavar="FILE", help="Policy files; those of the home when left out.")
+]
+
+
+@app.command(epilog=examples("maia policy check", "maia policy check policy/met.rules --json"))
+@unpacked
+def check(files: _Files = None, *, place: Place) -> int:
+    """Say what is wrong with policy files, with file, line and column; exits 1 when there is an error.
+
+    Inside a home, rights are compared with the event types that it knows.
+    """
+    from maia.domain import check_policy, policy_sources
+    from maia.home import Home
+    from maia.policy import Severity
+
+    sources = policy_sources(place.home, files or ())
+    opened = Home.open(place.home) if (place.home / "maia.toml").is_file() else None
+    found = check_policy(sources, opened, at=place.instant)
+    errors = sum(finding.severity is Severity.ERROR for _, finding in found)
+    code = ExitCode.FAILED if errors else ExitCode.DONE
+    if place.json:
+        rows = [
+            {"file": name, "line": item.line, "column": item.column, "severity": item.severity.value,
+             "finding": item.code, "message": item.message}
+            for name, item in found
+        ]  # fmt: skip
+        write_json({"findings": rows}, code=code)
+        return code
+    for name, finding in found:
+        write_line(printable(f"{name}: {finding}"))
+    told = (counted(len(sources), "file"), counted(errors, "error"), counted(len(found) - errors, "warning"))
+    note(", ".join(told))
+    return code
+
+
+@app.command("format", epilog=examples("maia policy format", "maia policy format --check"))
+def format_(
+    files: _Files = None,
+    *,
+    check_only: Annotated[bool, typer.Option("--check", help="Change nothing; exit 1 when something would.")] = False,
+    home: options.Home = Path(),
+    json: options.Json = False,
+) -> int:
+    """Write policy files in the one canonical spelling, keeping comments; what cannot be read is not touched."""
+    from maia.domain import format_file, policy_paths
+
+    paths = files or policy_paths(home)
+    changed = [path for path in paths if format_file(path, write=not check_only)]
+    code = ExitCode.FAILED if check_only and changed else ExitCode.DONE
+    if json:
+        write_json({"changed": [str(path) for path in changed], "files": len(paths)}, code=code)
+        return code
+    for path in changed:
+        write_line(printable(str(path)))
+    note(f"{len(changed)} of {counted(len(paths), 'file')} {'would change' if check_only else 'changed'}")
+    return code
+
+
+@app.command(epilog=examples("maia policy preview"))
+@unpacked
+def preview(*, served: Served) -> None:
+    """Say what the policy files would change for whom, and change nothing."""
+    _submit(served, applied=False)
+
+
+@app.command(epilog=examples("maia policy apply"))
+@unpacked
+def apply(*, served: Served) -> None:
+    """Put the policy files in force; roles that they do not carry fall, with what stood on them."""
+    _submit(served, applied=True)
+
+
+@app.command(epilog=examples("maia policy explain \"npTracker('AE05 XYZ')\" --as smith"))
+@unpacked
+def explain(
+    role: Annotated[str, typer.Argument(metavar="ROLE", help="The role with its parameters.")],
+    *,
+    as_: Annotated[str, principal_option("--as", help="The member that has it.")],
+    served: Served,
+) -> None:
+    """Show why a member has a role: the rule, and what met it; exits 3 when the role is not active."""
+    from maia.domain import proof_lines
+    from maia.errors import DeniedError
+
+    proof = served.service.explain(role, principal=as_, at=served.instant)
+    if proof is None:
+        raise DeniedError(f"`{as_}` does not have `{role}` active", code="ROLE_INACTIVE")
+    lines = proof_lines(proof, served.home, in_force=served.service.policy(at=served.instant))
+    if served.json:
+        write_json({"member": as_, "role": role, "proof": lines})
+        return
+    for line in lines:
+        write_line(printable(line))
+
+
+def _submit(served: Served, *, applied: bool) -> None:
+    """Hand the policy files to the service; what it refuses is named by file, as whoever wrote it knows it."""
+    from maia.domain import policy_sources, submit_policy
+
+    sources = policy_sources(served.home)
+    change, findings = submit_policy(served.service, sources, at=served.instant, applied=applied)
+    _show(change, [f"{name}: {finding}" for name, finding in findings], json=served.json, applied=applied)
+
+
+def _show(change: PolicyChange, findings: list[str], *, json: bool, applied: bool) -> None:
+    from maia.cli.show.revocations import ended_to_json
+
+    if json:
+        rows = [
+            {"member": item.principal, "lost_roles": list(item.lost_roles),
+             "gained_privileges": list(item.gained_privileges), "lost_privileges": list(item.lost_privileges),
+             "ended": [ended_to_json(ended) for ended in item.ended]}
+            for item in change.differences
+        ]  # fmt: skip
+        write_json({"number": change.number, "changes": rows, "warnings": findings})
+        return
+    for item in change.differences:
+        for sign, words in (("- role", item.lost_roles), ("+", item.gained_privileges), ("-", item.lost_privileges)):
+            for word in words:
+                write_line(printable(f"{item.principal}  {sign} {word}"))
+        for ended in item.ended:
+            write_line(printable(f"{item.principal}  - certificate {ended.certificate_id.hex()[:16]}"))
+    for finding in findings:
+        note(finding)
+    done = f"policy number {change.number} is in force" if applied else "nothing was changed"
+    note(f"concerns {counted(len(change.differences), 'member')}; {done}")

@@ -1,0 +1,1 @@
+"""`maia prove`: find the certificates that prove a right."""

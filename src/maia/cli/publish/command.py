@@ -1,0 +1,113 @@
+"""`maia publish`: send the rows of a file, or of standard input, as events."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from maia.cli.read import options
+from maia.cli.read.options import examples, new_app, principal_option
+
+if TYPE_CHECKING:
+    from maia.cli.publish.publication import Outgoing, Total
+
+app = new_app()
+
+
+@app.command(
+    epilog=examples(
+        "maia publish results.csv --type clinic.Result --as lab",
+        "maia publish results.parquet --type clinic.Result --as lab --publication 2026-06-01 --strict",
+        "tail -f results.jsonl | maia publish - --type clinic.Result --as lab",
+    )
+)
+def publish(
+    source: Annotated[
+        str, typer.Argument(metavar="FILE", help="CSV with a header, JSON lines, Parquet; `-` is stdin.")
+    ],
+    *,
+    type_: Annotated[str, typer.Option("--type", metavar="NAME", help="The event type: NAME or OWNER/NAME@VERSION.")],
+    client: Annotated[str, principal_option("--as", help="Who publishes: a key of this home, by name.")],
+    version: Annotated[
+        str | None, typer.Option("--version", metavar="V", help="Which version the rows have, when there are several.")
+    ] = None,
+    kind: Annotated[
+        str | None, typer.Option("--format", metavar="FORMAT", help="csv, json or parquet; else by the file's name.")
+    ] = None,
+    publication: Annotated[
+        str | None,
+        typer.Option("--publication", metavar="ID", help="Names the publication: published twice it counts once."),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Publish nothing when any row is refused; of standard input, no stretch.")
+    ] = False,
+    passphrase_file: options.PassphraseFile = None,
+    home: options.Home = Path(),
+    json: options.Json = False,
+) -> int:
+    """Publish rows as events: checked, cut to what the client may set, sealed and put into the log.
+
+    A row that is malformed, or that the client has no right to publish, is refused and counted by its code and column.
+    Standard input is JSON lines, one event a line, published as they come. Exit code 3 when the client may not publish
+    the type, or none of its rows. Interrupted, it says what stands.
+    """
+    from maia.cli.publish.publication import Total, prepare
+    from maia.cli.show.exits import ExitCode
+    from maia.cli.show.output import write_json
+
+    prepared = prepare(
+        home, source, type_, client=client, version=version, kind=kind, publication=publication, strict=strict,
+        passphrase_file=passphrase_file,
+    )  # fmt: skip
+    total = Total(prepared.name)
+    try:
+        _run(prepared, total)
+        code = total.exit_code()
+    except KeyboardInterrupt:
+        code = ExitCode.INTERRUPTED
+    if json:
+        stopped: dict[str, object] = {"interrupted": True} if code is ExitCode.INTERRUPTED else {}
+        write_json({"type": prepared.type, **total.to_json(), **stopped}, code=code)
+    else:
+        _say(total, prepared, interrupted=code is ExitCode.INTERRUPTED)
+    return code
+
+
+def _run(prepared: Outgoing, total: Total) -> None:
+    """Publish stretch by stretch; interrupted, what was committed by then counts."""
+    from maia.cli.show.progress import watching
+
+    with watching("starting Spark") as watch:
+        for name, lines in prepared.parts():
+            done = prepared.known(name) if prepared.named else None
+            if done is None:
+                try:
+                    done = prepared.run(name, lines, watch)
+                except KeyboardInterrupt:
+                    stands = prepared.known(name)
+                    if stands is not None:
+                        total.add(stands)
+                    raise
+            total.add(done)
+
+
+def _say(total: Total, prepared: Outgoing, *, interrupted: bool) -> None:
+    from maia.cli.show.output import note, printable, write_line
+    from maia.cli.show.words import counted
+
+    if interrupted and not total.commits:
+        note("interrupted: nothing is published")
+        return
+    once = " before; publishing it again changes nothing" if total.repeated else ""
+    who = f"{printable(prepared.type)} as {prepared.client.name}"
+    write_line(f"published {counted(total.events, 'event')} of {who}{once}")
+    for (code, column), count in sorted(total.refused.items()):
+        write_line(f"refused {counted(count, 'row')}: {code}{f' in `{printable(column)}`' if column else ''}")
+    if total.forced:
+        write_line(f"forced a value in {counted(total.forced, 'event')}")
+    if total.nulled:
+        write_line(f"nulled a value that may not be set in {counted(total.nulled, 'event')}")
+    stopped = "interrupted; this stands: " if interrupted else ""
+    note(f"{stopped}publication {total.publication}, {counted(len(total.commits), 'commit')} of the log")

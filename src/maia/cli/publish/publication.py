@@ -1,0 +1,170 @@
+"""One publication from the command line: looked at before Spark starts, run, and added up over stretches of input."""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from maia.authority import Action
+from maia.cli.read.clients import denial, name_type, open_client
+from maia.cli.show.exits import ExitCode
+from maia.cli.show.output import note
+from maia.domain import Client, Domain, Published, published_before
+from maia.errors import DeniedError, UsageError
+from maia.events import EventType
+from maia.log import AuditRow, write_audit
+
+if TYPE_CHECKING:
+    from maia.cli.show.progress import Watch
+
+MALFORMED = "ROW_MALFORMED"
+_MAX_NAME = 200
+
+
+@dataclass(slots=True)
+class Total:
+    """What became of the rows of all stretches."""
+
+    publication: str
+    commits: list[int] = field(default_factory=list)
+    events: int = 0
+    refused: Counter[tuple[str, str]] = field(default_factory=Counter)
+    forced: int = 0
+    nulled: int = 0
+    repeated: bool = False
+
+    def add(self, done: Published) -> None:
+        """Take one stretch in."""
+        self.commits.append(done.commit)
+        self.events += done.events
+        self.refused.update(done.refused)
+        self.forced += done.forced
+        self.nulled += done.nulled
+        self.repeated = self.repeated or done.repeated
+
+    def exit_code(self) -> ExitCode:
+        """Say that it failed when rows came and none of them went out: denied, unless they were all malformed."""
+        if self.events or not self.refused:
+            return ExitCode.DONE
+        return ExitCode.FAILED if {code for code, _ in self.refused} == {MALFORMED} else ExitCode.DENIED
+
+    def to_json(self) -> dict[str, object]:
+        """Write it for machines, as `Published` does."""
+        whole = Published(
+            publication=self.publication, commit=max(self.commits, default=-1), events=self.events,
+            refused=dict(self.refused), forced=self.forced, nulled=self.nulled, repeated=self.repeated,
+        )  # fmt: skip
+        return {**whole.to_json(), "commit": max(self.commits, default=None), "commits": len(self.commits)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outgoing:
+    """What is published, as whom, under which name."""
+
+    domain: Domain
+    client: Client
+    source: str
+    kind: str
+    event_type: EventType
+    type: str
+    name: str
+    named: bool
+    strict: bool
+
+    def parts(self) -> Iterator[tuple[str, list[bytes] | None]]:
+        """Give the publication itself, or a name and the lines of each stretch of standard input."""
+        if self.source != "-":
+            yield self.name, None
+            return
+        from maia.cli.read.lines import stretches
+
+        for number, lines in enumerate(stretches(by_time=not self.named)):
+            yield self.name if number == 0 else f"{self.name}-{number}", lines
+
+    def octets(self) -> int | None:
+        """Tell how large the input is; of standard input nobody knows."""
+        path = Path(self.source)
+        return path.stat().st_size if self.source != "-" and path.is_file() else None
+
+    def known(self, name: str) -> Published | None:
+        """Tell what became of it when it was published before; nothing when it was not."""
+        commit = self.domain.log.find(name, origin=self.domain.home.broker.public_key.key_id.hex())
+        return None if commit is None else published_before(commit)
+
+    def run(self, name: str, lines: list[bytes] | None, watch: Watch) -> Published:
+        """Publish, and say what became of every row.
+
+        Raises:
+            DeniedError: With ``--strict``, rows are refused; or the client lost its right.
+            MaiaError: The input is malformed as a whole.
+        """
+        from maia.spark import progress_of, read_file, read_lines, spark_errors, start_spark
+
+        begun, client = self.domain.clock(), self.client.name
+        spark = start_spark(octets=self.octets())
+        watch.say(f"publishing {self.type}")
+        watch.follow(lambda: progress_of(spark))
+        with spark_errors(), denial(self.domain, client=client, action=Action.PUBLISH, type_text=self.type):
+            if lines is None:
+                rows = read_file(spark, Path(self.source), self.kind, self.event_type)
+            else:
+                rows = read_lines(spark, lines, self.event_type)
+            if self.strict and (broken := rows.count_malformed()):
+                raise DeniedError(f"malformed rows: {broken}; nothing is published", code="ROWS_REFUSED")
+            done = self.client.publish(rows.frame, self.type, publication=name, strict=self.strict)
+            malformed = 0 if self.strict else rows.malformed
+        if not isinstance(done, Published):
+            raise UsageError("a file is no stream", code="NO_ROWS")
+        if not malformed:
+            return done
+        # Rows that never became events stand in the audit beside those that were refused later.
+        row = AuditRow(
+            at=begun, kind="refuse", principal=self.client.key.fingerprint, type_id=self.event_type.type_id.hex(),
+            source=name, subject=client, code=MALFORMED, events=malformed,
+        )  # fmt: skip
+        write_audit(self.domain.home.audit_path, [row])
+        return replace(done, refused={**done.refused, (MALFORMED, ""): malformed})
+
+
+def prepare(
+    folder: Path,
+    source: str,
+    type_text: str,
+    *,
+    client: str,
+    version: str | None,
+    kind: str | None,
+    publication: str | None,
+    strict: bool,
+    passphrase_file: Path | None,
+) -> Outgoing:
+    """Look at everything that can be refused before Spark starts: the input, the type, and the client's right.
+
+    Raises:
+        DeniedError: The client may not publish the type.
+        MaiaError: Something is unknown or malformed.
+    """
+    from maia.spark import guess_format, read_header
+
+    found = guess_format(source, kind)
+    if publication is not None and (not publication.isprintable() or not 0 < len(publication) <= _MAX_NAME):
+        raise UsageError(
+            "a publication's name is one line of at most 200 printable characters", code="PUBLICATION_NAME"
+        )
+    domain, writer = open_client(folder, client, passphrase_file)
+    type_ = name_type(domain, type_text, version)
+    chosen = publication or secrets.token_hex(16)
+    with denial(domain, client=client, action=Action.PUBLISH, type_text=type_):
+        event_type = domain.publish_plan(type_, client=client, publication=chosen).event_type()
+    if found == "csv":
+        missing = {item.name for item in event_type.attributes} - set(read_header(Path(source), event_type))
+        if missing:
+            note(f"no column for {', '.join(f'`{item}`' for item in sorted(missing))}: null in every event")
+    return Outgoing(
+        domain=domain, client=writer, source=source, kind=found, event_type=event_type, type=type_, name=chosen,
+        named=publication is not None, strict=strict,
+    )  # fmt: skip

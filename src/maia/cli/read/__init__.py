@@ -1,0 +1,1 @@
+"""What a command reads: options, instants, files, passphrases, principals, rights, events; nothing here decides."""

@@ -1,0 +1,69 @@
+"""Where passphrases come from: an open file descriptor, a file, the environment, or a prompt; never an argument."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import typer
+
+from maia.cli.show.output import current_state
+from maia.errors import UsageError
+
+_VARIABLE = "MAIA_PASSPHRASE"
+_LONGEST = 4096
+
+
+def passphrase_source(file: Path | None, *, what: str, twice: bool = False) -> Callable[[], str]:
+    """Return a function that asks for a passphrase when it is needed, and only then.
+
+    ``--passphrase-fd`` goes before the file, the file before the environment, and all before the prompt.
+
+    Args:
+        file: The value of ``--passphrase-file``.
+        what: What the passphrase is for, as the prompt names it.
+        twice: Ask a second time, for a new passphrase.
+    """
+
+    def ask() -> str:
+        descriptor = current_state().passphrase_fd
+        if descriptor is not None:
+            return _from_descriptor(descriptor)
+        if file is not None:
+            return _from_file(file)
+        if _VARIABLE in os.environ:
+            return _checked(os.environ[_VARIABLE])
+        try:
+            answer = typer.prompt(f"Passphrase for {what}", hide_input=True, confirmation_prompt=twice, err=True)
+        except (typer.Abort, EOFError) as error:
+            raise UsageError(f"the passphrase for {what} is missing", code="PASSPHRASE_MISSING") from error
+        return _checked(str(answer))
+
+    return ask
+
+
+def _from_descriptor(descriptor: int) -> str:
+    """Read one line, octet by octet, so that what follows it is left for the next passphrase."""
+    found = bytearray()
+    try:
+        while len(found) <= _LONGEST and (octet := os.read(descriptor, 1)) not in (b"", b"\n"):
+            found += octet
+    except OSError as error:
+        raise UsageError(f"nothing can be read from descriptor {descriptor}", code="PASSPHRASE_MISSING") from error
+    return _checked(found.decode("utf-8", "surrogateescape").rstrip("\r"))
+
+
+def _from_file(file: Path) -> str:
+    with file.open(encoding="utf-8") as stream:
+        return _checked(stream.readline(_LONGEST + 1).rstrip("\r\n"))
+
+
+def _checked(text: str) -> str:
+    if not text:
+        raise UsageError(
+            "an empty passphrase protects nothing; --no-passphrase says so openly", code="PASSPHRASE_MISSING"
+        )
+    if len(text) > _LONGEST:
+        raise UsageError(f"a passphrase has at most {_LONGEST} characters", code="PASSPHRASE_MISSING")
+    return text

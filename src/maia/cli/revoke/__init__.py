@@ -1,0 +1,1 @@
+"""`maia revoke`: take back a certificate, a role or a membership."""

@@ -1,0 +1,1 @@
+"""What a command shows: output and exit codes, and how certificates, rights, proofs and principals look."""

@@ -1,0 +1,1 @@
+"""`maia statement`: what signers say about the validity of certificates."""

@@ -1,0 +1,1 @@
+"""`maia status`: what this domain is, what it has and lacks, and what to do next."""

@@ -1,0 +1,1 @@
+"""`maia subscribe`: see the events of a type as a client may see them."""

@@ -1,0 +1,246 @@
+"""One subscription from the command line: what is asked, read or followed, and what became of it in one line.
+
+Nothing is kept but what the user asked to be written: a stream to a file keeps its place beside the home's other
+checkpoints, and a stream to standard output keeps none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TextIO
+
+from maia.authority import Action
+from maia.cli.read.clients import denial, name_type, open_client
+from maia.cli.show.output import note
+from maia.cli.show.progress import Watch, interruptible
+from maia.cli.show.rows import TABLE_ROWS, Row, json_line, show_table
+from maia.cli.show.words import counted
+from maia.domain import Client, Domain, Sight, sight_of
+from maia.errors import NotFoundError, UsageError, did_you_mean
+from maia.kernel import DeliverPlan
+
+_FORMATS = ("table", "json", "parquet")
+_STDOUT = (None, "-")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What is read, as whom, and where it goes."""
+
+    domain: Domain
+    client: Client
+    type: str
+    plan: DeliverPlan
+    where: str
+    attributes: tuple[str, ...] | None
+    kind: str
+    out: Path | None
+    limit: int | None
+    starting: str
+    since: datetime
+
+    def octets(self) -> int:
+        """Tell how large the log is."""
+        return sum(file.size for commit in self.domain.log.commits() for file in commit.files)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The attributes that are shown, in order."""
+        return self.attributes or tuple(item.name for item in self.plan.subscriptions[0].event_type.attributes)
+
+    @property
+    def file(self) -> Path | None:
+        """The file that lines go to; nothing for standard output."""
+        return None if self.out is None or str(self.out) in _STDOUT else self.out
+
+    @property
+    def checkpoint(self) -> Path:
+        """Where a stream into this file or folder keeps its place; a name never becomes a path."""
+        place = str(Path(self.out or "").resolve())
+        parts = (self.type, self.client.name, self.where, ",".join(self.attributes or ()), self.kind, place)
+        digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+        return self.domain.path / "checkpoints" / f"subscribe-{digest[:24]}"
+
+    def sight(self) -> Sight:
+        """Tell what was delivered, closed and refused."""
+        return sight_of(
+            self.domain.home, self.plan, client=self.client.name, since=self.since, attributes=self.attributes
+        )
+
+
+def prepare(
+    folder: Path,
+    type_text: str,
+    *,
+    client: str,
+    where: str,
+    attributes: str | None,
+    version: str | None,
+    kind: str,
+    out: Path | None,
+    limit: int | None,
+    starting: str,
+    follow: bool,
+    passphrase_file: Path | None,
+) -> View:
+    """Look at everything that can be refused before Spark starts: the options, the type, the right and the filter.
+
+    Raises:
+        DeniedError: The client may not subscribe to the type, or not by this filter.
+        MaiaError: Something is unknown or malformed.
+    """
+    if kind not in _FORMATS:
+        raise UsageError(f"events are written as {', '.join(_FORMATS)}, not `{kind}`", code="OUTPUT_FORMAT")
+    if starting not in ("earliest", "latest"):
+        raise UsageError("--starting is earliest or latest", code="OUTPUT_FORMAT")
+    if kind == "parquet" and (out is None or str(out) == "-"):
+        raise UsageError("parquet needs a folder: --out PATH", code="OUTPUT_PLACE")
+    if kind == "table" and out is not None:
+        raise UsageError("a table goes to standard output; write json or parquet to --out", code="OUTPUT_PLACE")
+    if out is not None and str(out) != "-" and out.exists() and not follow:
+        raise UsageError(f"`{out}` exists already", code="OUTPUT_EXISTS")
+    domain, reader = open_client(folder, client, passphrase_file)
+    type_ = name_type(domain, type_text, version)
+    with denial(domain, client=client, action=Action.SUBSCRIBE, type_text=type_):
+        plan = domain.deliver_plan(type_, client=client, where=where, commits=())
+    names = [item.name for item in plan.subscriptions[0].event_type.attributes]
+    wanted = None if attributes is None else tuple(item.strip() for item in attributes.split(","))
+    for name in wanted or ():
+        if name not in names:
+            raise NotFoundError(f"`{type_}` has no attribute `{name}`{did_you_mean(name, names)}", code="NO_ATTRIBUTE")
+    return View(
+        domain=domain, client=reader, type=type_, plan=plan, where=where, attributes=wanted, kind=kind, out=out,
+        limit=limit, starting=starting, since=domain.clock(),
+    )  # fmt: skip
+
+
+def read(view: View) -> Callable[[], int]:
+    """Read what the log holds now; return what shows it, for when the bar is gone, and counts the rows.
+
+    Raises:
+        DeniedError: The right ended meanwhile.
+        MaiaError: The log is damaged, or Spark failed.
+    """
+    from maia.spark import plain_rows, spark_errors, write_parquet
+
+    refused = denial(view.domain, client=view.client.name, action=Action.SUBSCRIBE, type_text=view.type)
+    with refused, spark_errors():
+        frame = view.client.read(view.type, where=view.where, attributes=view.attributes)
+        if view.kind == "table":
+            most = view.limit or TABLE_ROWS
+            rows = list(plain_rows(frame, limit=most + 1))
+            return lambda: show_table(view.columns, rows, most=most)
+        if view.kind == "parquet" and view.out is not None:
+            write_parquet(frame, view.out, limit=view.limit)
+            note(f"written to {view.out}")
+            return lambda: view.sight().events
+        with _lines(view) as write:
+            count = write(plain_rows(frame, limit=view.limit))
+    return lambda: count
+
+
+def follow(view: View, watch: Watch) -> tuple[int, bool]:
+    """Follow the log until interrupted, or until so many events came; return how many, and whether interrupted.
+
+    A stream into a file or a folder goes on where it ended, and holds every event once; with a limit it begins anew.
+
+    Raises:
+        MaiaError: The log is damaged or expired, or Spark failed.
+    """
+    from maia.spark import Lag, OnceFile, follow_rows, follow_to_parquet
+
+    seen = 0
+
+    def look(lag: Lag) -> None:
+        watch.say(f"following {view.type}: batch {lag.batch}, {counted(seen, 'event')}, {lag.rate:,.0f}/s")
+
+    frame = view.client.subscribe(view.type, where=view.where, attributes=view.attributes, starting=view.starting)
+    with interruptible() as pressed:
+        if view.kind == "parquet" and view.out is not None:
+            follow_to_parquet(frame, view.out, stop=pressed, look=look, checkpoint=view.checkpoint)
+            return view.sight().events, pressed.is_set()
+        if view.file is not None and view.limit is None:
+            file = OnceFile(view.file, view.checkpoint)
+
+            def append(rows: Iterator[Row], batch: int) -> bool:
+                nonlocal seen
+                seen += file.append((json_line(row).encode() for row in rows), batch)
+                return True
+
+            try:
+                follow_rows(frame, append, stop=pressed, look=look, checkpoint=view.checkpoint)
+            finally:
+                file.close()
+            return seen, pressed.is_set()
+        with _lines(view) as write:
+
+            def take(rows: Iterator[Row], _batch: int) -> bool:
+                nonlocal seen
+                try:
+                    seen += write(rows if view.limit is None else _first(rows, view.limit - seen))
+                except BrokenPipeError:
+                    return False
+                return seen != view.limit
+
+            follow_rows(frame, take, stop=pressed, look=look)
+    return seen, pressed.is_set()
+
+
+def sight_line(rows: int, sight: Sight) -> str:
+    """Say in one line what was delivered, closed, refused and left out.
+
+    >>> sight_line(3, Sight(events=3, closed=("name", "ward"), refused={"ORIGIN_NOT_PROVEN": 120}))
+    '3 rows; 2 attributes closed to you: name, ward; 120 events refused: ORIGIN_NOT_PROVEN'
+    """
+    parts = [counted(rows, "row")]
+    if sight.closed:
+        parts.append(f"{counted(len(sight.closed), 'attribute')} closed to you: {', '.join(sight.closed)}")
+    if sight.keyless:
+        parts.append(f"this home holds no key for {', '.join(sight.keyless)}: null in every row")
+    if sight.refused:
+        listed = list(sight.refused.items())
+        codes = listed[0][0] if len(listed) == 1 else ", ".join(f"{code} {count:,}" for code, count in listed)
+        parts.append(f"{counted(sum(sight.refused.values()), 'event')} refused: {codes}")
+    if sight.unmatched:
+        parts.append(f"{counted(sight.unmatched, 'event')} not in your right or filter")
+    return "; ".join(parts)
+
+
+def _first(rows: Iterator[Row], most: int) -> Iterator[Row]:
+    for number, row in enumerate(rows):
+        if number >= most:
+            return
+        yield row
+
+
+@contextmanager
+def _lines(view: View) -> Iterator[Callable[[Iterator[Row]], int]]:
+    """Open where rows go: a table, standard output, or a file that only its owner reads."""
+
+    def write_to(stream: TextIO, rows: Iterator[Row]) -> int:
+        count = 0
+        for row in rows:
+            stream.write(json_line(row))
+            count += 1
+        stream.flush()
+        return count
+
+    if view.kind == "table":
+        yield lambda rows: _table(view, list(rows))
+    elif view.file is None:
+        yield lambda rows: write_to(sys.stdout, rows)
+    else:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        with open(os.open(view.file, flags, 0o600), "w", encoding="utf-8") as stream:  # noqa: PTH123
+            yield lambda rows: write_to(stream, rows)
+
+
+def _table(view: View, rows: list[Row]) -> int:
+    return show_table(view.columns, rows) if rows else 0

@@ -1,0 +1,1 @@
+"""`maia type`: event types and their versions."""

@@ -1,0 +1,302 @@
+"""`maia type define|show|verify|evolve|diff|lint|from-schema`: event types and their versions.
+
+Types live in the home's folder `types`, which is a registry like any other: what is read there is verified before it
+counts. A type is written OWNER/NAME@VERSION, or as the file of a signed definition.
+"""
+
+from __future__ import annotations
+
+import json as json_text
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from maia.authority import Verifier
+from maia.cli.read import options
+from maia.cli.read.bundles import Place, unpacked
+from maia.cli.read.files import read_source
+from maia.cli.read.options import examples, new_app
+from maia.cli.show.exits import ExitCode
+from maia.cli.show.output import note, printable, write_json, write_line
+from maia.cli.type import view
+from maia.cli.type.making import Making, OnNetwork, Travel
+from maia.errors import UsageError
+from maia.events import (
+    FIRST,
+    EventType,
+    Operation,
+    Remove,
+    Rename,
+    TypeName,
+    counted,
+    drawn,
+    first_attributes,
+    hashed,
+    misleading_names,
+    parse_live_clients,
+    parse_version,
+)
+from maia.events import diff as compare
+from maia.events import evolve as make_version
+from maia.events import lint as find_harm
+from maia.home import Folder, find_definition, verify_with_registry, words
+from maia.principals import KeyHash, KeyId
+
+app = new_app("Define, evolve and check event types.")
+
+_TypeArgument = Annotated[str, typer.Argument(metavar="TYPE", help="OWNER/NAME@VERSION, or a file.")]
+_Old = Annotated[str, typer.Argument(metavar="OLD", help="OWNER/NAME@VERSION, or a file.")]
+_New = Annotated[str, typer.Argument(metavar="NEW", help="OWNER/NAME@VERSION, or a file.")]
+_Uids = Annotated[str, typer.Option("--uids", metavar="KIND", help="Where uids come from: sequence, folded, uuid.")]
+
+
+@app.command(
+    epilog=examples(
+        "maia type define pito/uk.gov.pito.Numberplate@8516 --attribute numberplate:string:3265 \\",
+        "    --attribute timestamp:timestamp:9058 --attribute location:string:3467",
+    )
+)
+@unpacked
+def define(
+    name: Annotated[str, typer.Argument(metavar="OWNER/NAME[@VERSION]", help="The type; version 0 unless named.")],
+    *,
+    attribute: Annotated[
+        list[str] | None,
+        typer.Option("--attribute", metavar="NAME:TYPE[:UID]", help="An attribute; uids count from 0 unless given."),
+    ] = None,
+    extends: Annotated[
+        str | None, typer.Option("--extends", metavar="OWNER/NAME@VERSION", help="Inherit from this type.")
+    ] = None,
+    travel: Travel,
+    uids: _Uids = "sequence",
+    making: Making,
+) -> None:
+    """Define an event type, sign it, and keep it in the home.
+
+    Attribute types: integer, float, decimal, string, boolean, date, timestamp, binary.
+    """
+    place = making.folder
+    definition = EventType(
+        name=words.new_name(name, place),
+        attributes=first_attributes([words.parse_add(text) for text in attribute or ()], words.uid_policy(uids)),
+        options=travel.options(),
+        extends=None if extends is None else find_definition(place, extends).definition.name,
+    )
+    making.keep(definition)
+
+
+@app.command(epilog=examples("maia type show", "maia type show pito/uk.gov.pito.Numberplate@8516 --spark"))
+def show(
+    type_: Annotated[
+        str | None, typer.Argument(metavar="TYPE", help="OWNER/NAME@VERSION, or a file; all when left out.")
+    ] = None,
+    spark: Annotated[bool, typer.Option("--spark", help="Write the schema as Spark reads it.")] = False,
+    home: options.Home = Path(),
+    json: options.Json = False,
+) -> None:
+    """Show a definition as it stands, unverified, with notes on names that could mislead."""
+    place = Folder(home)
+    known = place.types.names()
+    if type_ is None:
+        if json:
+            write_json({"types": [view.name_to_json(name) for name in known]})
+        elif known:
+            view.draw_names(known, place)
+        else:
+            note("no types here; `maia type define` makes one")
+        return
+    found = find_definition(place, type_)
+    notes = misleading_names(found.definition, known)
+    if spark:
+        from maia.events import to_spark_ddl, to_spark_json
+
+        ddl, schema = to_spark_ddl(found.definition), json_text.loads(to_spark_json(found.definition))
+        write_json({"ddl": ddl, "schema": schema}) if json else write_line(ddl)
+    elif json:
+        write_json({**view.type_to_json(found), "notes": list(notes)})
+    else:
+        view.draw_type(found, place)
+    for text in notes:
+        note(f"warning: {text}")
+
+
+@app.command(epilog=examples("maia type verify numberplate.type --network 'pito/UK Police Network'"))
+@unpacked
+def verify(type_: _TypeArgument, *, network: OnNetwork = None, place: Place) -> None:
+    """Check that a definition speaks for its owner now: signature, credentials, previous version, parents."""
+    folder = place.folder
+    found, on = find_definition(folder, type_), words.split_network(network, folder)
+    verified = verify_with_registry(
+        folder.types, found, verifier=Verifier(statements=folder.book()), at=place.instant, network=on
+    )
+    if place.json:
+        write_json(view.verified_to_json(verified))
+    else:
+        ends = "" if verified.expires is None else f", until {verified.expires.isoformat()}"
+        signer = folder.show(verified.signer.key_id)
+        write_line(f"verified: {view.show_name(verified.definition.name, folder)}, signed by {signer}{ends}")
+    for text in misleading_names(found.definition, folder.types.names()):
+        note(f"warning: {text}")
+
+
+@app.command(
+    epilog=examples(
+        "maia type evolve pito/uk.gov.pito.Numberplate@4799 --rename license-plate=numberplate --as tm",
+        "maia type evolve pito/uk.gov.pito.Numberplate@0 --add speed:integer --number counter --uids sequence",
+    )
+)
+@unpacked
+def evolve(
+    type_: _TypeArgument,
+    *,
+    remove: Annotated[list[str] | None, typer.Option("--remove", metavar="NAME", help="Remove an attribute.")] = None,
+    rename: Annotated[
+        list[str] | None, typer.Option("--rename", metavar="OLD=NEW", help="Rename an attribute; it keeps its uid.")
+    ] = None,
+    retype: Annotated[
+        list[str] | None,
+        typer.Option("--retype", metavar="NAME:TYPE[:UID]", help="Change a type; the attribute gets a new uid."),
+    ] = None,
+    add: Annotated[list[str] | None, typer.Option("--add", metavar="NAME:TYPE[:UID]", help="Add an attribute.")] = None,
+    number: Annotated[
+        str, typer.Option("--number", metavar="VERSION", help="The new version: uuid, counter, hash, or itself.")
+    ] = "uuid",
+    uids: _Uids = "folded",
+    embed: Annotated[bool, typer.Option("--embed", help="Put the old version into the new one.")] = False,
+    making: Making,
+) -> None:
+    """Make a new version; the old one stays in use.
+
+    Attributes are removed, renamed, retyped and added, in this order. A manager who holds parts of `manage` may make
+    the changes of those parts.
+    """
+    place = making.folder
+    old = find_definition(place, type_)
+    steps: list[Operation] = [
+        *(Remove(text) for text in remove or ()),
+        *(Rename(*words.parse_pair(text)) for text in rename or ()),
+        *(words.parse_retype(text) for text in retype or ()),
+        *(words.parse_add(text) for text in add or ()),
+    ]
+    if not steps:
+        raise UsageError("say what changes: --add, --remove, --rename, --retype", code="NOTHING_CHANGES")
+    policies = {"uuid": drawn, "hash": hashed, "counter": counted(old.definition)}
+    name = old.definition.name
+    new = make_version(
+        old,
+        steps,
+        version=policies[number] if number in policies else parse_version(number),
+        uids=words.uid_policy(uids),
+        known=[item.definition for item in place.types.versions(name.owner, name.name)],
+        embed=embed,
+    )
+    making.keep(new, old=old)
+
+
+@app.command(epilog=examples("maia type diff pito/uk.gov.pito.Numberplate@4799 pito/uk.gov.pito.Numberplate@8516"))
+def diff(
+    old: _Old,
+    new: _New,
+    home: options.Home = Path(),
+    json: options.Json = False,
+) -> None:
+    """Show what turns one version into another, by uid, and which part of `manage` each change needs."""
+    place = Folder(home)
+    found = compare(find_definition(place, old).definition, find_definition(place, new).definition)
+    if json:
+        changes = [view.change_to_json(change) for change in found.changes]
+        write_json({"changes": changes, "options": found.options, "extends": found.extends})
+        return
+    for change in found.changes:
+        write_line(f"{printable(str(change))}: {change.action}")
+    if found.options:
+        write_line("change the options: manage")
+    if found.extends:
+        write_line("change the inheritance: manage")
+    if not (found.changes or found.options or found.extends):
+        note("nothing changes")
+
+
+@app.command(epilog=examples("maia type lint OLD NEW --clients clients.jsonl"))
+def lint(
+    old: _Old,
+    new: _New,
+    clients: Annotated[
+        Path | None,
+        typer.Option(
+            "--clients",
+            metavar="FILE",
+            help='Live clients, one JSON object a line: {"client": "SO", "attributes": ["location"]}; '
+            "attributes by name in OLD, or by uid under `uids`; all when neither is there.",
+        ),
+    ] = None,
+    home: options.Home = Path(),
+    json: options.Json = False,
+) -> int:
+    """Warn about what a new version takes away from live clients; exit code 1 when there is a warning."""
+    place = Folder(home)
+    before, after = find_definition(place, old).definition, find_definition(place, new).definition
+    findings = find_harm(
+        before, after, [] if clients is None else parse_live_clients(read_source(str(clients)), before)
+    )
+    code = ExitCode.FAILED if findings else ExitCode.DONE
+    if json:
+        write_json({"findings": [view.finding_to_json(finding) for finding in findings]}, code=code)
+        return code
+    for finding in findings:
+        who = ", ".join(printable(name) for name in finding.clients)
+        write_line(f"{finding.code}: `{printable(finding.attribute.name)}` ({finding.attribute.uid}) is used by {who}")
+        note(f"advice: {finding.advice}")
+    if not findings:
+        note("nobody is hurt")
+    return code
+
+
+@app.command(
+    "from-schema",
+    epilog=examples(
+        "maia type from-schema sightings.parquet",
+        "maia type from-schema sample.csv --assume-utc",
+        "maia type from-schema sightings.parquet pito/uk.gov.pito.Numberplate",
+    ),
+)
+@unpacked
+def from_schema(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Parquet, Arrow, CSV or JSON lines, or a Spark schema as JSON.")
+    ],
+    *,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="OWNER/NAME[@VERSION]", help="Define this type; only show it when left out."),
+    ] = None,
+    assume_utc: Annotated[bool, typer.Option("--assume-utc", help="Read times without a zone as UTC.")] = False,
+    travel: Travel,
+    uids: _Uids = "sequence",
+    making: Making,
+) -> None:
+    """Derive a type from the schema of a file, without loss, and define it when a name is given.
+
+    CSV and JSON lines have no schema; their first 10,000 rows are looked at. All columns that do not fit are named.
+    """
+    from maia.home import read_schema
+
+    place = making.folder
+    # Without a name there is nothing to sign; the attributes are shown under an owner that nobody is.
+    shown = TypeName(KeyHash(KeyId(bytes(32))), "x", FIRST)
+    definition = read_schema(
+        file,
+        words.new_name(name, place) if name is not None else shown,
+        options=travel.options(),
+        uids=words.uid_policy(uids),
+        assume_utc=assume_utc,
+    )
+    if name is not None:
+        making.keep(definition)
+        return
+    if making.json:
+        write_json({"attributes": [view.attribute_to_json(item) for item in definition.attributes]})
+        return
+    for item in definition.attributes:
+        write_line(f"{printable(item.name)}:{item.type}:{item.uid}")

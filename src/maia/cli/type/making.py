@@ -1,0 +1,73 @@
+"""What `define`, `evolve` and `from-schema` share: how events travel, who signs, and the definition kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from maia.cli.read.bundles import Signing
+from maia.cli.read.options import principal_option
+
+if TYPE_CHECKING:
+    from maia.events import EventType, Options, UnverifiedEventType
+
+OnNetwork = Annotated[
+    str | None,
+    typer.Option("--network", metavar="OWNER/NAME", help="Also show the right to install types on this network."),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Travel:
+    """How events of a type travel."""
+
+    encryption: Annotated[str, typer.Option(metavar="MODE", help="plain, event or attribute.")] = "attribute"
+    closed: Annotated[str, typer.Option(metavar="FORM", help="What a closed attribute becomes: null, omit.")] = "null"
+    release: Annotated[str, typer.Option(metavar="LINKS", help="Which links events take: overlay, direct.")] = "overlay"
+    padding: Annotated[int, typer.Option(metavar="OCTETS", help="Round sealed lengths up to a multiple.")] = 0
+
+    def options(self) -> Options:
+        """Read the options of a definition."""
+        from maia.events import Options
+
+        return Options(
+            encryption=self.encryption, closed=self.closed, release=self.release, padding=self.padding  # type: ignore[arg-type]
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Making(Signing):
+    """As `Signing`, for a definition: who signs it, and on which network it is to be installed."""
+
+    signer_text: Annotated[
+        str | None,
+        principal_option("--as", help="Who signs; the owner unless named. Others need `manage` certificates."),
+    ] = None
+    network: OnNetwork = None
+
+    def keep(self, definition: EventType, *, old: UnverifiedEventType | None = None) -> None:
+        """Sign and keep a definition, and say what it is and what it changes."""
+        from maia.cli.show.output import note, write_json, write_line
+        from maia.cli.type.view import change_to_json, show_name, type_to_json
+        from maia.events import diff, misleading_names
+        from maia.home import sign_definition, words
+
+        folder = self.folder
+        key, on = (
+            words.signer_key(self.signer_text, definition.name.owner, folder),
+            words.split_network(self.network, folder),
+        )
+        signed = sign_definition(folder, definition, self.signer(key), at=self.instant, network=on)
+        self.write(signed.raw)
+        changes = () if old is None else diff(old.definition, definition).changes
+        if self.json:
+            more = {} if old is None else {"changes": [change_to_json(change) for change in changes]}
+            write_json({**type_to_json(signed), **more})
+        elif not self.silent:
+            write_line(show_name(definition.name, folder))
+            for change in changes:
+                write_line(f"  {change}")
+        for text in misleading_names(definition, folder.types.names()):
+            note(f"warning: {text}")

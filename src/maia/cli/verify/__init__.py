@@ -1,0 +1,1 @@
+"""`maia verify`: replay a proof, or check certificates."""

@@ -1,0 +1,230 @@
+"""Giving a right by hand, and taking one back by the list that it obeys.
+
+Rules kept here:
+
+- nobody signs what is useless: a right that the issuer cannot pass on (unless it says so openly, ``blanket``), one that
+  is over before it begins, a condition that cannot be evaluated;
+- whoever signs is told the worst case: how long the right may outlive its revocation;
+- what is drafted is not signed: a door shows the draft, asks, and only then opens the private key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from maia.authority import (
+    Exposure,
+    ListStatement,
+    RightFinding,
+    Root,
+    Series,
+    Statement,
+    can_give,
+    check_revocable,
+    exposure_window,
+    is_nothing,
+    issue_statement,
+    lint_right,
+)
+from maia.errors import DeniedError, UsageError
+from maia.home import Folder, providers, words
+from maia.policy import compile_condition
+from maia.principals import (
+    Authorisation,
+    Certificate,
+    OnlineTest,
+    Period,
+    Principal,
+    PublicKey,
+    Signer,
+    TestKind,
+    UnverifiedCertificate,
+    issue,
+)
+
+_OPEN = Period(None, None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrantDraft:
+    """A right that may be signed.
+
+    Attributes:
+        body: What is to be signed.
+        ends: When the issuer's own right ends, and with it what it gives.
+        findings: What an issuer should know before it signs.
+    """
+
+    body: Authorisation
+    ends: datetime | None
+    findings: tuple[RightFinding, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Granted:
+    """A right that was signed and kept.
+
+    Attributes:
+        certificate: The capability.
+        file: Where the folder keeps it.
+        exposure: How long it may outlive its revocation.
+    """
+
+    certificate: Certificate
+    file: Path
+    exposure: Exposure
+
+
+def draft_grant(
+    folder: Folder,
+    issuer: PublicKey,
+    right: words.Right,
+    *,
+    to: Principal,
+    at: datetime,
+    delegate: bool = False,
+    period: Period = _OPEN,
+    tests: tuple[OnlineTest, ...] = (),
+    conditions: Iterable[str] = (),
+    renew: str | None = None,
+    roots: Sequence[Root] = (),
+    blanket: bool = False,
+) -> GrantDraft:
+    """Check a right that is to be given, and draft its certificate.
+
+    Args:
+        folder: Whose certificates and statements prove what the issuer holds.
+        issuer: Who gives.
+        right: What is given.
+        to: Who receives it.
+        at: Now.
+        delegate: Whether the receiver may pass it on.
+        period: When it is valid.
+        tests: Statements that it demands.
+        conditions: What must hold whenever it is used.
+        renew: Where a fresh certificate is asked for.
+        roots: Who is trusted with what has no owner in its name.
+        blanket: Give it though the issuer holds less.
+
+    Raises:
+        DeniedError: The issuer cannot give it: ``ISSUER_LACKS_RIGHT``.
+        UsageError: It ends in the past (``ENDS_IN_PAST``), or nothing says who owns it (``NO_OWNER``).
+        ConditionSyntaxError: A condition is none; the message says where it stops making sense.
+    """
+    if period.not_after is not None and period.not_after < at:
+        raise UsageError(f"the right would end at {period.not_after.isoformat()}, before now", code="ENDS_IN_PAST")
+    ends = None if blanket else _check_gift(folder, issuer, right, roots, at)
+    checked = tuple(conditions)
+    if checked:
+        facts = providers.read_providers(folder.path / "policy").environment.predicates
+        for source in checked:
+            compile_condition(source, facts=facts)
+    body = Authorisation(
+        issuer=issuer, subject=to, delegate=delegate, tag=right.tag.to_sexp(), period=period, tests=tests,
+        conditions=checked, renew=renew,
+    )  # fmt: skip
+    return GrantDraft(body=body, ends=ends, findings=lint_right(body, right.tag))
+
+
+def sign_grant(folder: Folder, draft: GrantDraft, signer: Signer, *, at: datetime) -> Granted:
+    """Sign a drafted right and keep its certificate."""
+    certificate = issue(draft.body, signer)
+    file = folder.certificates.add(certificate)
+    return Granted(
+        certificate=certificate, file=file, exposure=exposure_window(certificate, at=at, statements=folder.book())
+    )
+
+
+def _check_gift(
+    folder: Folder, issuer: PublicKey, right: words.Right, roots: Sequence[Root], at: datetime
+) -> datetime | None:
+    """Refuse a right that the issuer cannot pass on now; else say when its own right ends."""
+    if right.owner is None and not roots:
+        raise UsageError(f"nothing says who owns: {right.text}", code="NO_OWNER")
+    gift = can_give(
+        right.tag, issuer=issuer, owner=right.owner, roots=roots, pool=folder.pool(), book=folder.book(), at=at
+    )
+    if gift.possible:
+        return gift.until
+    missing = "; ".join(words.describe_tag(part.to_sexp(), folder) for part in gift.missing)
+    if not is_nothing(gift.held):
+        rest = f"it may give: {words.describe_tag(gift.held.to_sexp(), folder)}"
+    elif not is_nothing(gift.kept):
+        rest = f"it may use but not pass on: {words.describe_tag(gift.kept.to_sexp(), folder)}"
+    else:
+        rest = "it holds nothing of it"
+    raise DeniedError(f"`{folder.show(issuer.key_id)}` cannot give: {missing}; {rest}", code="ISSUER_LACKS_RIGHT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevocationDraft:
+    """The list that would revoke a certificate.
+
+    Attributes:
+        certificate: What is revoked.
+        signer: The key whose list the certificate obeys.
+        body: The list.
+        exposure: How long verifiers may go on accepting the certificate.
+    """
+
+    certificate: UnverifiedCertificate
+    signer: PublicKey
+    body: ListStatement
+    exposure: Exposure
+
+
+def draft_revocation(
+    folder: Folder, certificate: UnverifiedCertificate, *, at: datetime, ends: datetime | None = None
+) -> RevocationDraft:
+    """Draft the list that revokes a certificate: the next one of the signer that the certificate names.
+
+    Raises:
+        UsageError: No list can revoke it (``IRREVOCABLE``, ``NOT_BY_CRL``), or one did (``REVOKED_BEFORE``).
+    """
+    check_revocable(certificate)
+    signer = _crl_signer(folder, certificate)
+    book = folder.book()
+    series = Series.in_book(book, kind=TestKind.CRL, signer=signer)
+    identity = certificate.certificate_id
+    if identity in series.certificates:
+        raise UsageError(f"`{identity.hex()[:16]}` is on the last list already", code="REVOKED_BEFORE")
+    body = series.next(series.certificates | {identity}, interval=series.next_interval(at=at, ends=ends))
+    exposure = exposure_window(certificate, at=at, statements=book)
+    return RevocationDraft(certificate=certificate, signer=signer, body=body, exposure=exposure)
+
+
+def sign_list(folder: Folder, body: ListStatement, signer: Signer) -> Statement:
+    """Sign a list and take it into the folder's own book.
+
+    Raises:
+        VerificationError: It does not follow the lists that are known.
+    """
+    statement = issue_statement(body, signer)
+    book = folder.book()
+    book.accept(statement)
+    folder.statements.save(book)
+    return statement
+
+
+def _crl_signer(folder: Folder, certificate: UnverifiedCertificate) -> PublicKey:
+    """Find the key whose CRL the certificate obeys."""
+    tests = {test.kind: test for test in certificate.body.tests}
+    if TestKind.CRL in tests:
+        signer = tests[TestKind.CRL].signer
+        return (
+            signer if isinstance(signer, PublicKey) else folder.key(folder.names.get(signer.key_id, signer.fingerprint))
+        )
+    if TestKind.REVALIDATION in tests:
+        raise UsageError(
+            "the certificate obeys a revalidation: leave it out of the next `maia statement revalidation`",
+            code="NOT_BY_CRL",
+        )
+    if TestKind.ONE_TIME in tests:
+        raise UsageError(
+            "the certificate obeys one-time answers: stop confirming it with `maia statement one-time`",
+            code="NOT_BY_CRL",
+        )
+    raise UsageError("the certificate demands no statement, so no list can revoke it", code="IRREVOCABLE")

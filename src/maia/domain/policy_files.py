@@ -1,0 +1,172 @@
+"""The policy of a home as files: ``policy/*.rules``, and those of parent domains in ``policy/inherited``.
+
+What is wrong with them is named by file, line and column, as whoever wrote it knows them, also when the service that
+found it saw all files as one text.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from maia.access_control import AccessControl, PolicyChange
+from maia.domain.access_control import HomeHoldings
+from maia.domain.access_control.agreements import POLICY_FOLDER
+from maia.errors import MaiaError, NotFoundError
+from maia.home import Home
+from maia.policy import (
+    Finding,
+    PolicySource,
+    PolicySyntaxError,
+    Proof,
+    check,
+    check_privileges,
+    combine_sources,
+    format_text,
+    locate_line,
+    parse_source,
+)
+
+_INHERITED = "inherited"
+_SUFFIX = ".rules"
+_MAX_FILE = 4 << 20
+Placed = tuple[str, Finding]
+"""A file, and what was found in it."""
+
+
+def policy_paths(home: Path) -> tuple[Path, ...]:
+    """List a home's own policy files.
+
+    Raises:
+        NotFoundError: There is none: ``NO_POLICY``.
+    """
+    found = tuple(sorted((home / POLICY_FOLDER).glob(f"*{_SUFFIX}")))
+    if not found:
+        raise NotFoundError(f"there is no policy: write `{home / POLICY_FOLDER}/NAME{_SUFFIX}`", code="NO_POLICY")
+    return found
+
+
+def policy_sources(home: Path, files: Sequence[Path] = ()) -> tuple[PolicySource, ...]:
+    """Read policy files: those that are named, else the home's own and its parents'.
+
+    Raises:
+        NotFoundError: There is none.
+    """
+    if files:
+        return tuple(PolicySource(name=path.name, text=read_rules(path)) for path in files)
+    parents = sorted((home / POLICY_FOLDER / _INHERITED).glob(f"*{_SUFFIX}"))
+    found = [(path, False) for path in ([] if parents and not _has_own(home) else policy_paths(home))]
+    found += [(path, True) for path in parents]
+    return tuple(PolicySource(name=path.name, text=read_rules(path), inherited=parent) for path, parent in found)
+
+
+def read_rules(path: Path) -> str:
+    """Read a policy file.
+
+    Raises:
+        NotFoundError: There is none.
+        PolicySyntaxError: It is no text.
+    """
+    try:
+        with path.open("rb") as file:
+            return file.read(_MAX_FILE + 1).decode("utf-8")
+    except FileNotFoundError as error:
+        raise NotFoundError(f"there is no `{path}`", code="NO_FILE") from error
+    except UnicodeDecodeError as error:
+        raise PolicySyntaxError(f"`{path.name}` is not UTF-8", code="POLICY_SYNTAX") from error
+
+
+def check_policy(sources: Sequence[PolicySource], home: Home | None, *, at: datetime) -> tuple[Placed, ...]:
+    """Find what is wrong with policy files; with a home, their rights are compared with the types that it knows.
+
+    Raises:
+        PolicySyntaxError: A file is no policy.
+    """
+    combine_sources(sources)
+    catalogue = None if home is None else HomeHoldings(home).types(at=at)
+    found: list[Placed] = []
+    for source in sources:
+        policy = parse_source(source)
+        findings = [*check(policy)]
+        if catalogue is not None:
+            findings += check_privileges(policy, catalogue, text=source.text)
+        found += [(source.name, finding) for finding in sorted(findings, key=lambda item: (item.line, item.column))]
+    return tuple(found)
+
+
+def submit_policy(
+    service: AccessControl, sources: Sequence[PolicySource], *, at: datetime, applied: bool
+) -> tuple[PolicyChange, tuple[Placed, ...]]:
+    """Hand policy files to the service of a domain: to be put in force, or to be told what that would change.
+
+    Returns:
+        What changes, and what is odd about the files.
+
+    Raises:
+        PolicySyntaxError: The service refuses them; the message has file, line and column.
+    """
+    text = combine_sources(sources)
+    try:
+        change = (service.apply if applied else service.preview)(text, at=at)
+    except PolicySyntaxError as error:
+        name, line = locate_line(sources, error.line)
+        found = error.message.removeprefix(f"line {error.line}, column {error.column}: ")
+        raise PolicySyntaxError(
+            f"`{name}`, line {line}, column {error.column}: {found}",
+            code=error.code, line=line, column=error.column,
+        ) from error  # fmt: skip
+    return change, tuple(_placed(sources, finding) for finding in change.findings)
+
+
+def proof_lines(proof: Proof, home: Path, *, in_force: str) -> list[str]:
+    """Say why a role is active, with the file of each rule where the home's files are what is in force.
+
+    Args:
+        proof: Why.
+        home: Whose policy files.
+        in_force: The policy that the service runs.
+    """
+    sources: tuple[PolicySource, ...] = ()
+    with suppress(MaiaError):
+        sources = policy_sources(home)
+        sources = sources if combine_sources(sources) == in_force else ()
+
+    def walk(found: Proof, indent: int) -> Iterator[str]:
+        by = f"   by line {found.line}: {found.rule}" if found.rule else ""
+        if by and sources:
+            name, line = locate_line(sources, found.line)
+            by = f"   by line {line} of {name}: {found.rule}"
+        yield f"{' ' * indent}{found.conclusion}{by}"
+        for premise in found.premises:
+            yield from walk(premise, indent + 2)
+
+    return list(walk(proof, 0))
+
+
+def format_file(path: Path, *, write: bool) -> bool:
+    """Write a policy file in the one canonical spelling, in one step; tell whether that changes it.
+
+    Raises:
+        PolicySyntaxError: It is no policy; it is not touched.
+    """
+    text = read_rules(path)
+    parse_source(PolicySource(name=path.name, text=text))
+    formatted = format_text(text)
+    if write and formatted != text:
+        part = path.with_name(f".{path.name}.part")
+        part.write_text(formatted, "utf-8")
+        os.replace(part, path)  # noqa: PTH105 - in one step
+    return formatted != text
+
+
+def _placed(sources: Sequence[PolicySource], finding: Finding) -> Placed:
+    name, line = locate_line(sources, finding.line)
+    return name, replace(finding, line=line)
+
+
+def _has_own(home: Path) -> bool:
+    return any((home / POLICY_FOLDER).glob(f"*{_SUFFIX}"))

@@ -1,0 +1,29 @@
+"""What the register of a domain's access control service knows, without the service."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from maia import database
+from maia.errors import MaiaError
+from maia.home import Folder, Home
+
+
+def in_register(folder: Folder, text: str) -> bool:
+    """Tell whether a certificate was issued by the service of this home's domain, which then revokes it."""
+    if not (folder.path / "maia.toml").is_file():
+        return False
+    home = Home.open(folder.path)
+    if "://" not in home.database_url and not Path(home.database_url).is_file():
+        return False
+    try:
+        key, identity = folder.key(home.config.domain), folder.certificate(text).certificate_id
+    except MaiaError:
+        return False
+    engine = database.open_database(home.database_url)
+    try:
+        database.migrate(engine)
+        with database.reading(engine) as connection:
+            return database.AccessControlRecords(connection, key.key_id).certificates.find(identity) is not None
+    finally:
+        engine.dispose()

@@ -1,0 +1,83 @@
+"""What a client saw of a read, and what not: an empty result never hides a refusal.
+
+The counts are those of the audit rows that the read wrote; a repeated task counts once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from maia.encryption import groups_of
+from maia.home import Home
+from maia.kernel import DeliverPlan
+from maia.log import read_audit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """What a client saw of a type.
+
+    Attributes:
+        events: Events that were delivered.
+        closed: Attributes, by name, that no right of the client opens.
+        keyless: Attributes that are open to the client and whose key the home does not hold: null in every event.
+        refused: Events that were refused, by code.
+        unmatched: Events that no right admits, or that the client's filter leaves out.
+    """
+
+    events: int = 0
+    closed: tuple[str, ...] = ()
+    keyless: tuple[str, ...] = ()
+    refused: Mapping[str, int] = field(default_factory=dict)
+    unmatched: int = 0
+
+    def to_json(self) -> dict[str, object]:
+        """Write it for machines."""
+        return {
+            "events": self.events, "closed": list(self.closed), "keyless": list(self.keyless),
+            "refused": dict(self.refused), "unmatched": self.unmatched,
+        }  # fmt: skip
+
+
+def sight_of(
+    home: Home, plan: DeliverPlan, *, client: str, since: datetime, attributes: Sequence[str] | None = None
+) -> Sight:
+    """Tell what a client saw of a read that began at an instant.
+
+    Args:
+        home: Where it was read.
+        plan: With the client's one subscription.
+        client: What the client is called here.
+        since: When the read began.
+        attributes: Which attributes were asked for; all when there are none.
+    """
+    subscription = plan.subscriptions[0]
+    event_type = subscription.event_type
+    wanted = [item for item in event_type.attributes if attributes is None or item.name in attributes]
+    clauses = [clause for clause in subscription.clauses if clause.counts]
+    closed = tuple(item.name for item in wanted if not any(clause.opens(item.uid) for clause in clauses))
+    ring, mode = home.keyring(), event_type.options.encryption
+    keyless = tuple(
+        item.name
+        for item in wanted
+        if item.name not in closed
+        and not all(ring.epochs(group) for group in groups_of(plan.type_id, [item.uid.encode()], mode))
+    )
+    counts: dict[tuple[str, str, str], int] = {}
+    principal = home.key(client).fingerprint
+    for row in read_audit(home.audit_path, since=since):
+        if (row.principal, row.subject, row.type_id) == (principal, client, plan.type_id.hex()):
+            counts[row.kind, row.source, row.code] = row.events
+    refused: dict[str, int] = {}
+    for (kind, _, code), events in counts.items():
+        if kind == "refuse" and events:
+            refused[code] = refused.get(code, 0) + events
+    return Sight(
+        events=sum(events for (kind, _, _), events in counts.items() if kind == "deliver"),
+        closed=closed,
+        keyless=keyless,
+        refused=dict(sorted(refused.items())),
+        unmatched=sum(events for (kind, _, _), events in counts.items() if kind == "withhold"),
+    )

@@ -1,0 +1,98 @@
+"""Definitions in a folder: found by the names that people write, and signed with the credentials their signer needs.
+
+What is signed here is verified as a stranger would before it is kept, so a folder never keeps what speaks for nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from maia.authority import MANAGE_PARTS, Action, Request, Verifier, ask_network, ask_type
+from maia.errors import NotFoundError, UsageError, did_you_mean
+from maia.events import (
+    EVENT_TYPE_LIMITS,
+    EventType,
+    UnverifiedEventType,
+    check_owner,
+    parse_event_type,
+    parse_version,
+    sign_event_type,
+)
+from maia.home.files import read_file
+from maia.home.folder import Folder
+from maia.home.types import verify_with_registry
+from maia.home.words import split_type
+from maia.principals import Principal, Signer, UnverifiedCertificate, parse_certificate
+
+
+def find_definition(home: Folder, text: str) -> UnverifiedEventType:
+    """Find a definition: a file, or ``[OWNER/]NAME[@VERSION]`` among those that are kept; it is not verified.
+
+    Raises:
+        NotFoundError: There is none: ``TYPE_NOT_FOUND``.
+        UsageError: No version is named and there are several, or none of the owners is meant.
+    """
+    if Path(text).is_file():
+        return parse_event_type(read_file(Path(text), limit=EVENT_TYPE_LIMITS.max_bytes))
+    owner, name, version = split_type(text, home)
+    found = home.types.versions(check_owner(owner), name)
+    if version is not None:
+        found = tuple(item for item in found if item.definition.name.version == parse_version(version))
+    if not found:
+        near = did_you_mean(name, {item.name for item in home.types.names()} - {name})
+        raise NotFoundError(f"no type `{text}` in this home{near}", code="TYPE_NOT_FOUND")
+    versions = sorted({item.definition.name.version.text for item in found})
+    if len(versions) > 1:
+        raise UsageError(f"`{text}` has the versions {', '.join(versions)}; add @VERSION", code="AMBIGUOUS")
+    return found[0]
+
+
+def sign_definition(
+    home: Folder, definition: EventType, signer: Signer, *, at: datetime, network: tuple[Principal, str] | None = None
+) -> UnverifiedEventType:
+    """Embed the credentials the signer needs, sign, verify as a stranger would, and keep the definition.
+
+    Raises:
+        VerificationError: The certificates of this home do not prove the signer's right; nothing is kept.
+    """
+    credentials = _credentials(definition, signer, home, at, network)
+    signed = sign_event_type(replace(definition, credentials=credentials), signer)
+    verify_with_registry(home.types, signed, verifier=Verifier(statements=home.book()), at=at, network=network)
+    home.types.put(signed.raw, at=at)
+    return signed
+
+
+def _credentials(
+    definition: EventType, signer: Signer, home: Folder, at: datetime, network: tuple[Principal, str] | None
+) -> tuple[UnverifiedCertificate, ...]:
+    """Pick from the home the certificates that prove what the definition needs; what is missing is found out later."""
+    name = definition.name
+    whole = ask_type(Action.MANAGE, name.owner, name.name, name.version.text)
+    parts = [ask_type(action, name.owner, name.name, name.version.text) for action in MANAGE_PARTS]
+    proven = _prove([whole], signer, home, at)
+    found = proven if proven is not None else _prove(parts, signer, home, at) or {}
+    wanted = []
+    if definition.extends is not None:
+        parent = definition.extends
+        wanted.append(ask_type(Action.EXTEND, parent.owner, parent.name, parent.version.text))
+    if network is not None:
+        wanted.append(ask_network(Action.INSTALL, *network))
+    found |= _prove(wanted, signer, home, at) or {}
+    return tuple(found.values())
+
+
+def _prove(
+    requests: Iterable[Request], signer: Signer, home: Folder, at: datetime
+) -> dict[bytes, UnverifiedCertificate] | None:
+    verifier, pool = Verifier(statements=home.book()), home.pool()
+    found: dict[bytes, UnverifiedCertificate] = {}
+    proven = False
+    for request in requests:
+        decision = verifier.decide(request, principal=signer.public_key, evidence=pool, at=at)
+        if decision.grant is not None:
+            proven = True
+            found |= {item.certificate_id: parse_certificate(item.raw) for item in decision.grant.certificates}
+    return found if proven else None

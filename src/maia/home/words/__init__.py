@@ -1,0 +1,42 @@
+"""Principals, attributes, rights and proofs in the words of a home: as people write them, and as they are shown."""
+
+from maia.home.words.asked import (
+    Right,
+    find_attribute,
+    parse_attribute,
+    parse_right,
+    parse_value,
+    split_owner,
+    split_type,
+)
+from maia.home.words.principals import parse_principal_text, show_node, show_subject
+from maia.home.words.rights import RightView, describe_tag, describe_value, views
+from maia.home.words.steps import ProofStep, explain_proof, removed
+from maia.home.words.types import new_name, parse_add, parse_pair, parse_retype, signer_key, split_network, uid_policy
+
+__all__ = [
+    "ProofStep",
+    "Right",
+    "RightView",
+    "describe_tag",
+    "describe_value",
+    "explain_proof",
+    "find_attribute",
+    "new_name",
+    "parse_add",
+    "parse_attribute",
+    "parse_pair",
+    "parse_principal_text",
+    "parse_retype",
+    "parse_right",
+    "parse_value",
+    "removed",
+    "show_node",
+    "show_subject",
+    "signer_key",
+    "split_network",
+    "split_owner",
+    "split_type",
+    "uid_policy",
+    "views",
+]
