@@ -305,7 +305,7 @@ def test_interrupting_a_follower_ends_it_with_130(maia: Program, tmp_path: Path)
     with (tmp_path / "out").open("wb") as out, (tmp_path / "err").open("wb") as err:
         process = subprocess.Popen(command, stdout=out, stderr=err, env=environment, start_new_session=True)
         try:
-            for _ in range(200):
+            for _ in range(400):
                 if (tmp_path / "out").stat().st_size or process.poll() is not None:
                     break
                 time.sleep(0.5)

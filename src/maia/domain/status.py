@@ -465,7 +465,7 @@ def _type_steps(item: TypeStatus, home: Home, folder: Folder) -> Iterator[Step]:
 
 def _list_steps(held: ListStatus, at: datetime, folder: Folder) -> Iterator[Step]:
     signer = held.signer.partition(" ")[0]
-    until = " --until +1d" if held.number is None or held.ends is not None else ""
+    until = " --until +1d" if held.ends is not None or held.kind != TestKind.CRL.value else ""
     command = f"maia statement {held.kind} --from {signer}{until}"
     if held.number is None:
         why = f"certificates here need a {held.kind} of `{held.signer}`, and none is in force"
