@@ -7,7 +7,8 @@ from contextlib import suppress
 from datetime import datetime
 
 from maia.authority import VerifiedEventType, Verifier
-from maia.errors import MaiaError, NotFoundError, UsageError, VerificationError, did_you_mean
+from maia.encoding import did_you_mean
+from maia.errors import MaiaError, NotFoundError, UsageError, VerificationError
 from maia.events import TypeId, TypeName, UnverifiedEventType
 from maia.home import Folder, Home, verify_with_registry
 from maia.principals import Principal, PublicKey

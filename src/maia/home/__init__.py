@@ -1,5 +1,7 @@
-"""A domain's files: layout, settings, keys, certificates, statements, types, providers, rates. What is on disk is never
-believed. What needs Arrow is loaded on first use, so that commands that only handle certificates start at once.
+"""A domain's files: layout, settings, keys, certificates, statements, types, providers, rates.
+
+What is on disk is never believed. What needs Arrow is loaded on first use, so that commands that only handle
+certificates start at once.
 """
 
 from __future__ import annotations
