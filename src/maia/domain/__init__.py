@@ -64,8 +64,9 @@ if _typing.TYPE_CHECKING:
     from maia.domain.sealing_keys import SealingKeys
     from maia.domain.sight import Sight, sight_of
     from maia.domain.status import DomainStatus, LogStatus, TypeStatus, domain_status, who_lacks
-    from maia.domain.subscriptions import DomainPlans, Wanted, add_subscription, delivery_job, read_subscriptions
+    from maia.domain.subscriptions import DomainPlans, add_subscription, delivery_job
     from maia.domain.types import find_type, show_type
+    from maia.domain.wanted import Wanted, read_subscriptions
 
 __all__ = [
     "MAX_EVENTS",
@@ -173,7 +174,7 @@ __getattr__ = _on_first_use(
         "SealingKeys": "sealing_keys",
         "Sight": "sight",
         "TypeStatus": "status",
-        "Wanted": "subscriptions",
+        "Wanted": "wanted",
         "Work": "delivery",
         "Written": "publication",
         "add_subscription": "subscriptions",
@@ -214,7 +215,7 @@ __getattr__ = _on_first_use(
         "published_before": "publication",
         "push_certificates": "certificates",
         "read_deliveries": "deliveries",
-        "read_subscriptions": "subscriptions",
+        "read_subscriptions": "wanted",
         "scan": "log_parts",
         "share_out": "log_parts",
         "show_type": "types",

@@ -14,20 +14,29 @@ from typing import TYPE_CHECKING, Self
 from maia.domain.client import Client
 from maia.domain.explanation import CellExplanation, explain_cell
 from maia.domain.following import Follower
+from maia.domain.grants import Granted, RevocationDraft, draft_grant, draft_revocation, sign_grant, sign_list
 from maia.domain.own_key_manager import OwnKeyManager
 from maia.domain.plans import MAX_EVENTS, Planner
+from maia.domain.register import in_register
 from maia.domain.snapshot import Snapshot, Snapshots
+from maia.domain.status import DomainStatus, domain_status
 from maia.domain.types import find_type
 from maia.errors import UsageError, VerificationError
 from maia.events import EventType, TypeName
-from maia.home import Home, HomeConfig, now, read_key
+from maia.home import Folder, Home, HomeConfig, now, read_key, words
 from maia.kernel import DeliverPlan, PublishPlan
 from maia.log import Commit, LogDirectory, Repeats
+from maia.principals import OnlineTest, Period, Principal, PublicKey
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from maia.domain.engine import Engine
+
+
+def _no_passphrase() -> str:
+    raise UsageError("the key is sealed: say how to ask for its passphrase", code="PASSPHRASE_MISSING")
+
 
 MakeEngine = Callable[["Domain"], "Engine"]
 AskPassphrase = Callable[[], str]
@@ -243,6 +252,84 @@ class Domain:
         return explain_cell(
             self.known(at=moment), found, self.home.key(principal), principal=principal, attribute=attribute, at=moment
         )
+
+    def grant(
+        self,
+        to: str,
+        type: str,  # noqa: A002 - as everywhere
+        *,
+        by: str | None = None,
+        actions: Sequence[str] = ("subscribe",),
+        attributes: Sequence[str] | None = None,
+        conditions: Sequence[str] = (),
+        delegate: bool = False,
+        not_before: datetime | None = None,
+        until: datetime | None = None,
+        tests: tuple[OnlineTest, ...] = (),
+        passphrase: AskPassphrase | None = None,
+    ) -> Granted:
+        """Give a right on a type, signed with a key of this home, and keep its certificate.
+
+        Args:
+            to: Who receives it: the name of a key here, a fingerprint, or a local name such as ``met: brokers``.
+            type: The type: ``owner/name@version``, or ``owner/name@*`` for every version.
+            by: Whose key signs; the type's owner when its key is here, else the key that speaks for the domain.
+            actions: ``publish``, ``subscribe``, ``manage``.
+            attributes: Which attributes, by name, each with a demand on the row where there is one
+                (``numberplate='AE05 XYZ'``); all when there are none.
+            conditions: What must hold whenever the right is used.
+            delegate: Whether the receiver may pass it on.
+            not_before: From when it is valid.
+            until: Until when it is valid.
+            tests: Statements that it demands, by which it can be revoked.
+            passphrase: Asks for the passphrase of the signing key, when that is sealed.
+
+        Raises:
+            DeniedError: The issuer cannot give it: ``ISSUER_LACKS_RIGHT``.
+            MaiaError: Something is unknown or useless; the message says what.
+        """
+        folder, at = Folder(self.path), self.clock()
+        right = words.parse_right(folder, type_=type, actions=list(actions), attributes=attributes)
+        issuer = folder.key(self._issuer(folder, right.owner) if by is None else by)
+        draft = draft_grant(
+            folder, issuer, right, to=words.parse_principal_text(to, folder), at=at, delegate=delegate,
+            period=Period(not_before, until), tests=tests, conditions=conditions,
+        )  # fmt: skip
+        return sign_grant(folder, draft, folder.signer(issuer, lambda _: passphrase or _no_passphrase), at=at)
+
+    def revoke(
+        self, certificate: str, *, until: datetime | None = None, passphrase: AskPassphrase | None = None
+    ) -> RevocationDraft:
+        """Revoke a certificate that was given by hand, by the next list of the key that it obeys.
+
+        Args:
+            certificate: The beginning of its id, or its file.
+            until: The end of the new list, when lists are timed; as long as the last by default.
+            passphrase: Asks for the passphrase of the list's key, when that is sealed.
+
+        Returns:
+            What was signed, and how long verifiers may go on accepting the certificate.
+
+        Raises:
+            UsageError: No list can revoke it, or one did, or the domain's service issued it: ``IN_REGISTER``.
+        """
+        folder = Folder(self.path)
+        if in_register(folder, certificate):
+            raise UsageError(
+                f"the domain's service issued `{certificate}`; `maia revoke {certificate}` ends what stands on it too",
+                code="IN_REGISTER",
+            )
+        draft = draft_revocation(folder, folder.certificate(certificate), at=self.clock(), ends=until)
+        sign_list(folder, draft.body, folder.signer(draft.signer, lambda _: passphrase or _no_passphrase))
+        return draft
+
+    def status(self, *, at: datetime | None = None) -> DomainStatus:
+        """Tell what this domain is, which rights and keys it has and lacks, what ends when, and what to do next."""
+        return domain_status(self, at=at)
+
+    def _issuer(self, folder: Folder, owner: Principal | None) -> str:
+        name = folder.names.get(owner.key_id) if isinstance(owner, PublicKey) else None
+        return name if name is not None and folder.key_path(name).is_file() else self.home.config.domain
 
     def audit(self) -> DataFrame:
         """Give the audit as a table: who published, saw or was refused what."""

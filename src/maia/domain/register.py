@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from maia import database
 from maia.errors import MaiaError
 from maia.home import Folder, Home
 
 
 def in_register(folder: Folder, text: str) -> bool:
     """Tell whether a certificate was issued by the service of this home's domain, which then revokes it."""
+    from maia import database  # noqa: PLC0415 - most homes have no service
+
     if not (folder.path / "maia.toml").is_file():
         return False
     home = Home.open(folder.path)

@@ -13,7 +13,6 @@ in force at the next one:
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -23,12 +22,12 @@ from maia.domain.delivery import DeliveryJob
 from maia.domain.domain import Domain
 from maia.domain.keys import HomeKeys
 from maia.domain.types import find_type
+from maia.domain.wanted import SUBSCRIPTIONS_FILE, Wanted, read_subscriptions
 from maia.encryption import groups_of
 from maia.errors import (
     DeniedError,
     FilterSyntaxError,
     FilterTypeError,
-    MalformedError,
     NotFoundError,
     UnavailableError,
     UsageError,
@@ -39,21 +38,7 @@ from maia.home import Home, locked, write_file
 from maia.kernel import DeliverPlan, Subscription, VolumeWatch
 from maia.log import AuditRow, Commit, Outbox, outbox_secret, write_audit
 
-_FILE = "subscriptions.toml"
-_MAX_FILE = 16 << 20
-_MAX_SUBSCRIPTIONS = 100_000
 _MAX_NAME = 200
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """A subscription as a home keeps it: a name, the client's key name, the type, a filter and a version."""
-
-    name: str
-    as_: str
-    type: str
-    where: str = ""
-    version: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,27 +111,6 @@ def delivery_job(
     )
 
 
-def read_subscriptions(home: Path) -> tuple[Wanted, ...]:
-    """Read the subscriptions that a home keeps; none when it keeps none.
-
-    Raises:
-        MalformedError: The file is not what it should be: ``SUBSCRIPTIONS``.
-    """
-    path = home / _FILE
-    if not path.exists():
-        return ()
-    with path.open("rb") as file:
-        data = file.read(_MAX_FILE + 1)
-    try:
-        items = tomllib.loads(data.decode("utf-8")).pop("subscription", [])
-        found = tuple(Wanted(as_=item.pop("as"), **item) for item in items)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise MalformedError(f"`{_FILE}` is not a list of subscriptions", code="SUBSCRIPTIONS") from error
-    if len(data) > _MAX_FILE or len(found) > _MAX_SUBSCRIPTIONS or len({item.name for item in found}) != len(found):
-        raise MalformedError(f"`{_FILE}` has too many subscriptions, or a name twice", code="SUBSCRIPTIONS")
-    return found
-
-
 def add_subscription(domain: Domain, wanted: Wanted) -> None:
     """Keep another subscription in a home, after its client's right and its filter were proven.
 
@@ -156,7 +120,7 @@ def add_subscription(domain: Domain, wanted: Wanted) -> None:
     """
     if not wanted.name.isprintable() or not 0 < len(wanted.name) <= _MAX_NAME:
         raise UsageError("a subscription's name is one line of at most 200 characters", code="SUBSCRIPTIONS")
-    path = domain.path / _FILE
+    path = domain.path / SUBSCRIPTIONS_FILE
     with locked(path):
         if any(item.name == wanted.name for item in read_subscriptions(domain.path)):
             raise UsageError(f"there is a subscription `{wanted.name}` already", code="SUBSCRIPTION_EXISTS")

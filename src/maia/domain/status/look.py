@@ -7,18 +7,27 @@ problem, and the rest is told all the same.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from maia.authority import Action, ListStatement, StatementBook, ask_type, parse_statement
 from maia.domain.snapshot import Snapshot
-from maia.domain.subscriptions import read_subscriptions
+from maia.domain.status.steps import next_steps
+from maia.domain.status.values import (
+    DomainStatus,
+    KeyStatus,
+    ListStatus,
+    LogStatus,
+    Renewal,
+    RightStatus,
+    TypeStatus,
+)
 from maia.domain.types import find_type, show_type
+from maia.domain.wanted import read_subscriptions
 from maia.encryption import WHOLE_EVENT, Keyring, groups_of
 from maia.errors import MaiaError, RevokedError, VerificationError
 from maia.events import EventType
-from maia.home import Folder, Home, read_file
+from maia.home import Folder, read_file
 from maia.kernel import milliseconds, read_mark
 from maia.log import LogDirectory, Outbox
 from maia.principals import CertificateId, OnlineTest, PublicKey, TestKind
@@ -30,148 +39,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SOON = timedelta(days=14)
 _MAX_CLIENTS = 200
 _SHORT = 16
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RightStatus:
-    """A right that is held; or the code and the reason why it is not."""
-
-    held: bool
-    code: str = "OK"
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeyStatus:
-    """The newest key of one attribute that this home holds, and since when; ``since`` is empty when it holds none."""
-
-    attribute: str
-    uid: str | None
-    since: datetime | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TypeStatus:
-    """One version of a type.
-
-    Attributes:
-        type: ``owner/name@version``.
-        verified: Whether its definition verifies now; without it nothing else is known.
-        publish: The broker's right to publish it.
-        publishers: Clients of this home that may publish it.
-        readers: Clients of this home that may subscribe to it.
-        keys: Of each attribute that is sealed.
-        managed: Whether somebody else manages its keys.
-    """
-
-    type: str
-    verified: bool
-    publish: RightStatus
-    publishers: tuple[str, ...] = ()
-    readers: tuple[str, ...] = ()
-    keys: tuple[KeyStatus, ...] = ()
-    managed: bool = False
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """Attributes whose key this home does not hold."""
-        return tuple(key.attribute for key in self.keys if key.since is None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListStatus:
-    """A signer's validity lists: the number of the newest in force, and until when lists reach without a gap.
-
-    ``number`` is empty when certificates of this home demand a list and none is in force.
-    """
-
-    signer: str
-    kind: str
-    number: int | None
-    ends: datetime | None
-    certificates: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Renewal:
-    """A certificate for a key of this home that ends soon, or has ended."""
-
-    certificate: str
-    issuer: str
-    holder: str
-    ends: datetime
-    over: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogStatus:
-    """The log, and how far deliveries have come.
-
-    Attributes:
-        commits: How many commits the log has, expired ones included.
-        expired: How many of them have expired.
-        subscriptions: How many subscriptions the home keeps.
-        delivered: How many commits are in the outbox; empty before the first delivery.
-        lag: Commits that wait to be delivered.
-        ahead: Seconds by which this broker's stamps run ahead of the clock; events stamped so are refused until then.
-    """
-
-    commits: int
-    expired: int
-    subscriptions: int
-    delivered: int | None
-    lag: int
-    ahead: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """Something to do: why, and the exact command; ``where`` says whose home when it is not this one."""
-
-    why: str
-    command: str
-    where: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DomainStatus:
-    """How a domain stands at an instant.
-
-    Attributes:
-        name: What people call it.
-        home: Where its files are.
-        broker: Fingerprint of its broker's key.
-        domain: Fingerprint of the key that speaks for it, when it is known here.
-        network: ``owner/name``, when it belongs to one.
-        connect: The broker's right to connect to it.
-        at: When this was so.
-        types: Every version that the home keeps.
-        lists: Validity lists that are in force, or are demanded and missing.
-        renewals: Certificates that end soon, the earliest first.
-        log: Its log and its deliveries.
-        steps: What to do next, the most pressing first.
-        problems: What could not be read.
-    """
-
-    name: str
-    home: str
-    broker: str
-    domain: str | None
-    network: str | None
-    connect: RightStatus | None
-    at: datetime
-    types: tuple[TypeStatus, ...] = ()
-    lists: tuple[ListStatus, ...] = ()
-    renewals: tuple[Renewal, ...] = ()
-    log: LogStatus | None = None
-    steps: tuple[Step, ...] = ()
-    problems: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, object]:
-        """Write it for machines."""
-        written = _plain(asdict(self))
-        assert isinstance(written, dict)  # noqa: S101 - of a dataclass
-        return written
 
 
 def domain_status(domain: Domain, *, at: datetime | None = None) -> DomainStatus:
@@ -235,7 +102,7 @@ class _Look:
             renewals=tuple(self._renewals()),
             log=self._log(),
         )
-        steps = tuple(_steps(made, self.home, self.folder))
+        steps = tuple(next_steps(made, self.home, self.folder))
         return DomainStatus(
             **{name: getattr(made, name) for name in made.__slots__ if name not in ("steps", "problems")},
             steps=steps,
@@ -414,75 +281,3 @@ def _reach(book: StatementBook, first: ListStatement, at: datetime) -> datetime 
         if item.starts is not None and item.ends is not None and item.starts <= end < item.ends:
             end = item.ends
     return end
-
-
-def _steps(status: DomainStatus, home: Home, folder: Folder) -> Iterator[Step]:
-    """Say what to do, the most pressing first."""
-    broker = home.config.broker
-    if status.log is not None and status.log.ahead:
-        yield Step(
-            why=f"the stamps of this broker run {status.log.ahead} seconds ahead of the clock; "
-            "what it publishes is refused until then",
-            command="date",
-        )
-    if not status.types:
-        yield Step(why="this home knows no event type", command="maia type from-schema FILE OWNER/NAME")
-    if status.connect is not None and not status.connect.held and status.network is not None:
-        owner = status.network.partition("/")[0]
-        grant = f"maia grant --from {owner} --to {broker} --network '{status.network}' --action connect"
-        yield _asked(folder, owner, f"the broker may not connect to `{status.network}`: {status.connect.code}", grant)
-    for item in status.types:
-        yield from _type_steps(item, home, folder)
-    for held in status.lists:
-        yield from _list_steps(held, status.at, folder)
-    for renewal in status.renewals:
-        state = "has ended" if renewal.over else "ends soon"
-        yield Step(
-            why=f"the certificate {renewal.certificate} of `{renewal.holder}` {state}; `{renewal.issuer}` renews it",
-            command=f"maia cert show {renewal.certificate}",
-        )
-    if status.log is not None and status.log.lag:
-        yield Step(why=f"commits that wait to be delivered: {status.log.lag}", command="maia deliver --once")
-
-
-def _type_steps(item: TypeStatus, home: Home, folder: Folder) -> Iterator[Step]:
-    whole = item.type.rpartition("@")[0]
-    owner = whole.partition("/")[0]
-    if not item.verified:
-        yield Step(why=f"`{item.type}` does not verify", command=f"maia type show {item.type}")
-        return
-    if not item.publish.held and item.publishers:
-        grant = f"maia grant --from {owner} --to {home.config.broker} --type {whole} --action publish"
-        yield _asked(folder, owner, f"the broker may not publish `{whole}`: {item.publish.code}", grant)
-    if not item.publishers and not item.readers:
-        why = f"no client of this home may publish or read `{whole}`"
-        yield _asked(folder, owner, why, f"maia grant --from {owner} --to NAME --type {whole} --action subscribe")
-    if item.missing and item.managed:
-        name = find_type(home, item.type).name
-        why = f"this home holds no key for {', '.join(f'`{name}`' for name in item.missing)} of `{whole}`"
-        yield Step(why=why, command=f"maia keys join {name}")
-
-
-def _list_steps(held: ListStatus, at: datetime, folder: Folder) -> Iterator[Step]:
-    signer = held.signer.partition(" ")[0]
-    until = " --until +1d" if held.ends is not None or held.kind != TestKind.CRL.value else ""
-    command = f"maia statement {held.kind} --from {signer}{until}"
-    if held.number is None:
-        why = f"certificates here need a {held.kind} of `{held.signer}`, and none is in force"
-        yield _asked(folder, signer, why, command)
-    elif held.ends is not None and held.ends - at < timedelta(days=1):
-        yield _asked(folder, signer, f"the {held.kind} of `{held.signer}` ends within a day", command)
-
-
-def _asked(folder: Folder, who: str, why: str, command: str) -> Step:
-    """Make a step of somebody: here when that key is here, else where it is."""
-    here = who in folder.keys and folder.key_path(who).is_file()
-    return Step(why=why, command=command, where="" if here else f"the home of `{who}`")
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    if isinstance(value, (tuple, list)):
-        return [_plain(item) for item in value]
-    return value.astimezone(UTC).isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else value

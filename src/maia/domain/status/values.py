@@ -1,0 +1,156 @@
+"""What can be told of a domain's standing: values, no more."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RightStatus:
+    """A right that is held; or the code and the reason why it is not."""
+
+    held: bool
+    code: str = "OK"
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyStatus:
+    """The newest key of one attribute that this home holds, and since when; ``since`` is empty when it holds none."""
+
+    attribute: str
+    uid: str | None
+    since: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypeStatus:
+    """One version of a type.
+
+    Attributes:
+        type: ``owner/name@version``.
+        verified: Whether its definition verifies now; without it nothing else is known.
+        publish: The broker's right to publish it.
+        publishers: Clients of this home that may publish it.
+        readers: Clients of this home that may subscribe to it.
+        keys: Of each attribute that is sealed.
+        managed: Whether somebody else manages its keys.
+    """
+
+    type: str
+    verified: bool
+    publish: RightStatus
+    publishers: tuple[str, ...] = ()
+    readers: tuple[str, ...] = ()
+    keys: tuple[KeyStatus, ...] = ()
+    managed: bool = False
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Attributes whose key this home does not hold."""
+        return tuple(key.attribute for key in self.keys if key.since is None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListStatus:
+    """A signer's validity lists: the number of the newest in force, and until when lists reach without a gap.
+
+    ``number`` is empty when certificates of this home demand a list and none is in force.
+    """
+
+    signer: str
+    kind: str
+    number: int | None
+    ends: datetime | None
+    certificates: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Renewal:
+    """A certificate for a key of this home that ends soon, or has ended."""
+
+    certificate: str
+    issuer: str
+    holder: str
+    ends: datetime
+    over: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogStatus:
+    """The log, and how far deliveries have come.
+
+    Attributes:
+        commits: How many commits the log has, expired ones included.
+        expired: How many of them have expired.
+        subscriptions: How many subscriptions the home keeps.
+        delivered: How many commits are in the outbox; empty before the first delivery.
+        lag: Commits that wait to be delivered.
+        ahead: Seconds by which this broker's stamps run ahead of the clock; events stamped so are refused until then.
+    """
+
+    commits: int
+    expired: int
+    subscriptions: int
+    delivered: int | None
+    lag: int
+    ahead: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """Something to do: why, and the exact command; ``where`` says whose home when it is not this one."""
+
+    why: str
+    command: str
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DomainStatus:
+    """How a domain stands at an instant.
+
+    Attributes:
+        name: What people call it.
+        home: Where its files are.
+        broker: Fingerprint of its broker's key.
+        domain: Fingerprint of the key that speaks for it, when it is known here.
+        network: ``owner/name``, when it belongs to one.
+        connect: The broker's right to connect to it.
+        at: When this was so.
+        types: Every version that the home keeps.
+        lists: Validity lists that are in force, or are demanded and missing.
+        renewals: Certificates that end soon, the earliest first.
+        log: Its log and its deliveries.
+        steps: What to do next, the most pressing first.
+        problems: What could not be read.
+    """
+
+    name: str
+    home: str
+    broker: str
+    domain: str | None
+    network: str | None
+    connect: RightStatus | None
+    at: datetime
+    types: tuple[TypeStatus, ...] = ()
+    lists: tuple[ListStatus, ...] = ()
+    renewals: tuple[Renewal, ...] = ()
+    log: LogStatus | None = None
+    steps: tuple[Step, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, object]:
+        """Write it for machines."""
+        written = _plain(asdict(self))
+        assert isinstance(written, dict)  # noqa: S101 - of a dataclass
+        return written
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [_plain(item) for item in value]
+    return value.astimezone(UTC).isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else value

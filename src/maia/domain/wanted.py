@@ -1,0 +1,54 @@
+"""The subscriptions that a home keeps, in ``subscriptions.toml``.
+
+[[subscription]]
+name = "billing"
+as = "BO"
+type = "uk.gov.pito.Numberplate"
+where = "numberplate != ''"
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from maia.errors import MalformedError
+
+SUBSCRIPTIONS_FILE = "subscriptions.toml"
+_MAX_FILE = 16 << 20
+_MAX_SUBSCRIPTIONS = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A subscription as a home keeps it: a name, the client's key name, the type, a filter and a version."""
+
+    name: str
+    as_: str
+    type: str
+    where: str = ""
+    version: str | None = None
+
+
+def read_subscriptions(home: Path) -> tuple[Wanted, ...]:
+    """Read the subscriptions that a home keeps; none when it keeps none.
+
+    Raises:
+        MalformedError: The file is not what it should be: ``SUBSCRIPTIONS``.
+    """
+    path = home / SUBSCRIPTIONS_FILE
+    if not path.exists():
+        return ()
+    with path.open("rb") as file:
+        data = file.read(_MAX_FILE + 1)
+    try:
+        items = tomllib.loads(data.decode("utf-8")).pop("subscription", [])
+        found = tuple(Wanted(as_=item.pop("as"), **item) for item in items)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise MalformedError(f"`{SUBSCRIPTIONS_FILE}` is not a list of subscriptions", code="SUBSCRIPTIONS") from error
+    if len(data) > _MAX_FILE or len(found) > _MAX_SUBSCRIPTIONS or len({item.name for item in found}) != len(found):
+        raise MalformedError(
+            f"`{SUBSCRIPTIONS_FILE}` has too many subscriptions, or a name twice", code="SUBSCRIPTIONS"
+        )
+    return found
