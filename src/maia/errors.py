@@ -28,7 +28,6 @@ backticks, and never hold a key or a plaintext value. ``docs/reference/errors.md
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import ClassVar
 
 __all__ = [
@@ -51,7 +50,6 @@ __all__ = [
     "UncheckedError",
     "UsageError",
     "VerificationError",
-    "did_you_mean",
 ]
 
 
@@ -199,17 +197,3 @@ class UsageError(MaiaError, ValueError):
     """The caller passed something that can never work."""
 
     default_code = "USAGE"
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Say which known word is near, to stand at the end of a message; nothing when none is.
-
-    >>> did_you_mean("smiht", ["smith", "jones"])
-    '; did you mean `smith`?'
-    >>> did_you_mean("zebra", ["smith", "jones"])
-    ''
-    """
-    from difflib import get_close_matches  # noqa: PLC0415 - only needed when something went wrong
-
-    found = get_close_matches(word, list(known), n=1)
-    return f"; did you mean `{found[0]}`?" if found else ""

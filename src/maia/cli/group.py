@@ -20,7 +20,8 @@ from typer.core import TyperGroup
 
 from maia.cli.show.exits import ExitCode, exit_code
 from maia.cli.show.output import State, current_state, logging_to_stderr, report_error
-from maia.errors import MaiaError, UnavailableError, UsageError, did_you_mean
+from maia.encoding import did_you_mean
+from maia.errors import MaiaError, UnavailableError, UsageError
 
 ENTRY_POINTS = "maia.verbs"
 

@@ -19,7 +19,8 @@ import pyarrow as pa
 from maia.domain.client import Client
 from maia.domain.domain import Domain
 from maia.domain.subscriptions import HomeSecret, Wanted, read_subscriptions
-from maia.errors import DeniedError, NotFoundError, did_you_mean
+from maia.encoding import did_you_mean
+from maia.errors import DeniedError, NotFoundError
 from maia.log import Outbox, read_audit
 
 _DEAD = "dead letters"

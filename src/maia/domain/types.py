@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from maia.errors import MaiaError, NotFoundError, UsageError, did_you_mean
+from maia.encoding import did_you_mean
+from maia.errors import MaiaError, NotFoundError, UsageError
 from maia.events import TypeName
 from maia.home import Folder, Home
 from maia.principals import Principal, PublicKey

@@ -11,7 +11,8 @@ from datetime import datetime
 from pathlib import Path
 
 from maia.authority import MANAGE_PARTS, Action, Request, Verifier, ask_network, ask_type
-from maia.errors import NotFoundError, UsageError, did_you_mean
+from maia.encoding import did_you_mean
+from maia.errors import NotFoundError, UsageError
 from maia.events import (
     EVENT_TYPE_LIMITS,
     EventType,

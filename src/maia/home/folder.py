@@ -20,7 +20,8 @@ from functools import cached_property
 from pathlib import Path
 
 from maia.authority import CertificatePool, StatementBook, Verifier
-from maia.errors import NotFoundError, UncheckedError, UsageError, did_you_mean
+from maia.encoding import did_you_mean
+from maia.errors import NotFoundError, UncheckedError, UsageError
 from maia.events import EventType
 from maia.home.certificates import CertificateFolder
 from maia.home.config import CONFIG_FILE, MAX_CONFIG, HomeConfig

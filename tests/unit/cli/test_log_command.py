@@ -29,7 +29,7 @@ def home(maia: Any) -> Home:
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let two days pass."""
     instant = datetime.now(UTC).replace(microsecond=0) + timedelta(days=2)
-    monkeypatch.setattr("maia.cli.read.instants.now", lambda: instant)
+    monkeypatch.setattr("maia.cli.log.command.now", lambda: instant)
 
 
 def test_show_lists_commits_and_no_values(maia: Any, home: Home) -> None:

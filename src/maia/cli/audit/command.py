@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from maia.cli.read import options
+from maia.cli.read.ages import instant_ago
+from maia.cli.read.instants import now, parse_instant_text, show_instant
 from maia.cli.read.options import examples, new_app, principal_option
+from maia.cli.show.output import note, write_json
+from maia.cli.show.tables import draw_table
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -40,7 +44,6 @@ def audit(
     """Show the audit of a home: counts, codes and chains by hash, never values of events."""
     from heapq import nlargest
 
-    from maia.cli.show.output import note, write_json
     from maia.home import Folder, Home
     from maia.log import read_audit
 
@@ -69,9 +72,6 @@ def audit(
 
 
 def _since(text: str | None) -> datetime | None:
-    from maia.cli.read.ages import instant_ago
-    from maia.cli.read.instants import now, parse_instant_text
-
     if text is None:
         return None
     age = re.fullmatch(r"\d{1,6}[smhdwy]", text)
@@ -79,8 +79,6 @@ def _since(text: str | None) -> datetime | None:
 
 
 def _to_json(row: AuditRow) -> dict[str, object]:
-    from maia.cli.read.instants import show_instant
-
     return {
         "at": show_instant(row.at), "kind": row.kind, "principal": row.principal, "type_id": row.type_id,
         "source": row.source, "subject": row.subject, "reason": row.code, "events": row.events,
@@ -89,8 +87,6 @@ def _to_json(row: AuditRow) -> dict[str, object]:
 
 
 def _show(rows: list[AuditRow], place: Folder, types: dict[str, str]) -> None:
-    from maia.cli.show.tables import draw_table
-
     names = {key.fingerprint: name for name, key in place.keys.items()}
     cells = [
         (

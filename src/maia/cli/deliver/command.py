@@ -9,6 +9,11 @@ import typer
 
 from maia.cli.read import options
 from maia.cli.read.options import examples, new_app, principal_option
+from maia.cli.show.exits import ExitCode
+from maia.cli.show.output import note, printable, write_json, write_line
+from maia.cli.show.tables import draw_table
+from maia.cli.show.words import counted
+from maia.errors import UsageError
 
 if TYPE_CHECKING:
     from maia.domain import Delivered
@@ -36,8 +41,6 @@ def deliver(
     if context.invoked_subcommand is not None:
         return None
     from maia.cli.deliver.job import run
-    from maia.cli.show.exits import ExitCode
-    from maia.cli.show.output import write_json
 
     done, interrupted = run(home, once=once, every=every)
     code = ExitCode.INTERRUPTED if interrupted else ExitCode.DONE
@@ -64,7 +67,6 @@ def add(
     """Keep a subscription in `subscriptions.toml`, after the client's key, right and filter were proven."""
     from maia.authority import Action
     from maia.cli.read.clients import denial, name_type, open_client
-    from maia.cli.show.output import printable, write_json, write_line
     from maia.domain import Wanted, add_subscription
 
     domain, _ = open_client(home, client, passphrase_file)
@@ -81,8 +83,6 @@ def add(
 def list_(*, home: options.Home = Path(), json: options.Json = False) -> None:
     """List the subscriptions that this home keeps, and how many events each was delivered."""
     import maia
-    from maia.cli.show.output import note, write_json
-    from maia.cli.show.tables import draw_table
     from maia.domain import outbox_of, read_subscriptions
 
     domain = maia.open(home)
@@ -122,11 +122,8 @@ def show(
     from maia.authority import Action
     from maia.cli.deliver.job import rows_of
     from maia.cli.read.clients import denial, open_client
-    from maia.cli.show.output import note
     from maia.cli.show.rows import TABLE_ROWS, json_line, show_table
-    from maia.cli.show.words import counted
     from maia.domain import find_subscription
-    from maia.errors import UsageError
 
     if kind not in ("table", "json"):
         raise UsageError(f"events are written as table or json, not `{kind}`", code="OUTPUT_FORMAT")
@@ -147,9 +144,6 @@ def show(
 
 
 def _say(done: Delivered) -> None:
-    from maia.cli.show.output import note, printable, write_line
-    from maia.cli.show.words import counted
-
     for name, events in done.events.items():
         why = f"; refused: {done.refused[name]}" if name in done.refused else ""
         write_line(printable(f"{name}: {counted(events, 'event')}{why}"))

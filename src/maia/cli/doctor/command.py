@@ -6,6 +6,8 @@ from pathlib import Path
 
 from maia.cli.read import options
 from maia.cli.read.options import examples, new_app
+from maia.cli.show.exits import ExitCode
+from maia.cli.show.output import draw, write_json
 
 app = new_app()
 
@@ -17,8 +19,6 @@ def doctor(home: options.Home = Path(), json: options.Json = False) -> int:
     Exits with 1 when something is wrong; what is merely missing is a warning, with the command that mends it.
     """
     from maia.cli.doctor.findings import look
-    from maia.cli.show.exits import ExitCode
-    from maia.cli.show.output import draw, write_json
 
     findings = look(home)
     code = ExitCode.FAILED if any(item.status == "problem" for item in findings) else ExitCode.DONE

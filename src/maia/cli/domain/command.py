@@ -8,11 +8,14 @@ from typing import Annotated
 import typer
 
 from maia.cli.read import options
+from maia.cli.read.answers import confirm
 from maia.cli.read.bundles import unpacked
+from maia.cli.read.instants import parse_instant_text, show_instant
 from maia.cli.read.options import examples, new_app
 from maia.cli.read.services import Served
 from maia.cli.show.output import note, printable, write_json, write_line
 from maia.cli.show.words import counted
+from maia.errors import UsageError
 
 app = new_app("Make and keep the home of a domain.")
 _MAX_NAME = 200
@@ -41,7 +44,6 @@ def init(
     The broker's key has no passphrase, since a broker works unattended; only its file's mode guards it. With --key the
     home can run the domain itself: the key `domain` issues what `policy/*.rules` gives to its members.
     """
-    from maia.errors import UsageError
     from maia.home import Home, HomeConfig, check_key_name
 
     called = folder.resolve().name if name is None else name
@@ -91,8 +93,6 @@ def invite(
 ) -> None:
     """Invite a principal to the domain; the code is shown once, works once, and is not kept."""
     from maia.access_control import MemberKind
-    from maia.cli.read.instants import parse_instant_text, show_instant
-    from maia.errors import UsageError
 
     kinds = {item.value: item for item in MemberKind}
     if kind not in kinds:
@@ -131,7 +131,6 @@ def join(
     from maia.cli.read.signers import open_signer
     from maia.clients import join_here, join_over_http
     from maia.domain import keep_handed
-    from maia.errors import UsageError
 
     code = read_source(str(invitation_file)).decode("ascii", "replace").strip()
     folder, own = served.folder, served.opened
@@ -159,8 +158,6 @@ def join(
 @unpacked
 def members(*, served: Served) -> None:
     """List the members of the domain, and those that are gone."""
-    from maia.cli.read.instants import show_instant
-
     found = served.service.members(at=served.instant)
     if served.json:
         rows = [
@@ -205,7 +202,6 @@ def agree(
     The giver drafts and signs; the other signs what it reads; then the giver runs this again and issues what was
     agreed. A signed agreement is kept in `policy/`.
     """
-    from maia.cli.read.answers import confirm
     from maia.domain import AgreementState, advance_agreement, draft_and_sign
 
     def ask(state: AgreementState) -> None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 from maia.cli.read import options
 from maia.cli.read.bundles import Place, RightOptions, unpacked
 from maia.cli.read.options import examples, new_app, principal_option
+from maia.cli.show.exits import ExitCode
+from maia.cli.show.output import draw, note, write_json, write_line
 
 if TYPE_CHECKING:
     from maia.authority import Decision
@@ -39,8 +41,6 @@ def explain(
     """
     from maia.cli.read.question import read_question
     from maia.cli.show.decisions import denial_of, not_proven
-    from maia.cli.show.exits import ExitCode
-    from maia.cli.show.output import draw, note, write_json, write_line
     from maia.cli.show.proofs import grant_to_json, proof_tree
     from maia.domain import explain_chains
 
@@ -74,7 +74,6 @@ def _draw_stages(decision: Decision, question: RightQuestion) -> None:
     from rich.tree import Tree
 
     from maia.cli.show.decisions import STAGE_WORDS
-    from maia.cli.show.output import draw
 
     who = question.home.show(question.principal.key_id)
     tree = Tree(Text().append("denied: ", style="bold red").append(f"{who}: {question.request}"))

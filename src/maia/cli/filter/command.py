@@ -14,8 +14,8 @@ from maia.cli.read.options import Json, examples, new_app
 from maia.cli.show.exits import ExitCode
 from maia.cli.show.output import printable, write_json, write_line
 from maia.cli.show.words import counted
-from maia.encoding import format_advanced
-from maia.errors import UsageError, did_you_mean
+from maia.encoding import did_you_mean, format_advanced
+from maia.errors import UsageError
 from maia.filters import (
     Relation,
     TypedFilter,

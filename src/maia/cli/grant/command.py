@@ -9,6 +9,7 @@ import typer
 from maia.cli.read import options
 from maia.cli.read.bundles import RightOptions, Signing, unpacked
 from maia.cli.read.options import examples, new_app, principal_option
+from maia.cli.show.output import note
 
 app = new_app()
 
@@ -60,7 +61,6 @@ def grant(
     """
     from maia.cli.read.signers import parse_period, parse_tests
     from maia.cli.show.issued import tell_issued
-    from maia.cli.show.output import note
     from maia.domain import draft_grant, sign_grant
     from maia.home import words
 

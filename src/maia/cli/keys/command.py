@@ -8,7 +8,10 @@ from typing import Annotated
 import typer
 
 from maia.cli.read import options
+from maia.cli.read.instants import now
 from maia.cli.read.options import examples, new_app
+from maia.cli.show.output import note, printable, write_json, write_line
+from maia.cli.show.words import counted
 
 app = new_app("Show and refresh the key groups that a home manages; join those of a type.")
 
@@ -30,8 +33,6 @@ def status(home: options.Home = Path(), json: options.Json = False) -> None:
     Ends with 1 when a group waits for a repair.
     """
     from maia.cli.keys.view import Keys
-    from maia.cli.show.output import note, write_json, write_line
-    from maia.cli.show.words import counted
 
     keys = Keys.open(home)
     found = keys.manager.status()
@@ -67,7 +68,6 @@ def groups(
 ) -> None:
     """List the key groups: their newest epoch, since when, how many brokers are inside, when the key changes next."""
     from maia.cli.keys.view import Keys, draw_groups
-    from maia.cli.show.output import note, write_json
 
     keys = Keys.open(home)
     found = [item for item in keys.manager.status() if type_ is None or item.group.type_id in keys.type_ids(type_)]
@@ -83,8 +83,6 @@ def groups(
 def refresh(group: _Group, home: options.Home = Path(), json: options.Json = False) -> None:
     """Change a group's key now, for whatever reason; brokers follow by reading the log."""
     from maia.cli.keys.view import Keys
-    from maia.cli.read.instants import now
-    from maia.cli.show.output import write_json, write_line
 
     keys = Keys.open(home)
     wanted = keys.find(group)
@@ -102,7 +100,6 @@ def refresh(group: _Group, home: options.Home = Path(), json: options.Json = Fal
 def history(group: _Group, limit: _Limit = 50, home: options.Home = Path(), json: options.Json = False) -> None:
     """List the epochs of a group with their causes and costs, and what happened to its membership."""
     from maia.cli.keys.view import Keys, draw_history, epoch_to_json
-    from maia.cli.show.output import note, write_json
 
     keys = Keys.open(home)
     wanted = keys.find(group)
@@ -128,7 +125,6 @@ def plot(
     """Draw a group's tree, and its refreshes against the changes of its membership. Needs `pip install maia[plot]`."""
     from maia.cli.keys.plot import draw_group
     from maia.cli.keys.view import Keys
-    from maia.cli.show.output import printable, write_json, write_line
 
     keys = Keys.open(home)
     wanted = keys.find(group)
@@ -147,9 +143,6 @@ def repair(group: _Group, home: options.Home = Path(), json: options.Json = Fals
     Revocations that only the lost database knew of must be given again.
     """
     from maia.cli.keys.view import Keys
-    from maia.cli.read.instants import now
-    from maia.cli.show.output import write_json, write_line
-    from maia.cli.show.words import counted
 
     keys = Keys.open(home)
     wanted = keys.find(group)
@@ -168,7 +161,6 @@ def join(type_: _Type, home: options.Home = Path(), json: options.Json = False) 
     Asks the key manager that maia.toml names (`key_manager` under `[services]`, its public key as `key-manager` in
     keys/), else the one that this home runs itself. Joining again is harmless: it helps a broker that lost its keys.
     """
-    from maia.cli.show.output import note, printable, write_json, write_line
     from maia.clients import join_type
 
     joined = join_type(home, type_)
@@ -190,7 +182,6 @@ def leave(type_: _Type, home: options.Home = Path(), json: options.Json = False)
 
     What was sealed before can still be read. The groups' keys change when the broker's right ends, or in their period.
     """
-    from maia.cli.show.output import note, printable, write_json, write_line
     from maia.clients import leave_type
 
     left = leave_type(home, type_)

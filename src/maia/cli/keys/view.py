@@ -11,8 +11,9 @@ from maia.cli.show.output import printable
 from maia.cli.show.tables import draw_table
 from maia.cli.show.words import counted
 from maia.domain import open_key_manager
+from maia.encoding import did_you_mean
 from maia.encryption import WHOLE_EVENT, KeyGroupId
-from maia.errors import NotFoundError, UsageError, did_you_mean
+from maia.errors import NotFoundError, UsageError
 from maia.events import TypeId
 from maia.home import Folder, Home
 from maia.key_manager import EpochRecord, GroupStatus, KeyManager, MembershipRecord

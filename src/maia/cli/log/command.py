@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from maia.cli.read import options
+from maia.cli.read.ages import instant_ago, parse_size, show_size
+from maia.cli.read.answers import confirm
+from maia.cli.read.instants import now, show_instant
 from maia.cli.read.options import examples, new_app
+from maia.cli.show.output import note, write_json, write_line
+from maia.cli.show.tables import draw_table
+from maia.cli.show.words import counted
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -31,8 +37,6 @@ def show(
     """Show the commits of the log: what each publication added. Whoever holds the log can see this, and no more."""
     from collections import deque
 
-    from maia.cli.read.instants import now
-    from maia.cli.show.output import note, write_json
     from maia.home import Home
     from maia.log import LogDirectory
 
@@ -65,9 +69,6 @@ def compact(
 
     Readers and publishers may work meanwhile.
     """
-    from maia.cli.read.ages import parse_size, show_size
-    from maia.cli.show.output import write_json, write_line
-    from maia.cli.show.words import counted
     from maia.home import Home
     from maia.log import LogDirectory
     from maia.log import compact as rewrite
@@ -97,11 +98,6 @@ def expire(
     A reader that still needs them is told so (LOG_EXPIRED) and gets no gap; a new one starts behind them. This cannot
     be undone.
     """
-    from maia.cli.read.ages import instant_ago
-    from maia.cli.read.answers import confirm
-    from maia.cli.read.instants import now
-    from maia.cli.show.output import note, write_json, write_line
-    from maia.cli.show.words import counted
     from maia.domain import expire_log, undelivered
     from maia.home import Home
 
@@ -141,11 +137,6 @@ def sweep(
     json: options.Json = False,
 ) -> None:
     """Remove files that nothing names: left by tasks and upkeep that were killed. Nobody reads them."""
-    from maia.cli.read.ages import instant_ago
-    from maia.cli.read.answers import confirm
-    from maia.cli.read.instants import now
-    from maia.cli.show.output import write_json, write_line
-    from maia.cli.show.words import counted
     from maia.home import Home
     from maia.log import LogDirectory
 
@@ -166,8 +157,6 @@ def sweep(
 
 
 def _to_json(commit: Commit, at: datetime) -> dict[str, object]:
-    from maia.cli.read.instants import show_instant
-
     return {
         "commit": commit.sequence, "publication": commit.name, "type_id": commit.type_id, "origin": commit.origin,
         "at": show_instant(at), "events": commit.events, "refused": commit.refused,
@@ -177,8 +166,6 @@ def _to_json(commit: Commit, at: datetime) -> dict[str, object]:
 
 
 def _show(home: Home, commits: list[tuple[Commit, datetime]]) -> None:
-    from maia.cli.read.ages import show_size
-    from maia.cli.show.tables import draw_table
     from maia.home import Folder
     from maia.principals import KeyId
 

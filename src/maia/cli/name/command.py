@@ -10,6 +10,7 @@ import typer
 from maia.cli.read import options
 from maia.cli.read.bundles import Signing, unpacked
 from maia.cli.read.options import examples, new_app, principal_option
+from maia.errors import UsageError
 
 app = new_app("Give principals local names.", "maia name add 'Met Brokers' --from met --to mb")
 
@@ -44,7 +45,6 @@ def add(
     from maia.cli.read.files import read_source
     from maia.cli.read.signers import parse_period, parse_tests
     from maia.cli.show.issued import tell_issued
-    from maia.errors import UsageError
     from maia.home import words
     from maia.principals import Naming, issue, name_certificate_from_x509
 

@@ -14,6 +14,7 @@ from maia.cli.read.services import Served
 from maia.cli.show.exits import ExitCode
 from maia.cli.show.output import note, printable, write_json, write_line
 from maia.cli.show.words import counted
+from maia.errors import DeniedError
 
 if TYPE_CHECKING:
     from maia.access_control import PolicyChange
@@ -102,7 +103,6 @@ def explain(
 ) -> None:
     """Show why a member has a role: the rule, and what met it; exits 3 when the role is not active."""
     from maia.domain import proof_lines
-    from maia.errors import DeniedError
 
     proof = served.service.explain(role, principal=as_, at=served.instant)
     if proof is None:

@@ -9,6 +9,9 @@ import typer
 
 from maia.cli.read import options
 from maia.cli.read.options import examples, new_app, principal_option
+from maia.cli.show.exits import ExitCode
+from maia.cli.show.output import note, printable, write_json, write_line
+from maia.cli.show.words import counted
 
 if TYPE_CHECKING:
     from maia.cli.publish.publication import Outgoing, Total
@@ -54,8 +57,6 @@ def publish(
     the type, or none of its rows. Interrupted, it says what stands.
     """
     from maia.cli.publish.publication import Total, prepare
-    from maia.cli.show.exits import ExitCode
-    from maia.cli.show.output import write_json
 
     prepared = prepare(
         home, source, type_, client=client, version=version, kind=kind, publication=publication, strict=strict,
@@ -94,9 +95,6 @@ def _run(prepared: Outgoing, total: Total) -> None:
 
 
 def _say(total: Total, prepared: Outgoing, *, interrupted: bool) -> None:
-    from maia.cli.show.output import note, printable, write_line
-    from maia.cli.show.words import counted
-
     if interrupted and not total.commits:
         note("interrupted: nothing is published")
         return

@@ -11,7 +11,8 @@ from maia.authority import Action
 from maia.cli.read.passphrases import passphrase_source
 from maia.cli.show.output import note
 from maia.domain import Client, Domain, find_type, show_type, who_lacks
-from maia.errors import DeniedError, NotFoundError, VerificationError, did_you_mean
+from maia.encoding import did_you_mean
+from maia.errors import DeniedError, NotFoundError, VerificationError
 from maia.home import Folder
 
 

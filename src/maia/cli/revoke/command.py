@@ -7,8 +7,12 @@ from typing import Annotated
 import typer
 
 from maia.cli.read import options
+from maia.cli.read.answers import confirm
 from maia.cli.read.bundles import Signing, unpacked
+from maia.cli.read.instants import show_instant
 from maia.cli.read.options import certificate_argument, examples, new_app
+from maia.cli.show.output import note, printable, write_json, write_line
+from maia.errors import UsageError
 
 app = new_app()
 
@@ -50,12 +54,8 @@ def revoke(
     cannot be revoked: nobody would look. What a domain's service issued is revoked there, with everything that
     stands on it: roles first, then capabilities, the signed list, subscriptions and key groups.
     """
-    from maia.cli.read.answers import confirm
-    from maia.cli.read.instants import show_instant
-    from maia.cli.show.output import note, write_json, write_line
     from maia.cli.show.statements import describe_statement, statement_to_json
     from maia.domain import draft_revocation, in_register, sign_list
-    from maia.errors import UsageError
 
     folder, dry_run = signing.folder, dry_run or preview
     if role is not None or principal is not None or (certificate is not None and in_register(folder, certificate)):
@@ -86,9 +86,7 @@ def _revoke_in_domain(
     signing: Signing, certificate: str | None, role: str | None, principal: str | None, *, preview: bool, yes: bool
 ) -> None:
     """Show what a revocation ends, ask, and do it."""
-    from maia.cli.read.answers import confirm
     from maia.cli.read.services import open_domain
-    from maia.cli.show.output import note, printable, write_json, write_line
     from maia.cli.show.revocations import revocation_lines, revocation_to_json
 
     _, service = open_domain(signing.home, signing.passphrase_file)

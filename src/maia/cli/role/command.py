@@ -8,6 +8,7 @@ import typer
 
 from maia.cli.read import options
 from maia.cli.read.bundles import unpacked
+from maia.cli.read.instants import show_instant
 from maia.cli.read.options import examples, new_app, principal_option
 from maia.cli.read.services import Served
 from maia.cli.show.output import note, printable, write_json, write_line
@@ -116,8 +117,6 @@ app.command("retract", hidden=True, epilog=examples("maia role revoke 'caseAssig
 
 
 def _record(fact: str, until: str | None, served: Served, *, observed: bool) -> None:
-    from maia.cli.read.instants import show_instant
-
     ends, service = served.moment(until), served.service
     new = (service.observe if observed else service.appoint)(fact, at=served.instant, until=ends)
     if served.json:

@@ -11,6 +11,7 @@ import typer
 from maia.cli.read import options
 from maia.cli.read.bundles import unpacked
 from maia.cli.read.options import examples, new_app
+from maia.cli.show.output import note
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -107,7 +108,6 @@ def serve_acs(hosting: Hosting) -> None:
 
 
 def _serve(what: str, service: FastAPI, listening: http.Listening) -> None:
-    from maia.cli.show.output import note
     from maia.services import http
 
     address = f"{'http' if listening.certificate is None else 'https'}://{listening.host}:{listening.port}"

@@ -6,7 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from maia.cli.read import options
+from maia.cli.read.instants import optional_instant, show_instant
 from maia.cli.read.options import examples, new_app
+from maia.cli.show.output import printable, write_json, write_line
+from maia.cli.show.words import counted
 
 if TYPE_CHECKING:
     from maia.domain import DomainStatus, LogStatus, TypeStatus
@@ -21,8 +24,6 @@ def status(home: options.Home = Path(), at: options.At = None, json: options.Jso
     Looking changes nothing.
     """
     import maia
-    from maia.cli.read.instants import optional_instant
-    from maia.cli.show.output import printable, write_json, write_line
     from maia.domain import domain_status
 
     domain = maia.open(home)
@@ -35,8 +36,6 @@ def status(home: options.Home = Path(), at: options.At = None, json: options.Jso
 
 
 def _lines(found: DomainStatus) -> list[str]:
-    from maia.cli.read.instants import show_instant
-
     key = "not here" if found.domain is None else found.domain
     out = [f"{found.name}, a domain in {found.home}", f"  broker   {found.broker}", f"  domain   {key}"]
     if found.network is not None and found.connect is not None:
@@ -80,8 +79,6 @@ def _type_lines(item: TypeStatus) -> list[str]:
 
 
 def _log_line(log: LogStatus) -> str:
-    from maia.cli.show.words import counted
-
     line = counted(log.commits, "commit") + (f", {log.expired:,} of them expired" if log.expired else "")
     if log.subscriptions:
         wait = f"{counted(log.lag, 'commit')} to go" if log.lag else "up to date"

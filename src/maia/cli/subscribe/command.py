@@ -9,6 +9,8 @@ import typer
 
 from maia.cli.read import options
 from maia.cli.read.options import examples, new_app, principal_option
+from maia.cli.show.exits import ExitCode
+from maia.cli.show.output import note
 
 app = new_app()
 
@@ -60,8 +62,6 @@ def subscribe(
     a line. Exit code 3 when the client may not subscribe to the type, filters by an attribute that it may not read, or
     every event was refused. What is written to `--out` is no longer protected by Maia.
     """
-    from maia.cli.show.exits import ExitCode
-    from maia.cli.show.output import note
     from maia.cli.show.progress import watching
     from maia.cli.subscribe.view import follow as follow_events
     from maia.cli.subscribe.view import prepare, read, sight_line

@@ -23,7 +23,8 @@ from maia.cli.show.progress import Watch, interruptible
 from maia.cli.show.rows import TABLE_ROWS, Row, json_line, show_table
 from maia.cli.show.words import counted
 from maia.domain import Client, Domain, Sight, sight_of
-from maia.errors import NotFoundError, UsageError, did_you_mean
+from maia.encoding import did_you_mean
+from maia.errors import NotFoundError, UsageError
 from maia.kernel import DeliverPlan
 
 _FORMATS = ("table", "json", "parquet")

@@ -28,8 +28,8 @@ from maia.authority import (
     type_blanket,
     type_right,
 )
-from maia.encoding import Sexp, parse_advanced
-from maia.errors import MalformedError, TagError, UsageError, did_you_mean
+from maia.encoding import Sexp, did_you_mean, parse_advanced
+from maia.errors import MalformedError, TagError, UsageError
 from maia.events import Attribute, AttributeType, EventType, parse_uid
 from maia.home.folder import Folder
 from maia.home.words.principals import parse_principal_text

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from maia.errors import UsageError, did_you_mean
+from maia.encoding import did_you_mean
+from maia.errors import UsageError
 from maia.events import (
     Add,
     AttributeType,
