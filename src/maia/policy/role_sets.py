@@ -97,7 +97,7 @@ def locate_line(sources: Iterable[PolicySource], line: int) -> tuple[str, int]:
     r"""Tell in which file, and where there, a line of the combined policy stands.
 
     >>> one = PolicySource(name="a.rules", text="x(self) <- y(self)\n")
-    >>> locate_line([one, PolicySource(name="b.rules", text="# why\\nz(self) <- y(self)\n")], 5)
+    >>> locate_line([one, PolicySource(name="b.rules", text="# why\nz(self) <- y(self)\n")], 5)
     ('b.rules', 2)
 
     Args:

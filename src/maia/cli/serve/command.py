@@ -101,10 +101,10 @@ def serve_acs(hosting: Hosting) -> None:
 
     Several processes may run over one database: one leads, and the others take over when it is gone.
     """
-    from maia.services.access_control import make_access_control
+    from maia.services import access_control
 
     listening = hosting.listening(8472)
-    _serve("access control service", make_access_control(hosting.opened(), listening), listening)
+    _serve("access control service", access_control.make_access_control(hosting.opened(), listening), listening)
 
 
 def _serve(what: str, service: FastAPI, listening: http.Listening) -> None:
