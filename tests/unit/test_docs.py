@@ -156,7 +156,9 @@ def test_a_row_is_shown_only_by_a_passing_test(
     """One failing test makes its row failing; skipped tests show nothing."""
     requirements = script("requirements")
     row = requirements.Row(id="1.01", group="g", text="t")
-    assert [result.state for result in requirements.judge([row], {"1.01": outcomes})] == [state]
+    assert [result.state for result in requirements.judge([row], {"1.01": outcomes}, {})] == [state]
+    missed = requirements.judge([row], {"1.01": outcomes}, {"1.01": "2 instead of 1"})
+    assert [result.state for result in missed] == ["failing" if state == "failing" else "missed"]
 
 
 def test_change_notes_have_a_known_kind() -> None:
