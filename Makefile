@@ -81,6 +81,7 @@ lint: $(READY)  ## ruff, mypy, import-linter, deptry and the house rules
 	@$(BIN)/deptry src
 	@$(BIN)/python scripts/rules.py
 	@$(BIN)/python scripts/house.py --check
+	@$(BIN)/python scripts/reach.py
 
 docs: $(READY)  ## build the documentation into site/
 	@$(BIN)/zensical build --strict --clean

@@ -231,7 +231,8 @@ def walk_product(house: House, root: Path) -> Graph:
     project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
     points = [*project.get("scripts", {}).values()]
     points += [value for group in project.get("entry-points", {}).values() for value in group.values()]
-    graph.reach(found for point in points if (found := house.find(*point.split(":"))) is not None)
+    named = [point if ":" in point else f"{point}:app" for point in points]  # a verb is a module with an `app`
+    graph.reach(found for point in named if (found := house.find(*point.split(":"))) is not None)
     exports = [target for door in DOORS if door in house.modules for target in house.modules[door].imported.values()]
     graph.expose(name for target in exports if (name := house.find(*target)) in house.units)
     graph.expose(name for name in (OPENED,) if name in house.units)

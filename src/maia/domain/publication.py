@@ -9,10 +9,12 @@ Rules kept here:
 
 from __future__ import annotations
 
+import json
 import secrets
+from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
@@ -40,6 +42,26 @@ class Written:
     query: str = ""
     sealed_as: tuple[str, str] | None = None
     """The id of the type and the hash of the evidence that its parcels bear."""
+
+    def to_json(self) -> str:
+        """Write it for its way back to the driver."""
+        letters = [{**asdict(letter), "rows": b64encode(letter.rows).decode()} for letter in self.letters]
+        plain = replace(self, letters=())
+        return json.dumps({**asdict(plain), "letters": letters})
+
+    @classmethod
+    def from_json(cls, text: str) -> Written:
+        """Read what one of our own tasks wrote."""
+        value = json.loads(text)
+        file, letters, bears = value.pop("file"), value.pop("letters"), value.pop("sealed_as")
+        if file is not None:
+            file["bases"] = tuple(file["bases"])
+        return cls(
+            file=None if file is None else LogFile(**file),
+            letters=tuple(RefusedRows(**{**letter, "rows": b64decode(letter["rows"])}) for letter in letters),
+            sealed_as=None if bears is None else (bears[0], bears[1]),
+            **value,
+        )
 
     @property
     def refused(self) -> dict[Reason, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -128,8 +127,8 @@ class SparkEngine:
                 check_task(trusted=place.trusts_disks)
                 partition = 0 if context is None else context.partitionId()
                 written = write_partition(place, plan, partition, batches, at=now())
-            yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(written)], type=pa.binary())], names=["written"])
+            yield pa.RecordBatch.from_arrays([pa.array([written.to_json()], type=pa.string())], names=["written"])
 
         with spark_errors():
-            found = frame.mapInArrow(task, "written binary").collect()
-        return [pickle.loads(bytes(row[0])) for row in found]  # noqa: S301 - of our own tasks
+            found = frame.mapInArrow(task, "written string").collect()
+        return [Written.from_json(row[0]) for row in found]

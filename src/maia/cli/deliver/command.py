@@ -102,6 +102,24 @@ def list_(*, home: options.Home = Path(), json: options.Json = False) -> None:
         draw_table(("subscription", "client", "type", "where", "events"), rows, right=("events",))
 
 
+@app.command(epilog=examples("maia deliver dead", "maia deliver dead --json"))
+def dead(*, home: options.Home = Path(), json: options.Json = False) -> None:
+    """List the parcels that were delivered to nobody, where they lie in the log, and why."""
+    from dataclasses import asdict
+
+    import maia
+    from maia.domain import outbox_of
+
+    letters = list(outbox_of(maia.open(home)).dead_letters())
+    if json:
+        write_json({"dead": [asdict(letter) for letter in letters]})
+    elif not letters:
+        note("no dead letters")
+    else:
+        rows = [(f"{item.commit}", item.code, f"{item.events:,}", item.origin[:16], item.file) for item in letters]
+        draw_table(("commit", "why", "events", "origin", "file"), rows, right=("commit", "events"))
+
+
 @app.command(epilog=examples("maia deliver show billing --as BO", "maia deliver show billing --as BO --format json"))
 def show(
     name: _Name,
