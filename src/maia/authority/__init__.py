@@ -32,6 +32,7 @@ from maia.authority.rights import (
 from maia.authority.search import Reach, find_proof, reach
 from maia.authority.series import Series
 from maia.authority.signatures import SignatureCache
+from maia.authority.speech import SPEAKS_OF_CLOSED, Narrowed, narrow, speaks
 from maia.authority.standing import check_standing
 from maia.authority.statements import (
     Challenge,
@@ -69,6 +70,7 @@ __all__ = [
     "EVERYTHING",
     "MANAGE_PARTS",
     "NOTHING",
+    "SPEAKS_OF_CLOSED",
     "STAGES",
     "UNENFORCEABLE",
     "Action",
@@ -90,6 +92,7 @@ __all__ = [
     "ListStatement",
     "NameClosure",
     "NameNode",
+    "Narrowed",
     "ObjectNode",
     "OnViolation",
     "OneTimeAnswer",
@@ -137,6 +140,7 @@ __all__ = [
     "issue_statement",
     "lint_right",
     "looks_like_proof",
+    "narrow",
     "network_blanket",
     "network_right",
     "one_of",
@@ -153,6 +157,7 @@ __all__ = [
     "renew",
     "row_request",
     "rows_tag",
+    "speaks",
     "type_blanket",
     "type_right",
     "uids_tag",
