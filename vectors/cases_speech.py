@@ -75,6 +75,15 @@ def allowed() -> list[Case]:
             "carol",
         ),
         yes(
+            "members of a threshold close an attribute and speak of it with one voice",
+            [
+                given("owner", either, "(* set plate speed)", delegate=True),
+                given("alice", "carol", "plate", FAST),
+                given("bob", "carol", "plate", FAST),
+            ],
+            "carol",
+        ),
+        yes(
             "an alternative for another action is not heard",
             [
                 plates,
@@ -191,6 +200,24 @@ def denied() -> list[Case]:
                 given("owner", both, "plate", delegate=True),
                 given("alice", "carol", "(*)", FAST),
                 given("bob", "carol", "(*)"),
+            ],
+            "carol",
+        ),
+        no(
+            "a member of a threshold speaks of what another closes",
+            [
+                given("owner", both, "(* set plate speed)", delegate=True),
+                given("alice", "carol", "(*)", FAST),
+                given("bob", "carol", "plate"),
+            ],
+            "carol",
+        ),
+        no(
+            "a member of a threshold has a condition on what another closes",
+            [
+                given("owner", both, "(* set plate speed)", delegate=True),
+                given("alice", "carol", "(*)", conditions=('event["speed"] > 70',)),
+                given("bob", "carol", "plate"),
             ],
             "carol",
         ),

@@ -1,6 +1,7 @@
 """Rights and their algebra, chains and proofs, validity: does this evidence prove this right, now?"""
 
 from maia.authority.book import Confirmation, StatementBook
+from maia.authority.condition_attributes import attributes_of
 from maia.authority.constraints import Constraint, row_request, rows_tag, value_tag
 from maia.authority.decision import STAGES, Decision, Grant, Stage
 from maia.authority.derive import Derived, derive
@@ -122,6 +123,7 @@ __all__ = [
     "ask_cell",
     "ask_network",
     "ask_type",
+    "attributes_of",
     "can_give",
     "cell_rights",
     "check_ground",

@@ -17,7 +17,7 @@ from itertools import product
 from maia.authority.graph import Graph
 from maia.authority.proof import Held, Joined, Proof, ProofTree
 from maia.authority.search import Reach
-from maia.authority.speech import narrow, scope_of, speaks
+from maia.authority.speech import join, narrow, scope_of, speaks
 from maia.authority.tag_forms import Tag, is_nothing
 from maia.authority.tags import intersect
 from maia.authority.thresholds import Choice
@@ -29,6 +29,7 @@ from maia.authority.tuples import (
     PrincipalNode,
     Root,
     ThresholdNode,
+    shares_differ,
     speaks_of_closed,
 )
 from maia.errors import ChainError, TagError, UncheckedError
@@ -129,24 +130,21 @@ def derive(
 
 
 def keeps_law(proof: Proof, wanted: Tag) -> bool:
-    """Tell whether along a proof no link takes the request away by speaking of what its issuer does not hold."""
+    """Tell whether along a proof no link takes the request away by speaking of what its issuer does not hold.
+
+    ``False`` may also mean that only the derivation can tell: the shares of a threshold have to be compared.
+    """
     if not any(speaks(link.tag, link.conditions) for link in proof.links()):
         return True
     question = _Question(wanted, scope_of(wanted), [])
     root = proof.root
-    stack: list[tuple[ProofTree, _State]] = [
-        (proof.tree, _State(_intersect(root.tag, question.scope), root.period, root.delegate, ()))
-    ]
-    while stack:
-        tree, state = stack.pop()
-        if isinstance(tree, Joined):
-            stack.extend((branch, state) for branch in tree.branches)
-        elif tree.link is not None and tree.then is not None:
-            narrowed = state.narrowed(tree.link, question)
-            if narrowed is None:
-                return False
-            stack.append((tree.then, narrowed))
-    return True
+    tree, state = proof.tree, _State(_intersect(root.tag, question.scope), root.period, root.delegate, ())
+    while isinstance(tree, Held) and tree.link is not None and tree.then is not None:
+        narrowed = state.narrowed(tree.link, question)
+        if narrowed is None:
+            return False
+        tree, state = tree.then, narrowed
+    return isinstance(tree, Held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +187,7 @@ class _Walker:
             branches = [list(self._from_key(leaf, key, state, path)) for leaf, key in choice]
             for combination in product(*branches):
                 self.graph.spend()
-                joined = _join([result for result, _ in combination])
+                joined = _join([result for result, _ in combination], self.question)
                 if joined is not None:
                     trees = tuple(tree for _, tree in combination if isinstance(tree, Held))
                     yield joined, Joined(node, trees)
@@ -232,14 +230,21 @@ def _too_large(error: TagError) -> UncheckedError:
     return UncheckedError(f"a chain cannot be summed up: {error.message}", code="LIMIT_EXCEEDED")
 
 
-def _join(states: list[_State]) -> _State | None:
-    """Intersect the shares of a threshold."""
-    result = states[0]
-    for state in states[1:]:
-        tag = _intersect(result.tag, state.tag)
-        period = result.period.intersect(state.period)
-        if is_nothing(tag) or period is None:
-            return None
-        conditions = result.conditions + tuple(c for c in state.conditions if c not in result.conditions)
-        result = _State(tag, period, result.delegate and state.delegate, conditions)
-    return result
+def _join(states: list[_State], question: _Question) -> _State | None:
+    """Intersect the shares of a threshold; what they speak of and leave closed, all of them say alike."""
+    first, *others = states
+    period: Period | None = first.period
+    for state in others:
+        period = None if period is None else period.intersect(state.period)
+    if period is None:
+        return None
+    try:
+        heard = join([(state.tag, state.conditions) for state in states])
+    except TagError as error:
+        raise _too_large(error) from error
+    if is_nothing(question.within(heard.tag)):
+        if heard.closed:
+            question.offences.append(shares_differ(heard))
+        return None
+    conditions = tuple(dict.fromkeys(text for state in states for text in state.conditions))
+    return _State(heard.tag, period, all(state.delegate for state in states), conditions)

@@ -16,13 +16,18 @@ Rules kept here:
    right is a right of its own, and one that opens an attribute lends nothing to another that does not.
 4. Through an alternative under which a link speaks of more, the link gives nothing at all, its harmless alternatives
    included. Alternatives of the link that have nothing in common with the right are not heard.
-5. A right on all attributes closes none: the owner holds all, and so does who got everything.
+5. Members of a threshold hold what it holds only together. What their shares leave closed between them, they speak of
+   with one voice: the same demand on it, and the same conditions, in every share; else the shares give nothing.
+6. A right on all attributes closes none: the owner holds all, and so does who got everything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from itertools import product
+from math import prod
 from typing import TypeGuard
 
 from maia.authority.condition_attributes import attributes_of
@@ -106,6 +111,37 @@ def narrow(held: Tag, given: Tag, *, conditions: Iterable[str] = (), known: Iter
     return Narrowed(one_of(left), tuple(sorted(closed)))
 
 
+def join(shares: Sequence[tuple[Tag, tuple[str, ...]]]) -> Narrowed:
+    """Intersect the shares of a threshold, each a right with the conditions of its chain.
+
+    Raises:
+        TagError: The result has more alternatives than a tag may have.
+
+    >>> from maia.authority.constraints import Constraint
+    >>> from maia.authority.rights import type_right
+    >>> plates = type_right(None, "T", "1", actions=[Action.SUBSCRIBE], attributes=["7"])
+    >>> fast = type_right(None, "T", "1", actions=[Action.SUBSCRIBE], constraints=[Constraint("8", ">", 70)])
+    >>> join([(plates, ()), (fast, ())]).closed
+    ('8',)
+    """
+    if not any(speaks(tag, conditions) for tag, conditions in shares):
+        return Narrowed(reduce(intersect, (tag for tag, _ in shares)))
+    options = [[part for right in _members(tag) for part in _by_demand(right)] for tag, _ in shares]
+    if prod(len(parts) for parts in options) > MAX_PAIRS:
+        raise TagError(f"more than {MAX_PAIRS} pairs of alternatives", code="TAG_TOO_LARGE")
+    left: list[Tag] = []
+    closed: set[str] = set()
+    for parts in product(*options):
+        together = reduce(intersect, parts)
+        if is_nothing(together):
+            continue
+        said = _discord(together, parts, [conditions for _, conditions in shares])
+        closed |= said
+        if not said:
+            left.append(together)
+    return Narrowed(one_of(left), tuple(sorted(closed)))
+
+
 def speaks(tag: Tag, conditions: Iterable[str]) -> bool:
     """Tell whether a link speaks of any attribute.
 
@@ -155,16 +191,38 @@ def _offence(right: Tag, options: tuple[Tag, ...], named: list[frozenset[str] | 
     if not heard:
         return set()
     uids = _item(right, _UIDS)
-    found = {
+    found = _unheld(named, uids)
+    for option in heard:
+        for demand in _demands(option):
+            for before in _demands(right):
+                found |= _added(before, demand, uids)
+    return found
+
+
+def _unheld(named: Iterable[frozenset[str] | None], uids: Tag) -> set[str]:
+    """List what conditions name beyond some uids."""
+    return {
         uid
         for names in named
         for uid in ({ANY_ATTRIBUTE} if names is None else names)
         if names is None or not permits(uids, uid.encode("utf-8", "surrogatepass"))
     }
-    for option in heard:
-        for demand in _demands(option):
-            for before in _demands(right):
-                found |= _added(before, demand, uids)
+
+
+def _discord(together: Tag, parts: tuple[Tag, ...], conditions: list[tuple[str, ...]]) -> set[str]:
+    """List the attributes that shares leave closed and yet speak of differently."""
+    if not _closes(together):
+        return set()
+    uids = _item(together, _UIDS)
+    alone = {text for texts in conditions for text in texts if not all(text in others for others in conditions)}
+    found = _unheld([attributes_of(text) for text in alone], uids)
+    demands = [_item(part, _ROWS) for part in parts]
+    if any(not isinstance(demand, Rows | Everything) for demand in demands):
+        return found if len(set(demands)) == 1 else found | {ANY_ATTRIBUTE}
+    asked = [dict(demand.constraints) if isinstance(demand, Rows) else {} for demand in demands]
+    for uid in {uid for one in asked for uid in one}:
+        if not permits(uids, uid) and any(one.get(uid) != asked[0].get(uid) for one in asked):
+            found.add(uid.decode("ascii", "backslashreplace"))
     return found
 
 
@@ -192,8 +250,12 @@ def _parts(right: Tag, options: tuple[Tag, ...]) -> Iterator[Tag]:
         named = {item for option in options for item in _members(_item(option, _ACTION))}
         actions = tuple(sorted({*_ON_CELLS, *named}, key=repr))
     for chosen in actions:
-        start = (*right.items[:_ACTION], chosen, right.items[_UIDS])
-        for demand in _demands(right) if len(right.items) > _ROWS else ():
-            yield ListTag((*start, demand, *right.items[_ROWS + 1 :]))
-        if len(right.items) <= _ROWS:
-            yield ListTag(start)
+        yield from _by_demand(ListTag((*right.items[:_ACTION], chosen, *right.items[_ACTION + 1 :])))
+
+
+def _by_demand(right: Tag) -> Iterator[Tag]:
+    if not _on_type(right) or len(right.items) <= _ROWS:
+        yield right
+        return
+    for demand in _demands(right):
+        yield ListTag((*right.items[:_ROWS], demand, *right.items[_ROWS + 1 :]))

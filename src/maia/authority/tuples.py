@@ -192,6 +192,15 @@ def speaks_of_closed(link: FiveTuple, heard: Narrowed) -> ChainError:
     return ChainError(message, code=SPEAKS_OF_CLOSED)
 
 
+def shares_differ(heard: Narrowed) -> ChainError:
+    """Make the error for shares of a threshold that speak differently of what they leave closed."""
+    what = ", ".join(f"`{uid}`" for uid in heard.closed)
+    message = (
+        f"the shares of a threshold leave attribute {what} closed and speak of it differently, so they give nothing"
+    )
+    return ChainError(message, code=SPEAKS_OF_CLOSED)
+
+
 def reduce_chain(chain: Sequence[FiveTuple]) -> FiveTuple:
     """Reduce a chain, trusted issuer first, to the one tuple it proves.
 
