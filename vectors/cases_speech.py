@@ -84,6 +84,15 @@ def allowed() -> list[Case]:
             "carol",
         ),
         yes(
+            "a member of a threshold speaks of what it closes itself",
+            [
+                given("owner", either, "(* set plate speed)", delegate=True),
+                given("alice", "carol", "plate", FAST),
+                given("bob", "carol", "(*)"),
+            ],
+            "carol",
+        ),
+        yes(
             "an alternative for another action is not heard",
             [
                 plates,

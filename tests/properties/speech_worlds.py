@@ -249,12 +249,15 @@ def _narrowed(holding: Holding, link: Link, action: str) -> Holding | None:
 
 
 def _joined(one: Holding, two: Holding) -> Holding | None:
-    """Two shares together: what both leave closed is asked in both, or in neither."""
+    """Two shares together: what each adds to the other names only what the other opens."""
     left = []
-    apart = {uid for uid, _ in one.conditions ^ two.conditions}
     for a, b in itertools.product(one.rights, two.rights):
         both = a.meet(b)
-        if both is not None:
-            differ = apart | {uid for uid in UIDS if a.asks(uid) != b.asks(uid)}
-            left += [both] if differ <= both.uids else []
+        if both is not None and _hears(a, one, both, two) and _hears(b, two, both, one):
+            left.append(both)
     return Holding(tuple(left), one.conditions | two.conditions) if left else None
+
+
+def _hears(share: Right, held: Holding, both: Right, other: Holding) -> bool:
+    added = {uid for uid, _ in other.conditions - held.conditions}
+    return added | {uid for uid in UIDS if both.asks(uid) != share.asks(uid)} <= share.uids

@@ -231,7 +231,7 @@ def _too_large(error: TagError) -> UncheckedError:
 
 
 def _join(states: list[_State], question: _Question) -> _State | None:
-    """Intersect the shares of a threshold; what they speak of and leave closed, all of them say alike."""
+    """Intersect the shares of a threshold; what one closes, no other speaks of."""
     first, *others = states
     period: Period | None = first.period
     for state in others:

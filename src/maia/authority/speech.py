@@ -16,8 +16,8 @@ Rules kept here:
    right is a right of its own, and one that opens an attribute lends nothing to another that does not.
 4. Through an alternative under which a link speaks of more, the link gives nothing at all, its harmless alternatives
    included. Alternatives of the link that have nothing in common with the right are not heard.
-5. Members of a threshold hold what it holds only together. What their shares leave closed between them, they speak of
-   with one voice: the same demand on it, and the same conditions, in every share; else the shares give nothing.
+5. Members of a threshold hold only together what it holds, and what one of them closes, no other opens by speaking of
+   it: what the other shares add to a share names only attributes that this share opens; else the shares give nothing.
 6. A right on all attributes closes none: the owner holds all, and so does who got everything.
 """
 
@@ -129,13 +129,13 @@ def join(shares: Sequence[tuple[Tag, tuple[str, ...]]]) -> Narrowed:
     options = [[part for right in _members(tag) for part in _by_demand(right)] for tag, _ in shares]
     if prod(len(parts) for parts in options) > MAX_PAIRS:
         raise TagError(f"more than {MAX_PAIRS} pairs of alternatives", code="TAG_TOO_LARGE")
+    all_conditions = {text for _, conditions in shares for text in conditions}
+    added = [[attributes_of(text) for text in all_conditions.difference(conditions)] for _, conditions in shares]
     left: list[Tag] = []
     closed: set[str] = set()
     for parts in product(*options):
         together = reduce(intersect, parts)
-        if is_nothing(together):
-            continue
-        said = _discord(together, parts, [conditions for _, conditions in shares])
+        said = set().union(*(_offence(part, (together,), named) for part, named in zip(parts, added, strict=True)))
         closed |= said
         if not said:
             left.append(together)
@@ -207,23 +207,6 @@ def _unheld(named: Iterable[frozenset[str] | None], uids: Tag) -> set[str]:
         for uid in ({ANY_ATTRIBUTE} if names is None else names)
         if names is None or not permits(uids, uid.encode("utf-8", "surrogatepass"))
     }
-
-
-def _discord(together: Tag, parts: tuple[Tag, ...], conditions: list[tuple[str, ...]]) -> set[str]:
-    """List the attributes that shares leave closed and yet speak of differently."""
-    if not _closes(together):
-        return set()
-    uids = _item(together, _UIDS)
-    alone = {text for texts in conditions for text in texts if not all(text in others for others in conditions)}
-    found = _unheld([attributes_of(text) for text in alone], uids)
-    demands = [_item(part, _ROWS) for part in parts]
-    if any(not isinstance(demand, Rows | Everything) for demand in demands):
-        return found if len(set(demands)) == 1 else found | {ANY_ATTRIBUTE}
-    asked = [dict(demand.constraints) if isinstance(demand, Rows) else {} for demand in demands]
-    for uid in {uid for one in asked for uid in one}:
-        if not permits(uids, uid) and any(one.get(uid) != asked[0].get(uid) for one in asked):
-            found.add(uid.decode("ascii", "backslashreplace"))
-    return found
 
 
 def _added(before: Tag, demand: Tag, uids: Tag) -> set[str]:

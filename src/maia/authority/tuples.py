@@ -193,11 +193,9 @@ def speaks_of_closed(link: FiveTuple, heard: Narrowed) -> ChainError:
 
 
 def shares_differ(heard: Narrowed) -> ChainError:
-    """Make the error for shares of a threshold that speak differently of what they leave closed."""
+    """Make the error for shares of a threshold of which one speaks of what another closes."""
     what = ", ".join(f"`{uid}`" for uid in heard.closed)
-    message = (
-        f"the shares of a threshold leave attribute {what} closed and speak of it differently, so they give nothing"
-    )
+    message = f"a share of a threshold speaks of attribute {what}, which another share closes, so they give nothing"
     return ChainError(message, code=SPEAKS_OF_CLOSED)
 
 
