@@ -348,14 +348,14 @@ MUTATIONS = (
         "authority/speech.py",
         "        if not permits(uids, uid) and (asked is None or intersect(asked, wanted) != asked):\n",
         "        if False:\n",
-        (f"{SPEECH}::test_fourteen_subscriptions_recover_nothing[constraint]",),
+        (f"{SPEECH}::test_fourteen_subscriptions_recover_nothing",),
     ),
     Mutation(
         "speech_conditions: a condition looks at closed attributes",
         "authority/condition_attributes.py",
         "    if _EVENT not in condition:\n",
         "    if True:\n",
-        (f"{SPEECH}::test_fourteen_subscriptions_recover_nothing[condition]",),
+        (f"{SPEECH}::test_fourteen_subscriptions_recover_nothing",),
     ),
     Mutation(
         "speech_forced: a link forces values that its issuer may not set",
