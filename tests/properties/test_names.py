@@ -201,7 +201,7 @@ def test_a_thousand_names_are_within_the_limits() -> None:
     evidence, wish = [*namings, grant.raw], ask((b"a",))
     root = Root(subject=KEYS[0])
     assert Verifier([root]).decide(wish, principal=KEYS[1], evidence=evidence, at=NOW)
-    tight = Verifier([root], limits=VerifierLimits(max_name_steps=count)).decide(
+    tight = Verifier([root], limits=VerifierLimits(max_steps=count)).decide(
         wish, principal=KEYS[1], evidence=evidence, at=NOW
     )
     assert tight.reason == "LIMIT_EXCEEDED"

@@ -1,6 +1,7 @@
 """Rights and their algebra, chains and proofs, validity: does this evidence prove this right, now?"""
 
 from maia.authority.book import Confirmation, StatementBook
+from maia.authority.budget import Budget, MonotonicClock
 from maia.authority.constraints import Constraint, row_request, rows_tag, value_tag
 from maia.authority.decision import STAGES, Decision, Grant, Stage
 from maia.authority.derive import Derived, derive
@@ -72,6 +73,7 @@ __all__ = [
     "STAGES",
     "UNENFORCEABLE",
     "Action",
+    "Budget",
     "CellRight",
     "CertificatePool",
     "Challenge",
@@ -88,6 +90,7 @@ __all__ = [
     "Held",
     "Joined",
     "ListStatement",
+    "MonotonicClock",
     "NameClosure",
     "NameNode",
     "ObjectNode",

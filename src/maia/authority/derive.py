@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import product
 
+from maia.authority.budget import Budget
 from maia.authority.graph import Graph
 from maia.authority.proof import Held, Joined, Proof, ProofTree
 from maia.authority.search import Reach
@@ -47,10 +48,10 @@ class _State:
     delegate: bool
     conditions: tuple[str, ...]
 
-    def narrowed(self, link: FiveTuple) -> _State | None:
+    def narrowed(self, link: FiveTuple, budget: Budget | None = None) -> _State | None:
         """Apply one link, or return ``None`` when nothing is left."""
         period = self.period.intersect(link.period)
-        tag = NOTHING if period is None else _intersect(self.tag, link.tag)
+        tag = NOTHING if period is None else _intersect(self.tag, link.tag, budget)
         if period is None or is_nothing(tag):
             return None
         return _State(tag, period, link.delegate, self.conditions + link.conditions)
@@ -83,7 +84,7 @@ def derive(graph: Graph, roots: Sequence[Root], found: Reach, wanted: Tag) -> It
         useful.setdefault(link.issuer, []).append(link)
     walker = _Walker(graph, found, useful)
     for root in roots:
-        tag = intersect(root.tag, wanted)
+        tag = intersect(root.tag, wanted, graph.budget)
         if is_nothing(tag):
             continue
         start = _State(tag, root.period, root.delegate, ())
@@ -107,7 +108,7 @@ class _Walker:
                 yield from self._from_key(node, key, state, path)
 
     def _from_key(self, node: PrincipalNode, key: KeyId, state: _State, path: frozenset[KeyId]) -> Iterator[_Result]:
-        self.graph.spend()
+        self.graph.spend(2 + (len(path) + len(state.conditions)) // 8)
         namings = self.graph.names.support(node, key) if isinstance(node, NameNode) else ()
         named = state.within(namings)
         if named is None:
@@ -119,7 +120,7 @@ class _Walker:
         if not state.delegate or key in path or len(path) >= self.graph.limits.max_chain_length:
             return
         for link in self.useful.get(key, ()):
-            narrowed = state.narrowed(link)
+            narrowed = state.narrowed(link, self.graph.budget)
             if narrowed is None:
                 continue
             for result, tree in self.from_node(link.subject, narrowed, path | {key}):
@@ -130,7 +131,7 @@ class _Walker:
             branches = [list(self._from_key(leaf, key, state, path)) for leaf, key in choice]
             for combination in product(*branches):
                 self.graph.spend()
-                joined = _join([result for result, _ in combination])
+                joined = _join([result for result, _ in combination], self.graph.budget)
                 if joined is not None:
                     trees = tuple(tree for _, tree in combination if isinstance(tree, Held))
                     yield joined, Joined(node, trees)
@@ -161,19 +162,19 @@ class _Walker:
         yield from fill(node, 0, node.k, frozenset())
 
 
-def _intersect(a: Tag, b: Tag) -> Tag:
+def _intersect(a: Tag, b: Tag, budget: Budget | None) -> Tag:
     """Intersect as evidence wants it: what grows beyond bounds was not proven."""
     try:
-        return intersect(a, b)
+        return intersect(a, b, budget)
     except TagError as error:
         raise UncheckedError(f"a chain cannot be summed up: {error.message}", code="LIMIT_EXCEEDED") from error
 
 
-def _join(states: list[_State]) -> _State | None:
+def _join(states: list[_State], budget: Budget | None) -> _State | None:
     """Intersect the shares of a threshold."""
     result = states[0]
     for state in states[1:]:
-        tag = _intersect(result.tag, state.tag)
+        tag = _intersect(result.tag, state.tag, budget)
         period = result.period.intersect(state.period)
         if is_nothing(tag) or period is None:
             return None

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from maia.authority.budget import Budget
+
 STAR = -1  # the token of a glob that stands for any run of octets
 MAX_STEPS = 20_000
 _DECIDED = -1  # the string already lies strictly inside this limit
@@ -28,7 +30,9 @@ Window = tuple[Edge | None, Edge | None]
 _State = tuple[tuple[Positions, ...], tuple[tuple[int, int], ...]]
 
 
-def disjoint(globs: Sequence[tuple[int, ...]], windows: Sequence[Window]) -> bool:
+def disjoint(
+    globs: Sequence[tuple[int, ...]], windows: Sequence[Window], budget: Budget | None = None
+) -> bool:
     """Tell whether no string matches all globs and lies in all windows; ``False`` when in doubt.
 
     >>> a_then_anything, ends_in_b = (97, STAR), (STAR, 98)
@@ -45,6 +49,8 @@ def disjoint(globs: Sequence[tuple[int, ...]], windows: Sequence[Window]) -> boo
         if _accepts(state, globs, windows):
             return False
         width = sum(map(len, state[0])) + len(windows)  # what reading one letter costs
+        if budget is not None:
+            budget.spend(1 + width * len(letters) // 2)
         for letter in letters:
             steps += width
             if steps > MAX_STEPS:
