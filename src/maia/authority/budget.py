@@ -4,7 +4,7 @@ Rules kept here:
 
 - there is one `Budget` for one decision, whatever its parts: reading names, searching, choosing members of thresholds,
   intersecting tags, checking signatures and explaining a denial all draw from it, so that limits do not multiply;
-- steps are the bound that makes answers the same everywhere: each stands for about a microsecond of work, and evidence
+- steps are the bound that makes answers the same everywhere: each stands for a few microseconds of work, and evidence
   earns as many as its octets can need, so that large pools are searched and small ones cannot cost much;
 - wall time is a second line of defence: the clock is handed in, nothing here reads one;
 - what runs out is a doubt, never a proven denial: ``LIMIT_EXCEEDED``.
@@ -93,7 +93,7 @@ class Budget:
     def part(self, steps: int) -> Budget:
         """Give a part that may use up so many steps at most, and counts here as well."""
         part = Budget(steps=min(steps, self.steps), signatures=self.signatures)
-        part._parent = self  # noqa: SLF001 - its own kind
+        part._parent = self
         return part
 
     def _check_time(self) -> None:

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from maia.authority.budget import Budget
 from maia.authority.book import StatementBook
+from maia.authority.budget import Budget
 from maia.authority.decision import SEAL, Grant
 from maia.authority.derive import Derived, derive
 from maia.authority.diagnosis import Diagnosis, diagnose

@@ -108,7 +108,7 @@ class _Walker:
                 yield from self._from_key(node, key, state, path)
 
     def _from_key(self, node: PrincipalNode, key: KeyId, state: _State, path: frozenset[KeyId]) -> Iterator[_Result]:
-        self.graph.spend(2 + (len(path) + len(state.conditions)) // 8)
+        self.graph.spend(4 + (len(path) + len(state.conditions)) // 8)
         namings = self.graph.names.support(node, key) if isinstance(node, NameNode) else ()
         named = state.within(namings)
         if named is None:

@@ -83,7 +83,7 @@ class _Probe:
         return graph, found, find_proof(graph, start, found)
 
 
-def diagnose(
+def diagnose(  # noqa: PLR0917 - all that a decision knows
     pool: CertificatePool,
     leading: Sequence[FiveTuple],
     request: Request,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from maia.authority.budget import Budget
 
 STAR = -1  # the token of a glob that stands for any run of octets
-MAX_STEPS = 20_000
+MAX_STEPS = 2_000
 _DECIDED = -1  # the string already lies strictly inside this limit
 
 Positions = frozenset[int]
@@ -30,10 +30,10 @@ Window = tuple[Edge | None, Edge | None]
 _State = tuple[tuple[Positions, ...], tuple[tuple[int, int], ...]]
 
 
-def disjoint(
-    globs: Sequence[tuple[int, ...]], windows: Sequence[Window], budget: Budget | None = None
-) -> bool:
+def disjoint(globs: Sequence[tuple[int, ...]], windows: Sequence[Window], budget: Budget | None = None) -> bool:
     """Tell whether no string matches all globs and lies in all windows; ``False`` when in doubt.
+
+    What a budget does not allow stays in doubt, as what takes more than `MAX_STEPS` does.
 
     >>> a_then_anything, ends_in_b = (97, STAR), (STAR, 98)
     >>> disjoint([a_then_anything, ends_in_b], [])
@@ -50,7 +50,10 @@ def disjoint(
             return False
         width = sum(map(len, state[0])) + len(windows)  # what reading one letter costs
         if budget is not None:
-            budget.spend(1 + width * len(letters) // 2)
+            price = 4 * len(letters) + 2 * width
+            if budget.steps < 2 * price:  # the other half is for what must be known
+                return False
+            budget.spend(price)
         for letter in letters:
             steps += width
             if steps > MAX_STEPS:

@@ -32,8 +32,8 @@ class VerifierLimits:
     max_certificate_bytes: int = 1 << 16
     max_evidence_bytes: int = 64 << 20
     max_chain_length: int = 256
-    max_steps: int = 20_000
-    octets_per_step: int = 4
+    max_steps: int = 4_000
+    octets_per_step: int = 8
     max_signatures: int = 10_000
     max_seconds: float = 10.0
     max_clauses: int = 1_000

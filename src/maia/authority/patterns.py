@@ -187,7 +187,7 @@ def intersect_patterns(a: Pattern, b: Pattern, budget: Budget | None = None) -> 
             merged = False
             for index, other in enumerate(parts):
                 if budget is not None:
-                    budget.spend(4 + _length(part) // 64 + _length(other) // 64)
+                    budget.spend(6 + _length(part) // 64 + _length(other) // 64)
                 done, result = _merge(other, part)
                 if done:
                     del parts[index]

@@ -13,9 +13,9 @@ from datetime import datetime
 from functools import partial
 
 from maia.authority.budget import Budget
+from maia.authority.graph import mentioned
 from maia.authority.limits import DEFAULT_VERIFIER_LIMITS, VerifierLimits
 from maia.authority.names import LocalName
-from maia.authority.graph import mentioned
 from maia.authority.tag_forms import Tag
 from maia.authority.tags import parse_tag
 from maia.authority.tuples import FiveTuple, FourTuple, Node, five_tuple, four_tuple
@@ -31,9 +31,7 @@ from maia.principals import (
     parse_certificate,
 )
 
-
-_READING_STEPS = 4_096
-_READING_STEPS_PER_OCTET = 1
+_READING_STEPS = 128  # and one for each octet
 
 
 class CertificatePool:
@@ -95,7 +93,9 @@ class CertificatePool:
             raise UncheckedError(f"more than {self._limits.max_certificates} certificates", code="LIMIT_EXCEEDED")
         self.octets += len(item if isinstance(item, bytes) else item.raw)
         if self.octets > self._limits.max_evidence_bytes:
-            raise UncheckedError(f"more than {self._limits.max_evidence_bytes} octets of evidence", code="LIMIT_EXCEEDED")
+            raise UncheckedError(
+                f"more than {self._limits.max_evidence_bytes} octets of evidence", code="LIMIT_EXCEEDED"
+            )
         try:
             certificate = self._parse(item)
             if certificate.certificate_id in self._spellings:
@@ -172,7 +172,7 @@ class CertificatePool:
         """Read a tag within what its certificate's octets allow; equal ones become one object, asked once."""
         known = self._tags.get(expression)
         if known is None:
-            budget = Budget(steps=_READING_STEPS + octets * _READING_STEPS_PER_OCTET, signatures=1)
+            budget = Budget(steps=_READING_STEPS + octets, signatures=1)
             try:
                 known = self._tags[expression] = parse_tag(expression, budget)
             except UncheckedError as error:

@@ -44,9 +44,7 @@ def choose_members(
     return next(_choices(threshold, willing, frozenset(), budget), None)
 
 
-def _could_meet(
-    node: PrincipalNode, willing: Callable[[PrincipalNode], frozenset[KeyId]], budget: Budget
-) -> bool:
+def _could_meet(node: PrincipalNode, willing: Callable[[PrincipalNode], frozenset[KeyId]], budget: Budget) -> bool:
     """Rule out quickly what fails even when keys may be used twice."""
     budget.spend(2)
     if isinstance(node, ThresholdNode):

@@ -119,9 +119,7 @@ def subject_node(subject: Subject) -> Node:
     return ObjectNode(subject.digest) if isinstance(subject, ObjectHash) else principal_node(subject)
 
 
-def five_tuple(
-    certificate: Certificate | UnverifiedCertificate, read: Callable[[Sexp], Tag] = parse_tag
-) -> FiveTuple:
+def five_tuple(certificate: Certificate | UnverifiedCertificate, read: Callable[[Sexp], Tag] = parse_tag) -> FiveTuple:
     """Read the right out of an authorisation certificate, its tag with ``read``.
 
     Raises:

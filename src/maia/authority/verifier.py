@@ -12,7 +12,7 @@ A decision goes through fixed stages (row 6.02), and nothing later can make up f
 7. root: the first issuer is the owner in the name of what is asked, or a configured root; never one from the evidence;
 8. request: every link permits the request, and together they leave something of it.
 
-One `Budget` counts what all stages of a decision cost; what runs out of it is a doubt, ``LIMIT_EXCEEDED``, and no proven
+One `Budget` counts what all stages of a decision cost; what runs out of it is a doubt, ``LIMIT_EXCEEDED``, no proven
 denial. Signatures are checked as certificates are reached from a root, before anything is searched behind them, so
 evidence that is forged, or signed by keys that no root leads to, costs its reading and hashing.
 
@@ -211,8 +211,8 @@ class Verifier:
         budget: Budget | None,
     ) -> Case:
         return Case(
-            self._roots, self._statements, self._limits, self.signatures, pool, request, principal.key_id, at, challenge,
-            self.budget(pool) if budget is None else budget,
+            self._roots, self._statements, self._limits, self.signatures, pool, request, principal.key_id, at,
+            challenge, self.budget(pool) if budget is None else budget,
         )  # fmt: skip
 
     def _pool(self, evidence: Evidence) -> CertificatePool:

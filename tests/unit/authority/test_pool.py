@@ -108,7 +108,7 @@ def closure(*certificates: object, steps: int = 1000) -> NameClosure:
     grouped: dict[tuple[object, str], list[object]] = {}
     for found in map(four_tuple, certificates):
         grouped.setdefault((found.issuer, found.name), []).append(found)
-    return NameClosure(grouped, max_steps=steps)
+    return NameClosure(grouped, Budget(steps=steps, signatures=1))
 
 
 def test_support_lists_the_certificates_that_give_a_meaning():
