@@ -90,6 +90,10 @@ class Budget:
             raise UncheckedError("the decision needs more signatures than allowed", code="LIMIT_EXCEEDED")
         self._check_time()
 
+    def earn(self, steps: int) -> None:
+        """Allow more steps, for what the verifier's own side adds to the question."""
+        self.steps += steps
+
     def part(self, steps: int) -> Budget:
         """Give a part that may use up so many steps at most, and counts here as well."""
         part = Budget(steps=min(steps, self.steps), signatures=self.signatures)
