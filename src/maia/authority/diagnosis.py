@@ -257,15 +257,10 @@ def _broken_chain(
 ) -> Diagnosis:
     """Tell a chain that starts at the wrong key from one with a gap, and from no chain at all."""
     graph = Graph(probe.pool.links, probe.pool.namings, usable, probe.limits, probe.budget)
-    towards = next(
-        (
-            link
-            for links in probe.leading.values()
-            for link in links
-            if usable(link.source) and probe.principal in graph.keys_of(link.subject)
-        ),
-        None,
-    )
+    leading = [link for links in probe.leading.values() for link in links]
+    leading.sort(key=lambda link: link.subject != probe.principal)  # one that needs no names tells as much, for less
+    ends = (link for link in leading if usable(link.source) and probe.principal in graph.keys_of(link.subject))
+    towards = next(ends, None)
     unresolved = _unresolved_name(probe, graph, admits)
     if unresolved is not None:
         return unresolved
