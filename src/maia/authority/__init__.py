@@ -46,7 +46,7 @@ from maia.authority.statements import (
     verify_statement,
 )
 from maia.authority.tag_forms import EVERYTHING, NOTHING, Tag, is_nothing, one_of
-from maia.authority.tags import alternatives, check_ground, covers, intersect, parse_tag, permits
+from maia.authority.tags import alternatives, check_ground, covers, intersect, parse_tag, patterns_in, permits, splits
 from maia.authority.topics import VerifiedTopic, prove_topic_publish, prove_topic_subscribe, verify_topic
 from maia.authority.tuples import (
     FiveTuple,
@@ -145,6 +145,7 @@ __all__ = [
     "one_of",
     "parse_statement",
     "parse_tag",
+    "patterns_in",
     "permits",
     "principal_node",
     "prove_topic_publish",
@@ -156,6 +157,7 @@ __all__ = [
     "renew",
     "row_request",
     "rows_tag",
+    "splits",
     "type_blanket",
     "type_right",
     "uids_tag",

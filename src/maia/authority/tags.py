@@ -18,6 +18,7 @@ from __future__ import annotations
 from maia.authority.budget import Budget
 from maia.authority.orderings import Ordering
 from maia.authority.patterns import (
+    Conjunction,
     Limit,
     Prefix,
     Range,
@@ -320,6 +321,29 @@ def covers(wide: Tag, narrow: Tag) -> bool:
         found = ((tag, narrow.get(uid)) for uid, tag in wide.constraints)
         return all(inner is not None and covers(tag, inner) for tag, inner in found)
     return intersect(wide, narrow) == narrow
+
+
+def patterns_in(tag: Tag) -> int:
+    """Count the patterns that a value must be compared with, one by one, to know whether it lies in a tag.
+
+    >>> patterns_in(parse_tag((b"*", b"set", b"a", (b"*", b"prefix", b"b"), (b"*", b"glob", b"*c"))))
+    2
+    """
+    if isinstance(tag, OneOf):
+        return sum(map(patterns_in, tag.members))
+    if isinstance(tag, Strings):
+        return len(tag.pattern.parts) if isinstance(tag.pattern, Conjunction) else 1
+    if isinstance(tag, ListTag):
+        return sum(map(patterns_in, tag.items))
+    return 0
+
+
+def splits(tag: Tag) -> tuple[frozenset[bytes], Tag]:
+    """Part a tag into the plain octet strings of its set, to be looked up, and the rest."""
+    members = tag.members if isinstance(tag, OneOf) else (tag,)
+    plain = [item.value for item in members if isinstance(item, Exactly) and isinstance(item.value, bytes)]
+    rest = [item for item in members if not (isinstance(item, Exactly) and isinstance(item.value, bytes))]
+    return frozenset(plain), rest[0] if len(rest) == 1 else OneOf(tuple(rest))
 
 
 def alternatives(tag: Sexp) -> list[Sexp]:

@@ -19,7 +19,7 @@ import time
 from collections import Counter
 from typing import Any
 
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 HEAD_SECONDS = 5.0
 MAX_CONNECTIONS = 512
@@ -42,7 +42,7 @@ class GuardedProtocol(H11Protocol):
     @property
     def busy(self) -> bool:
         """Whether a request is being answered."""
-        return self.cycle is not None and not self.cycle.more_body and not self.cycle.response_complete
+        return self._under_way() and not self.cycle.more_body
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn's
         """Take a place, another's if there is none, and wait for a head."""
@@ -90,7 +90,8 @@ class GuardedProtocol(H11Protocol):
         self.transport.abort()
 
     def _under_way(self) -> bool:
-        return self.cycle is not None and not self.cycle.response_complete
+        cycle: RequestResponseCycle | None = self.cycle  # which uvicorn leaves empty until a head has come
+        return cycle is not None and not cycle.response_complete
 
     def _expect(self) -> None:
         self._unset()
