@@ -74,7 +74,7 @@ def health(port: int) -> tuple[str, str]:
     return found[0], found[1]
 
 
-@pytest.mark.threat("T35")
+@pytest.mark.fault("F25")
 @pytest.mark.parametrize("kind", KINDS)
 def test_clients_of_every_kind_are_survived(clinic: ManagedType, port: int, kind: str) -> None:
     """With hundreds of them inside, health is told, a session that runs goes on, and a new one begins, every time."""
@@ -96,3 +96,16 @@ def test_clients_of_every_kind_are_survived(clinic: ManagedType, port: int, kind
                 answered += 1
             assert answered == 5
     assert health(port) == ("alive", "ready")
+
+
+@pytest.mark.fault("F25")
+@pytest.mark.parametrize("kind", ["slow heads", "nothing at all"])
+def test_a_connection_that_says_nothing_is_ended(port: int, kind: str) -> None:
+    """Whoever sends no whole head is cut off by the service."""
+    with socket.create_connection(("127.0.0.1", port)) as peer:
+        peer.sendall(KINDS[kind].encode())
+        peer.settimeout(60)
+        try:
+            assert peer.recv(1) == b""
+        except ConnectionResetError:
+            return
