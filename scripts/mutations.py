@@ -46,6 +46,7 @@ class Mutation:
     tests: tuple[str, ...]
 
 
+BUDGET, UP = "test_one_budget.py", "test_services_stay_up.py"
 CERTIFICATES, RIGHTS, VALIDITY = "test_certificates.py", "test_rights.py", "test_validity.py"
 STREAM, VERSIONS = "test_numberplate_stream.py", "test_versions_stream.py"
 SPEECH = "test_law_of_speech.py"
@@ -163,8 +164,8 @@ MUTATIONS = (
     Mutation(
         "name certificates are not looked at before they resolve",
         "authority/graph.py",
-        "        return [naming for naming in self._namings.get(place, ()) if self._usable(naming.source)]\n",
-        "        return list(self._namings.get(place, ()))\n",
+        "        return [n for n in namings if self._graph.may_lead(n.subject) and self._graph.usable(n.source)]\n",
+        "        return list(namings)\n",
         (f"{CERTIFICATES}::test_linked_names_resolve_in_their_own_namespaces",),
     ),
     Mutation(
@@ -398,6 +399,48 @@ MUTATIONS = (
         "    write_audit(home.audit_path, rows)\n",
         "",
         (f"{STREAM}::test_the_audit_says_who_published_and_who_saw",),
+    ),
+    Mutation(
+        "a decision has no budget",
+        "authority/budget.py",
+        "        if self.steps < 0:\n",
+        "        if False:\n",
+        (f"{BUDGET}::test_evidence_of_a_holder_ends_with_the_budget",),
+    ),
+    Mutation(
+        "each question of a decision has a budget of its own",
+        "authority/verifier.py",
+        "self.budget(pool) if budget is None else budget",
+        "self.budget(pool)",
+        (f"{BUDGET}::test_the_parts_of_a_decision_share_one_budget",),
+    ),
+    Mutation(
+        "signatures are checked after the search",
+        "authority/case.py",
+        "                known = self.signed(identity)\n",
+        "                known = True\n",
+        (f"{BUDGET}::test_evidence_that_no_root_leads_to_costs_its_reading",),
+    ),
+    Mutation(
+        "a head has no deadline",
+        "services/http/connections.py",
+        "        self._deadline = self.loop.call_later(self.head_seconds, self.drop)\n\n",
+        "\n",
+        (f"{UP}::test_a_connection_that_says_nothing_is_ended",),
+    ),
+    Mutation(
+        "a full service makes no room",
+        "services/http/connections.py",
+        "        victim.drop()\n",
+        "        self.drop()\n",
+        (f"{UP}::test_clients_of_every_kind_are_survived",),
+    ),
+    Mutation(
+        "a member takes a name that means something",
+        "principals/principal.py",
+        '    return unicodedata.normalize("NFKC", name).casefold().replace("_", "-") in RESERVED_NAMES\n',
+        "    return False\n",
+        ("test_x509.py::test_a_common_name_becomes_no_name_that_means_something",),
     ),
 )
 

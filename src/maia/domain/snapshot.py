@@ -11,6 +11,7 @@ Rules kept here:
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -102,7 +103,7 @@ class Snapshots:
     def _verify_with(self, state: FileState) -> Verifier:
         if self._verifier is None or self._verifier[0] != state:
             book = self._home.statements.load()
-            self._verifier = (state, Verifier(statements=book, signatures=self._signatures))
+            self._verifier = (state, Verifier(statements=book, signatures=self._signatures, clock=time.monotonic))
         return self._verifier[1]
 
     def _make(self, pool: CertificatePool, verifier: Verifier, at: datetime) -> Snapshot:

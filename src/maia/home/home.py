@@ -21,6 +21,7 @@ and nothing in it is believed without verification. It is files and no more; `ma
 from __future__ import annotations
 
 import secrets
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -146,7 +147,7 @@ class Home:
 
     def verifier(self) -> Verifier:
         """Return a verifier with the statements that were accepted here by now."""
-        return Verifier(statements=self.statements.load())
+        return Verifier(statements=self.statements.load(), clock=time.monotonic)
 
     @property
     def types(self) -> DirectoryRegistry:

@@ -20,17 +20,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from maia.authority import (
     Action,
+    Budget,
     CertificatePool,
     Derived,
     Grant,
     Held,
     ProofTree,
-    Request,
     Root,
     StatementBook,
     Verifier,
@@ -38,6 +38,8 @@ from maia.authority import (
     ask_network,
     ask_type,
     cell_rights,
+    intersect,
+    is_nothing,
     parse_tag,
     permits,
     walk,
@@ -60,13 +62,13 @@ MAX_VERSIONS = 1_000
 MAX_ADMISSIONS = 10_000
 
 
-_ACTIONS = (Action.SUBSCRIBE, Action.PUBLISH)
-
-
 _NAMED: Sexp = (b"maia-named",)
 
 
 _VERSION = 3
+
+
+_STEPS_A_VERSION = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +103,8 @@ def admit_broker(
     verifier: Verifier,
     at: datetime,
     network: Network | None = None,
+    actions: tuple[Action, ...] = (Action.SUBSCRIBE, Action.PUBLISH),
+    budget: Budget | None = None,
 ) -> tuple[GroupAdmission, ...]:
     """Tell which key groups of a type a broker may join now, and on which chains.
 
@@ -113,6 +117,8 @@ def admit_broker(
         verifier: Decides, with the statements it has.
         at: Now.
         network: The network that the manager belongs to, if any.
+        actions: The rights that count; both by default.
+        budget: What is left to the decision; without one a fresh budget, for all that is asked here.
 
     Returns:
         At least one admission, in an order of their own; several for a group when several chains lead there.
@@ -124,10 +130,13 @@ def admit_broker(
         UncheckedError: There are more chains than are looked at.
     """
     known = one_type(versions)
-    case = _Case(broker, known, evidence, verifier, at)
+    budget = verifier.budget(evidence) if budget is None else budget
+    budget.earn(_STEPS_A_VERSION * len(known))
+    case = _Case(broker, known, evidence, verifier, at, actions, budget)
     connected = None
     if network is not None:
-        connected = verifier.verify(ask_network(Action.CONNECT, *network), principal=broker, evidence=evidence, at=at)
+        wanted = ask_network(Action.CONNECT, *network)
+        connected = verifier.verify(wanted, principal=broker, evidence=evidence, at=at, budget=budget)
     found: dict[tuple[KeyGroupId, bytes], GroupAdmission] = {}
     for admission in (*case.by_attribute(connected), *case.by_event(connected)):
         found.setdefault((admission.group, admission.credential), admission)
@@ -139,12 +148,28 @@ def admit_broker(
 
 
 def named(
-    key: PublicKey | KeyHash, issuer: KeyId, name: str, evidence: CertificatePool, *, verifier: Verifier, at: datetime
+    key: PublicKey | KeyHash,
+    issuer: KeyId,
+    name: str,
+    evidence: CertificatePool,
+    *,
+    verifier: Verifier,
+    at: datetime,
+    budget: Budget | None = None,
 ) -> Grant | None:
     """Prove that an issuer's name stands for a key, through certificates in force; ``None`` when it does not."""
     root = Root(subject=Name(KeyHash(issuer), (name,)))
-    asker = Verifier((root,), statements=verifier.statements, limits=verifier.limits, signatures=verifier.signatures)
-    return asker.decide(ask(_NAMED), principal=key, evidence=evidence, at=at).grant
+    asker = Verifier(
+        (root,),
+        statements=verifier.statements,
+        limits=verifier.limits,
+        signatures=verifier.signatures,
+        clock=verifier.clock,
+    )
+    decision = asker.decide(ask(_NAMED), principal=key, evidence=evidence, at=at, budget=budget)
+    if budget is not None and decision.reason == "LIMIT_EXCEEDED":
+        raise UncheckedError("a name takes more steps than allowed", code="LIMIT_EXCEEDED")
+    return decision.grant
 
 
 class _Case:
@@ -157,12 +182,17 @@ class _Case:
         evidence: CertificatePool,
         verifier: Verifier,
         at: datetime,
+        actions: tuple[Action, ...],
+        budget: Budget,
     ) -> None:
+        self.actions = actions
+        self.budget = budget
         self.broker = broker
         self.versions = versions
         self.evidence = evidence
         self.verifier = verifier
         self.at = at
+        self._held: dict[Action, tuple[Derived, ...]] = {}
         self._names: dict[KeyId, Grant | None] = {}
         self._problem: VerificationError | None = None
 
@@ -174,6 +204,7 @@ class _Case:
                 continue
             for derived, names in self._rights(version.name.version.text):
                 for cells in cell_rights(derived.tag):
+                    self.budget.spend(len(version.attributes))
                     opened = [item.uid for item in version.attributes if permits(cells.uids, item.uid.encode())]
                     found += [self._admission(uid.encode(), derived, names, connected) for uid in opened]
         return found
@@ -203,21 +234,20 @@ class _Case:
         if self._problem is not None:
             return self._problem
         name = self.versions[0].name
-        for action in _ACTIONS:
+        for action in self.actions:
             decision = self.verifier.decide(
-                ask_type(action, name.owner, name.name, None), principal=self.broker, evidence=self.evidence, at=self.at
-            )
+                ask_type(action, name.owner, name.name, None), principal=self.broker, evidence=self.evidence,
+                at=self.at, budget=self.budget,
+            )  # fmt: skip
             if decision.error is not None:
                 return decision.error
         return ChainError("the right opens no key group of the type", code="NO_KEY_GROUP")
 
     def _rights(self, version: str | None) -> list[tuple[Derived, tuple[Grant, ...]]]:
         """List the rights to read and to set that the broker holds as a broker, with the names that say so."""
-        name = self.versions[0].name
         found = []
-        for action in _ACTIONS:
-            request = ask_type(action, name.owner, name.name, version)
-            for derived in self._clauses(request):
+        for action in self.actions:
+            for derived in self._clauses(action, version):
                 names = self._named_by(derived.proof.tree)
                 if derived.conditions:
                     self._note("a right with conditions opens no key group", "CONDITIONAL_RIGHT")
@@ -230,8 +260,19 @@ class _Case:
                     found.append((derived, names))
         return found
 
-    def _clauses(self, request: Request) -> tuple[Derived, ...]:
-        return self.verifier.clauses(request, principal=self.broker, evidence=self.evidence, at=self.at)
+    def _clauses(self, action: Action, version: str | None) -> list[Derived]:
+        """Derive what is held of all versions, once, and narrow it to one."""
+        name = self.versions[0].name
+        if action not in self._held:
+            self._held[action] = self.verifier.clauses(
+                ask_type(action, name.owner, name.name, None), principal=self.broker, evidence=self.evidence,
+                at=self.at, budget=self.budget,
+            )  # fmt: skip
+        if version is None:
+            return list(self._held[action])
+        wanted = ask_type(action, name.owner, name.name, version).wanted
+        narrowed = (replace(held, tag=intersect(held.tag, wanted, self.budget)) for held in self._held[action])
+        return [held for held in narrowed if not is_nothing(held.tag)]
 
     def _named_by(self, tree: ProofTree) -> tuple[Grant, ...] | None:
         """Return why each domain at the end of a chain calls the broker one; ``None`` when one does not."""
@@ -244,7 +285,7 @@ class _Case:
         for domain in sorted(domains):
             if domain not in self._names:
                 self._names[domain] = named(
-                    self.broker, domain, BROKERS, self.evidence, verifier=self.verifier, at=self.at
+                    self.broker, domain, BROKERS, self.evidence, verifier=self.verifier, at=self.at, budget=self.budget
                 )
             grant = self._names[domain]
             if grant is None:

@@ -23,8 +23,8 @@ _SCANNED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|#[^\n]*|[()\n]")
 class PolicyLimits:
     """How large a policy text may be; whatever is larger is refused before it costs anything."""
 
-    characters: int = 4_194_304
-    rules: int = 20_000
+    characters: int = 1_048_576
+    rules: int = 5_000
     premises: int = 64
     arguments: int = 64
     depth: int = 16
@@ -129,6 +129,8 @@ def _measure(text: str, limits: PolicyLimits) -> None:
     """Refuse what is too large or too deep before a parser sees it."""
     if len(text) > limits.characters:
         raise PolicySyntaxError(f"a policy has at most {limits.characters} characters", code="POLICY_LIMIT")
+    if sum(1 for row in text.splitlines() if row.strip() and not row.lstrip().startswith("#")) > limits.rules:
+        raise PolicySyntaxError(f"a policy has at most {limits.rules} rules", code="POLICY_LIMIT")
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise PolicySyntaxError("the text holds lone surrogates", code="POLICY_SURROGATE")
     depth, line, start = 0, 1, 0
