@@ -202,7 +202,9 @@ def _set_up_sqlite(connection: sqlite3.Connection, entry: ConnectionPoolEntry) -
             "trusted_schema=OFF",
         ):
             cursor.execute(f"PRAGMA {pragma}")
-        cursor.execute("SELECT count(*) FROM sqlite_master").fetchall()  # opens the journal, which stays open from now on
+        cursor.execute(
+            "SELECT count(*) FROM sqlite_master"
+        ).fetchall()  # opens the journal, which stays open from now on
         _, _, name = cursor.execute("PRAGMA database_list").fetchone()
         entry.info[_FILES] = _Files.of(Path(name))
     finally:

@@ -17,7 +17,7 @@ from maia.home.folder import Folder, key_of
 from maia.home.keys import check_key_name, read_key, read_public_key, write_key, write_public_key
 from maia.home.soundness import HealthFinding, check_files
 from maia.home.statements import StatementFile
-from maia.home.types import verify_with_registry
+from maia.home.types import DirectoryRegistry, verify_with_registry
 from maia.home.verified_cache import VerifiedCache
 from maia.lazy import on_first_use as _on_first_use
 
@@ -31,6 +31,7 @@ __all__ = [
     "PRIVATE_FILE",
     "CertificateFolder",
     "ClockFile",
+    "DirectoryRegistry",
     "Folder",
     "HealthFinding",
     "Home",
