@@ -40,6 +40,7 @@ from maia.log.columns import EVENT, STAMP
 from maia.log.numbered import NumberedRecords, Record, named_errors, sync_folder
 
 _META = b"maia.outbox"
+_FORMAT = 1
 _SCHEMA = pa.schema([pa.field("events", pa.int32(), nullable=False), pa.field("sealed", pa.binary(), nullable=False)])
 _DEAD = pa.schema(
     [
@@ -272,7 +273,7 @@ class _SealedFile:
         salt = secrets.token_bytes(16)
         self._meta = json.dumps(
             {
-                "format": 1,
+                "format": _FORMAT,
                 "salt": salt.hex(),
                 "type": event_type.type_id.hex(),
                 "version": event_type.name.version.text,
@@ -329,14 +330,26 @@ def _open_file(data: bytes, subscription: str, secret: bytes) -> Iterator[pa.Rec
         table = pq.read_table(pa.BufferReader(data))
         meta = table.schema.metadata[_META]
         value = json.loads(meta)
+        if value["format"] != _FORMAT:
+            raise _newer(value["format"])
         kinds = [AttributeType(kind) for _, _, kind in value["attributes"]]
         names = [name for name, _, _ in value["attributes"]]
         cipher = AESGCM(_file_key(secret, bytes.fromhex(value["salt"])))
         for number, row in enumerate(table.to_pylist()):
             plain = cipher.decrypt(number.to_bytes(12, "big"), row["sealed"], _bound(meta, subscription, row["events"]))
             yield _delivery(plain, names, kinds, row["events"])
+    except UnavailableError:
+        raise
     except (InvalidTag, ValueError, KeyError, TypeError, MaiaError) as error:
         raise SealError("the outbox cannot be opened") from error
+
+
+def _newer(found: object) -> UnavailableError:
+    return UnavailableError(
+        f"an outbox file is of format {found}, and this Maia knows format {_FORMAT}: a newer one wrote it, "
+        "use that one",
+        code="FORMAT_NEWER",
+    )
 
 
 def _delivery(plain: bytes, names: list[str], kinds: list[AttributeType], count: int) -> pa.RecordBatch:
