@@ -6,12 +6,16 @@ The service of a home and commands on the same home are processes of their own, 
 from __future__ import annotations
 
 import os
+import signal
+import sqlite3
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from processes import Service, run_maia, serving
 
 from maia.clients import AccessControlClient
+from maia.errors import UnavailableError
 from maia.testing import TYPE_NAME, Command, NumberplateHomes, naming, numberplate_homes
 
 ROUNDS = 40 if os.environ.get("MAIA_TORTURE") else 2
@@ -70,6 +74,76 @@ def test_looking_at_a_key_manager_that_runs_loses_no_member_and_no_epoch(
         groups = run_maia("keys", "groups", home=pito)["groups"]
         assert not any(group["behind"] for group in groups)
         assert sum(group["members"] for group in groups) == len(joined)
+
+
+@pytest.mark.slow
+@pytest.mark.fault("F09")
+def test_doctor_finds_a_home_whose_database_lost_what_was_acknowledged(homes: NumberplateHomes, tmp_path: Path) -> None:
+    """A database from before the latest lists and epochs, as the old fault left it: both are named, with what to do."""
+    pito, met, group = _key_manager(homes, tmp_path / "pito"), Command(homes.met), f"{TYPE_NAME}/location"
+    with serving("key-manager", pito):
+        pass  # opens the groups of the type
+    run_maia("keys", "refresh", group, home=pito)
+    _join(met, tmp_path / "guest")
+    copies = {home: _database(home) for home in (pito, homes.met)}
+    assert _named(homes.met, pito) == set()
+    run_maia("keys", "refresh", group, home=pito)
+    met.do("revoke", "--principal", "smith", "--yes")
+    for home, copy in copies.items():
+        for path in home.glob("store.db*"):
+            path.unlink()
+        (home / "store.db").write_bytes(copy)
+    assert _named(homes.met, pito) == {"access control", "key manager"}
+
+
+def _join(met: Command, home: Path) -> None:
+    """Let somebody join the Met, who gets certificates by it."""
+    guest = Command(home)
+    guest.do("domain", "init", str(home))
+    guest.keys("smith")
+    code = home / "code"
+    code.write_text(met.do("domain", "invite", "smith")["invitation"], "utf-8")
+    guest.do("domain", "join", str(met.home), "--invitation-file", str(code), "--as", "smith")
+
+
+def _database(home: Path) -> bytes:
+    """Copy a database that nobody has open, whole."""
+    with sqlite3.connect(home / "store.db") as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    return (home / "store.db").read_bytes()
+
+
+def _named(*homes: Path) -> set[str]:
+    """Name what the doctor finds lost, each with a hint."""
+    found = [item for home in homes for item in Command(home)("doctor", "--json").data["findings"]]
+    lost = [item for item in found if "lost" in item["detail"] and item["status"] == "problem"]
+    assert all(item["hint"] for item in lost)
+    return {item["name"] for item in lost}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="the system does not tell who has which file open")
+def test_a_service_whose_journal_was_taken_away_acknowledges_nothing_that_is_lost(
+    homes: NumberplateHomes,
+) -> None:
+    """Whatever took it away: what is answered with yes from then on is there after kill -9, the rest is an error."""
+    kept: set[str] = set()
+    with serving("acs", homes.met) as service, _chief(homes, service) as chief:
+        assert chief.appoint("detective(smith)")
+        service.running.send_signal(signal.SIGSTOP)
+        (homes.met / "store.db-wal").unlink()
+        ran = Command(homes.met)("doctor", "--json")
+        assert any(f"process {service.running.pid} " in item["detail"] for item in ran.data["findings"])
+        service.running.send_signal(signal.SIGCONT)
+        for number in range(30):
+            with suppress(UnavailableError), _chief(homes, service) as again:
+                again.appoint(f"detective(jones{number})")
+                kept.add(f"detective(jones{number})")
+        service.kill()
+    assert kept
+    with serving("acs", homes.met) as service, _chief(homes, service) as chief:
+        assert kept <= {str(line["what"]) for line in chief.journal()}
 
 
 def _key_manager(homes: NumberplateHomes, home: Path) -> Path:

@@ -5,7 +5,7 @@ Rules kept here:
 - writing transactions are serial: SQLite begins them with BEGIN IMMEDIATE, PostgreSQL with one advisory lock that
   ends with the transaction, so a writer sees everything that earlier writers committed;
 - what is committed survives a power cut (SQLite: WAL with synchronous=FULL; PostgreSQL: its default);
-- deleted rows are overwritten in the file (SQLite's secure_delete), and `scrub` takes them out of the journal too;
+- deleted rows are overwritten in the file (SQLite's secure_delete), and leave the journal when it is next written over;
 - a SQLite file is readable by its owner only, from its first octet on;
 - SECURITY: nothing but SQLite opens its files. POSIX locks belong to a process, so closing any other descriptor of the
   file drops the locks of every connection in the process, and the next process that leaves takes the journal away with
@@ -26,7 +26,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
@@ -106,12 +106,6 @@ def reading(engine: Engine) -> Iterator[Connection]:
     """Give a connection that sees one state of the database throughout, waits for no writer and changes nothing."""
     with _translated(), engine.connect().execution_options(**{_READING: True}) as connection, connection.begin():
         yield connection
-
-
-def scrub(engine: Engine) -> None:
-    """Take what was deleted out of the database's files as well, as far as the database can."""
-    with _translated(), engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.execute(text("PRAGMA wal_checkpoint(TRUNCATE)" if sqlite_path(engine) else "VACUUM"))
 
 
 def sqlite_path(engine: Engine) -> Path | None:

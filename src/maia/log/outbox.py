@@ -137,6 +137,17 @@ class Outbox:
         for commit in self.commits(after=self._checked):
             self._checked = commit.batch
 
+    def begin(self, after: int) -> int:
+        """Note once, before the first delivery, after which log commit this outbox begins; return what was noted first.
+
+        A job that is killed before it commits anything begins there again, also when the log has expired meanwhile:
+        then it says so (``LOG_EXPIRED``) and skips nothing.
+        """
+        start = NumberedRecords(self.path / "_start", "the start {} of the outbox")
+        start.put(0, {"format": _FORMAT, "after": after}, start.digest(-1))
+        noted = start.read(0).value["after"]
+        return noted if isinstance(noted, int) else after
+
     def head(self) -> OutboxCommit | None:
         """Return the newest commit."""
         number = self.latest()
