@@ -5,6 +5,7 @@ The golden homes were made by the code of the commits they are named after, see 
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import tarfile
@@ -62,12 +63,13 @@ def test_a_golden_home_is_refused_by_name_migrated_once_and_then_works(golden: P
 def test_a_migration_that_is_killed_goes_on(golden: Path) -> None:
     """Killed after each file that it writes: the home is refused as before, and the next run ends what was begun."""
     steps = len(Command(golden).do("domain", "migrate", "--dry-run")["steps"])
+    path = [str(Path(__file__).parent / "killing"), *filter(None, [os.environ.get("PYTHONPATH")])]
     for _ in range(steps):
         state = files(golden)
         # The program stops at the first file that it has put into its place, as a kill between two steps would.
         ran = subprocess.run(
             [*MAIA, "domain", "migrate", "--home", str(golden)],
-            env=environment(PYTHONPATH=str(Path(__file__).parent / "killing")), capture_output=True, check=False,
+            env=environment(PYTHONPATH=os.pathsep.join(path)), capture_output=True, check=False,
         )  # fmt: skip
         assert ran.returncode == -signal.SIGKILL
         assert files(golden) != state
