@@ -60,7 +60,7 @@ MUTATIONS = (
     ),
     Mutation(
         "the period of a certificate is ignored",
-        "authority/verifier.py",
+        "authority/case.py",
         "        if not period.contains(self.at):\n",
         "        if False:\n",
         (f"{CERTIFICATES}::test_one_invalid_link_voids_the_chain_and_is_named",),
@@ -183,7 +183,7 @@ MUTATIONS = (
     ),
     Mutation(
         "installing is not demanded by a home",
-        "domain/snapshot.py",
+        "domain/types.py",
         "verify_with_registry(registry, unverified, verifier=verifier, at=at, network=network)",
         "verify_with_registry(registry, unverified, verifier=verifier, at=at, network=None)",
         ("test_refusals.py::test_a_type_without_an_install_chain_is_not_served",),

@@ -32,7 +32,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupPlace:
+class FollowedGroup:
     """One group that a home's broker is in, or was.
 
     Attributes:
@@ -58,7 +58,7 @@ class Membership:
     type: str
     manager: PublicKey
     address: str | None
-    places: tuple[GroupPlace, ...]
+    places: tuple[FollowedGroup, ...]
 
     def to_json(self) -> dict[str, object]:
         """Describe it for machines."""
@@ -187,7 +187,7 @@ def _membership(home: Home, name: TypeName, manager: PublicKey, groups: tuple[Ke
         held = [epoch for epoch in ring.epochs(group) if ring.key(group, epoch) is not None]
         label = group.label.decode("utf-8", "replace")
         places.append(
-            GroupPlace(
+            FollowedGroup(
                 group=f"{name.name}/{attributes.get(group.label, label)}",
                 uid=None if group.label == WHOLE_EVENT else label,
                 start=_EPOCH + timedelta(milliseconds=held[-1]) if held else None,

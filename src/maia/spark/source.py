@@ -124,7 +124,7 @@ def _fields(asked: SourceOptions) -> dict[str, StructField]:
         fields = {name: item for name, item in fields.items() if name in shown}
     for name in asked.attributes or ():
         if name not in fields:
-            raise UsageError(f"`{event_type.name.name}` has no attribute `{name}` to show", code="NO_ATTRIBUTE")
+            raise UsageError(f"`{event_type.name.name}` has no attribute `{name}` to show", code="NO_SUCH_ATTRIBUTE")
     fields[EVENT] = StructField(EVENT, StringType(), nullable=False)
     fields[STAMP] = StructField(STAMP, LongType(), nullable=False)
     return fields

@@ -68,7 +68,6 @@ def saved(path: Path, *certificates: Certificate) -> VerifiedCache:
     return store
 
 
-@pytest.mark.requirement("6.11")
 def test_a_cached_certificate_saves_verifications_and_ends_with_its_expiry(tmp_path: Path) -> None:
     """The second subscription verifies nothing; cached at 10, expired at 20, used at 21: denied, from disk too."""
     store = VerifiedCache(tmp_path / "home" / "verified")
@@ -90,7 +89,6 @@ def test_a_cached_certificate_saves_verifications_and_ends_with_its_expiry(tmp_p
     assert (late.allowed, late.reason) == (False, "EXPIRED")
 
 
-@pytest.mark.requirement("6.11")
 def test_a_cached_certificate_ends_with_its_revocation(tmp_path: Path) -> None:
     """A new list counts against a certificate that came from disk."""
     certificate = issue(body(SMITH, OnlineTest(TestKind.CRL, MET.public_key)), MET)
@@ -112,7 +110,6 @@ FORGERIES = {
 }
 
 
-@pytest.mark.requirement("6.11")
 @pytest.mark.parametrize("forged", FORGERIES.values(), ids=FORGERIES)
 def test_a_tampered_entry_is_not_trusted(tmp_path: Path, forged: bytes, caplog: pytest.LogCaptureFixture) -> None:
     """What somebody wrote into the file is dropped and said, the rest serves, and the forgery proves nothing."""

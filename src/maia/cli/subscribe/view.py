@@ -24,7 +24,7 @@ from maia.cli.show.rows import TABLE_ROWS, Row, json_line, show_table
 from maia.cli.show.words import counted
 from maia.domain import Client, Domain, Sight, sight_of
 from maia.encoding import did_you_mean
-from maia.errors import NotFoundError, UsageError
+from maia.errors import UsageError
 from maia.kernel import DeliverPlan
 
 _FORMATS = ("table", "json", "parquet")
@@ -115,7 +115,8 @@ def prepare(
     wanted = None if attributes is None else tuple(item.strip() for item in attributes.split(","))
     for name in wanted or ():
         if name not in names:
-            raise NotFoundError(f"`{type_}` has no attribute `{name}`{did_you_mean(name, names)}", code="NO_ATTRIBUTE")
+            near = did_you_mean(name, names)
+            raise UsageError(f"`{type_}` has no attribute `{name}`{near}", code="NO_SUCH_ATTRIBUTE")
     return View(
         domain=domain, client=reader, type=type_, plan=plan, where=where, attributes=wanted, kind=kind, out=out,
         limit=limit, starting=starting, since=domain.clock(),
