@@ -184,8 +184,8 @@ MUTATIONS = (
     Mutation(
         "installing is not demanded by a home",
         "domain/types.py",
-        "verify_with_registry(registry, unverified, verifier=verifier, at=at, network=network)",
-        "verify_with_registry(registry, unverified, verifier=verifier, at=at, network=None)",
+        "verify_with_registry(registry, item, verifier=verifier, at=at, network=home.network)",
+        "verify_with_registry(registry, item, verifier=verifier, at=at, network=None)",
         ("test_refusals.py::test_a_type_without_an_install_chain_is_not_served",),
     ),
     Mutation(
