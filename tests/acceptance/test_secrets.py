@@ -62,9 +62,7 @@ def test_the_java_machine_of_a_command_gets_no_passphrase(homes: NumberplateHome
 @pytest.mark.slow
 @pytest.mark.threat("T75")
 @pytest.mark.parametrize("master", ["local[2]", "spark://127.0.0.1:1"])
-def test_the_java_machine_of_a_notebook_gets_no_passphrase_and_no_secret(
-    master: str, java: Path, tmp_path: Path
-) -> None:
+def test_the_java_machine_of_a_notebook_gets_no_secret(master: str, java: Path, tmp_path: Path) -> None:
     """Nor does a session from Python; the secret of a cluster stands in no command line, the other settings do."""
     more = f', spark_authenticate_secret="{HUSH}"'
     told = started(tmp_path, java, sys.executable, "-c", SESSION.format(master=master, more=more))

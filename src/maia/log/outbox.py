@@ -138,10 +138,9 @@ class Outbox:
             self._checked = commit.batch
 
     def begin(self, after: int) -> int:
-        """Note once, before the first delivery, after which log commit this outbox begins; return what was noted first.
+        """Note once, before the first delivery, after which log commit it begins; return what was noted first.
 
-        A job that is killed before it commits anything begins there again, also when the log has expired meanwhile:
-        then it says so (``LOG_EXPIRED``) and skips nothing.
+        A job that is killed before it commits begins there again, and says so when the log has expired meanwhile.
         """
         start = NumberedRecords(self.path / "_start", "the start {} of the outbox")
         start.put(0, {"format": _FORMAT, "after": after}, start.digest(-1))
