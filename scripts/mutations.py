@@ -186,8 +186,8 @@ MUTATIONS = (
     Mutation(
         "installing is not demanded by a home",
         "domain/types.py",
-        "verify_with_registry(registry, unverified, verifier=verifier, at=at, network=network)",
-        "verify_with_registry(registry, unverified, verifier=verifier, at=at, network=None)",
+        "verify_with_registry(registry, item, verifier=verifier, at=at, network=home.network)",
+        "verify_with_registry(registry, item, verifier=verifier, at=at, network=None)",
         ("test_refusals.py::test_a_type_without_an_install_chain_is_not_served",),
     ),
     Mutation(
@@ -441,6 +441,74 @@ MUTATIONS = (
         '    return unicodedata.normalize("NFKC", name).casefold().replace("_", "-") in RESERVED_NAMES\n',
         "    return False\n",
         ("test_x509.py::test_a_common_name_becomes_no_name_that_means_something",),
+    ),
+    # -- what is kept: definitions, formats, secrets, acknowledged changes
+    Mutation(
+        "a definition that speaks for nobody counts",
+        "authority/types.py",
+        "    grants = list(case.prove_manage(signed, MAX_LINEAGE))\n",
+        "    grants: list[Grant] = []\n",
+        ("test_one_definition.py::test_a_forged_definition_beside_the_genuine_one_is_enforced_by_nobody",),
+    ),
+    Mutation(
+        "of two definitions that contradict each other both count",
+        "domain/types.py",
+        "            yield item, verified if len(meanings) == 1 else None\n",
+        "            yield item, verified\n",
+        (
+            "test_one_definition.py::test_the_definition_that_was_accepted_first_counts_and_another_is_refused_and_reported",
+        ),
+    ),
+    Mutation(
+        "a definition that was accepted first does not bind",
+        "home/types.py",
+        "if meanings[item.definition.name] in (None, item.definition.meaning))",
+        "if item.definition.name in meanings)",
+        (
+            "test_one_definition.py::test_the_definition_that_was_accepted_first_counts_and_another_is_refused_and_reported",
+        ),
+    ),
+    Mutation(
+        "who may only rename swaps the names of two attributes",
+        "events/changes.py",
+        "        taken=_taken(old, new, earlier),\n",
+        "",
+        ("test_one_definition.py::test_who_may_only_rename_gives_no_attribute_the_name_of_another",),
+    ),
+    Mutation(
+        "a home of an older format is accepted silently",
+        "home/formats.py",
+        "    if number < HOME_FORMAT:\n",
+        "    if number < 0:\n",
+        ("test_formats.py::test_a_golden_home_is_refused_by_name_migrated_once_and_then_works",),
+    ),
+    Mutation(
+        "a home of a newer format is accepted silently",
+        "home/formats.py",
+        "    if number > HOME_FORMAT:\n",
+        "    if number < 0:\n",
+        ("test_formats.py::test_what_a_newer_maia_wrote_is_refused_by_name_and_left_alone",),
+    ),
+    Mutation(
+        "a passphrase stays in the environment of the Java machine",
+        "spark/session.py",
+        '_SECRETS = ("MAIA_PASSPHRASE", "MAIA_DATABASE_URL")\n',
+        "_SECRETS = ()\n",
+        ("test_secrets.py::test_the_java_machine_of_a_notebook_gets_no_secret",),
+    ),
+    Mutation(
+        "the secret of a cluster stands in a command line",
+        "spark/session.py",
+        "    secret = wanted.pop(_SECRET, secrets.token_hex(32))\n",
+        "    secret = wanted.get(_SECRET, secrets.token_hex(32))\n",
+        ("test_secrets.py::test_the_java_machine_of_a_notebook_gets_no_secret",),
+    ),
+    Mutation(
+        "what went into a journal that was taken away is acknowledged",
+        "database/engine.py",
+        "    if files is not None and files != _Files.of(files.path):\n",
+        "    if files is not None and files.path == Path():\n",
+        ("test_durable.py::test_a_service_whose_journal_was_taken_away_acknowledges_nothing_that_is_lost",),
     ),
 )
 

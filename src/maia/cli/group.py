@@ -9,6 +9,7 @@ exit code; a command may return its exit code.
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +19,7 @@ from typing import Annotated, Any, ClassVar
 import typer
 from typer.core import TyperGroup
 
+from maia.cli.read.passphrases import PASSPHRASE_VARIABLE
 from maia.cli.show.exits import ExitCode, exit_code
 from maia.cli.show.output import State, current_state, logging_to_stderr, report_error
 from maia.encoding import did_you_mean
@@ -103,7 +105,8 @@ class LazyGroup(TyperGroup):
         **extra: Any,  # noqa: ANN401 - typer's signature
     ) -> Any:  # noqa: ANN401 - typer's signature
         """Run a command line, and leave with its exit code when standing alone; the program is called `maia`."""
-        state = State()
+        # SECURITY: no process that this one starts, be it a Java machine or a worker, gets the passphrase.
+        state = State(passphrase=os.environ.pop(PASSPHRASE_VARIABLE, None))
 
         def run() -> object:
             return super(LazyGroup, self).main(

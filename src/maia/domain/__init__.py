@@ -47,6 +47,7 @@ if _typing.TYPE_CHECKING:
     )
     from maia.domain.keys import HomeKeys, ensure_keys
     from maia.domain.log_parts import LogPart, parts_of, scan, share_out
+    from maia.domain.losses import find_losses
     from maia.domain.manager_key import manager_signer
     from maia.domain.own_key_manager import OwnKeyManager
     from maia.domain.plans import MAX_EVENTS
@@ -113,6 +114,7 @@ __all__ = [
     "ensure_keys",
     "expire_log",
     "explain_chains",
+    "find_losses",
     "find_subscription",
     "find_type",
     "format_file",
@@ -197,6 +199,7 @@ __getattr__ = _on_first_use(
         "find_subscription": "deliveries",
         "find_type": "types",
         "format_file": "policy_files",
+        "find_losses": "losses",
         "in_register": "register",
         "join_key_groups": "key_groups",
         "keep_handed": "handed",

@@ -116,8 +116,11 @@ class Snapshots:
             if verified is None:
                 failed = True
             else:
-                sessions.install(verified)
-                found.append((verified, unverified.raw))
+                # INVARIANT: what sessions judge by is what plans carry, byte for byte.
+                name = verified.event_type.name
+                if all(item.event_type.name != name for item, _ in found):
+                    sessions.install(verified)
+                    found.append((verified, unverified.raw))
         return Snapshot(pool, sessions, tuple(found), tuple(dict.fromkeys(names)), failed, at)
 
 

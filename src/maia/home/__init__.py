@@ -14,10 +14,12 @@ from maia.home.config import HomeConfig
 from maia.home.definitions import find_definition, sign_definition
 from maia.home.files import PRIVATE_FILE, list_files, locked, read_file, write_file
 from maia.home.folder import Folder, key_of
+from maia.home.formats import HOME_FORMAT, newer_format, with_head, without_head
 from maia.home.keys import check_key_name, read_key, read_public_key, write_key, write_public_key
+from maia.home.migration import Migration, migrate_home
 from maia.home.soundness import HealthFinding, check_files
 from maia.home.statements import StatementFile
-from maia.home.types import verify_with_registry
+from maia.home.types import DirectoryRegistry, verify_with_registry
 from maia.home.verified_cache import VerifiedCache
 from maia.lazy import on_first_use as _on_first_use
 
@@ -28,14 +30,17 @@ if _typing.TYPE_CHECKING:
     from maia.home.schemas import read_schema
 
 __all__ = [
+    "HOME_FORMAT",
     "PRIVATE_FILE",
     "CertificateFolder",
     "ClockFile",
+    "DirectoryRegistry",
     "Folder",
     "HealthFinding",
     "Home",
     "HomeConfig",
     "KeyUses",
+    "Migration",
     "StatementFile",
     "VerifiedCache",
     "check_files",
@@ -44,6 +49,8 @@ __all__ = [
     "key_of",
     "list_files",
     "locked",
+    "migrate_home",
+    "newer_format",
     "now",
     "providers",
     "read_file",
@@ -52,6 +59,8 @@ __all__ = [
     "read_schema",
     "sign_definition",
     "verify_with_registry",
+    "with_head",
+    "without_head",
     "words",
     "write_file",
     "write_key",

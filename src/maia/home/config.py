@@ -5,8 +5,10 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from maia.errors import MalformedError
+from maia.home.formats import HOME_FORMAT, check_home_format
 
 CONFIG_FILE = "maia.toml"
 MAX_CONFIG = 1 << 16
@@ -57,7 +59,7 @@ class HomeConfig:
     def to_toml(self) -> str:
         """Write the file."""
         texts = {"name": self.name, "broker": self.broker, "domain": self.domain, "log": self.log}
-        lines = [f"{key} = {_quote(text)}" for key, text in texts.items()]
+        lines = [f"format = {HOME_FORMAT}", *(f"{key} = {_quote(text)}" for key, text in texts.items())]
         lines += [f"grace = {self.grace}", f"skew = {self.skew}"]
         if self.history is not None:
             lines.append(f"history = {self.history}")
@@ -80,11 +82,10 @@ class HomeConfig:
 
         Raises:
             MalformedError: It is not TOML, or has unknown or ill-typed settings.
+            UnavailableError: The home is of another format: ``FORMAT_NEWER``, ``FORMAT_OLDER``.
         """
-        try:
-            value = tomllib.loads(data.decode("utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise MalformedError(f"`{CONFIG_FILE}` is not TOML: {error}", code="HOMECONFIG_FILE") from error
+        value = parse_toml(data)
+        check_home_format(value.pop("format", 1), what=CONFIG_FILE)
         network = value.pop("network", {})
         services = value.pop("services", {})
         if not (
@@ -100,6 +101,18 @@ class HomeConfig:
             raise MalformedError(f"`{CONFIG_FILE}` has a setting that is unknown or wrong", code="HOMECONFIG_FILE")
         pair = (network["owner"], network["name"]) if network else None
         return cls(network=pair, **value, **services)
+
+
+def parse_toml(data: bytes) -> dict[str, Any]:
+    """Read ``maia.toml`` of whatever format.
+
+    Raises:
+        MalformedError: It is not TOML.
+    """
+    try:
+        return tomllib.loads(data.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise MalformedError(f"`{CONFIG_FILE}` is not TOML: {error}", code="HOMECONFIG_FILE") from error
 
 
 def _all_known(table: dict[str, object], known: Iterable[str]) -> bool:

@@ -1,6 +1,6 @@
 """A domain's home: one directory with its keys, certificates, types, statements, keyring, log and audit.
 
-    maia.toml            name, network, broker, log
+    maia.toml            the home's format, name, network, broker, log
     keys/                NAME.key (0600) and NAME.pub
     certificates/        *.cert, as they came
     types/               signed definitions
@@ -37,11 +37,12 @@ from maia.encryption import (
     seal_keyring,
 )
 from maia.errors import NotFoundError, UsageError
-from maia.events import EventType, TypeId, TypeName, parse_event_type, parse_version
+from maia.events import EventType, TypeId, TypeName, parse_version
 from maia.home.certificates import CertificateFolder
 from maia.home.clock import now
 from maia.home.config import CONFIG_FILE, MAX_CONFIG, HomeConfig
 from maia.home.files import PRIVATE_FILE, PUBLIC_FILE, locked, make_folder, read_file, write_file
+from maia.home.formats import with_head, without_head
 from maia.home.keys import check_key_name, read_key, read_public_key, write_key, write_public_key
 from maia.home.providers import HomeSurroundings
 from maia.home.statements import StatementFile
@@ -155,8 +156,17 @@ class Home:
         return DirectoryRegistry(self.path / "types")
 
     def read_type(self, name: TypeName) -> EventType:
-        """Return the definition of a version, unverified; plans are made from verified ones."""
-        return parse_event_type(self.types.find(name)[0].raw).definition
+        """Return the definition of a version that speaks for its owner, or did before it expired.
+
+        Raises:
+            NotFoundError: There is none: ``TYPE_NOT_FOUND``.
+        """
+        # SECURITY: what is planted beside the genuine definition names no attribute and opens no key group.
+        registry = DirectoryRegistry(self.path / "types", verifier=self.verifier())
+        for item in registry.genuine(name.owner, name.name, at=now()):
+            if item.definition.name == name:
+                return item.definition
+        raise NotFoundError(f"there is no type `{name}` that verifies", code="TYPE_NOT_FOUND")
 
     # -- the network and its places
 
@@ -205,12 +215,13 @@ class Home:
         path = self.path / "keyring"
         if not path.exists():
             return Keyring()
-        return open_keyring(read_file(path, limit=_MAX_KEYRING), keyring_secret(self.broker.export_seed()))
+        data = without_head("keyring", read_file(path, limit=_MAX_KEYRING), path)
+        return open_keyring(data, keyring_secret(self.broker.export_seed()))
 
     def save_keyring(self, ring: Keyring) -> None:
         """Seal and keep the keyring."""
         data = seal_keyring(ring, keyring_secret(self.broker.export_seed()), nonce=secrets.token_bytes(12))
-        write_file(self.path / "keyring", data, mode=PRIVATE_FILE)
+        write_file(self.path / "keyring", with_head("keyring", data), mode=PRIVATE_FILE)
 
     def type_ids(self) -> TypeIds | None:
         """Return the keyed ids of types on this home's network; nothing when it uses plain ones.

@@ -6,6 +6,9 @@ Rules kept here, for every door that leads into Spark:
   network encryption) is refused, unless the domain says in ``maia.toml`` that its disks are protected otherwise;
 - names of columns and instants mean what they say: case counts, and times are in UTC. Both can be set while a session
   runs, so `prepare_session` sets them; where only a task can look (`check_task`) they are demanded;
+- a passphrase or a database's address in the environment of the process goes neither to the Java machine nor to the
+  workers, and a secret that Spark needs stands in no command line;
+- a task whose worker was killed runs again, on one machine too;
 - a message names each setting that is missing and how to set it.
 """
 
@@ -14,7 +17,8 @@ from __future__ import annotations
 import os
 import secrets
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from maia.errors import UsageError
@@ -25,7 +29,7 @@ if TYPE_CHECKING:
 
 BATCH_ROWS = 16_384
 SETTINGS: dict[str, str] = {
-    "spark.master": "local[*]",
+    "spark.master": "local[*,4]",  # the second number: how often a task is tried
     "spark.app.name": "maia",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -50,6 +54,8 @@ SETTINGS: dict[str, str] = {
 MEANING = ("spark.sql.caseSensitive", "spark.sql.session.timeZone")
 """What names and instants mean; can be set while a session runs."""
 _FASTER = {"spark.sql.python.filterPushdown.enabled": "true"}
+_SECRET = "spark.authenticate.secret"  # noqa: S105 - a name
+_SECRETS = ("MAIA_PASSPHRASE", "MAIA_DATABASE_URL")
 _SEALED = ("spark.io.encryption.enabled",)
 _SEALED_BEYOND = (*_SEALED, "spark.network.crypto.enabled")
 
@@ -63,6 +69,7 @@ def session(**conf: str) -> SparkSession:
     Raises:
         UnavailableError: There is no Java.
     """
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - starting Spark is for those who ask for it
     from pyspark.sql import SparkSession  # noqa: PLC0415 - starting Spark is for those who ask for it
 
     active = SparkSession.getActiveSession()
@@ -74,13 +81,28 @@ def session(**conf: str) -> SparkSession:
     # Workers must run the Python that has Maia, not the first one on the path.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     wanted = {**SETTINGS, **_FASTER, **{key.replace("_", "."): value for key, value in conf.items()}}
-    if not wanted["spark.master"].startswith("local"):
-        # Spark makes a secret of its own on one machine, on YARN and on Kubernetes only.
-        wanted.setdefault("spark.authenticate.secret", secrets.token_hex(32))
+    # Spark makes a secret of its own on one machine, on YARN and on Kubernetes only.
+    secret = wanted.pop(_SECRET, secrets.token_hex(32))
     builder = SparkSession.builder
     for name, value in wanted.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    with _withheld():
+        if not wanted["spark.master"].startswith("local["):
+            # SECURITY: settings that are there when the Java machine starts stand in its command line; this one comes
+            # after, over the bridge.
+            SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll(list(wanted.items())))  # noqa: SLF001
+            builder = builder.config(_SECRET, secret)
+        return builder.getOrCreate()
+
+
+@contextmanager
+def _withheld() -> Iterator[None]:
+    """Keep what is secret out of the environment while a process is started."""
+    kept = {name: os.environ.pop(name) for name in _SECRETS if name in os.environ}
+    try:
+        yield
+    finally:
+        os.environ.update(kept)
 
 
 def prepare_session(spark: SparkSession, *, trusted: bool) -> None:

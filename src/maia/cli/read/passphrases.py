@@ -1,4 +1,7 @@
-"""Where passphrases come from: an open file descriptor, a file, the environment, or a prompt; never an argument."""
+"""Where passphrases come from: an open file descriptor, a file, the environment, or a prompt; never an argument.
+
+The variable of the environment is taken out of it before a verb runs, so that no process which the verb starts has it.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import typer
 from maia.cli.show.output import current_state
 from maia.errors import UsageError
 
-_VARIABLE = "MAIA_PASSPHRASE"
+PASSPHRASE_VARIABLE = "MAIA_PASSPHRASE"  # noqa: S105 - a name
 _LONGEST = 4096
 
 
@@ -27,13 +30,13 @@ def passphrase_source(file: Path | None, *, what: str, twice: bool = False) -> C
     """
 
     def ask() -> str:
-        descriptor = current_state().passphrase_fd
-        if descriptor is not None:
-            return _from_descriptor(descriptor)
+        state = current_state()
+        if state.passphrase_fd is not None:
+            return _from_descriptor(state.passphrase_fd)
         if file is not None:
             return _from_file(file)
-        if _VARIABLE in os.environ:
-            return _checked(os.environ[_VARIABLE])
+        if state.passphrase is not None:
+            return _checked(state.passphrase)
         try:
             answer = typer.prompt(f"Passphrase for {what}", hide_input=True, confirmation_prompt=twice, err=True)
         except (typer.Abort, EOFError) as error:

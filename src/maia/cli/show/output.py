@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from maia.cli.show.exits import hint_for
@@ -45,6 +45,7 @@ class State:
     verbosity: int = 0
     json: bool = False
     passphrase_fd: int | None = None
+    passphrase: str | None = field(default=None, repr=False)
     stands: str = "what was done before stands"
 
 

@@ -22,7 +22,7 @@ from maia.domain.status.values import (
     RightStatus,
     TypeStatus,
 )
-from maia.domain.types import find_type, show_type
+from maia.domain.types import find_type, show_type, type_conflicts
 from maia.domain.wanted import read_subscriptions
 from maia.encryption import WHOLE_EVENT, Keyring, groups_of
 from maia.errors import MaiaError, RevokedError, VerificationError
@@ -84,6 +84,13 @@ class _Look:
             self.known = domain.known(at=at)
         except MaiaError as error:
             self.problems.append(f"certificates, statements or types cannot be read: {error}")
+        else:
+            for name in type_conflicts(self.home, verifier=self.known.verifier, at=at):
+                self.problems.append(
+                    f"two signed definitions of `{show_type(self.home, name)}` contradict each other "
+                    "(`TYPE_CONFLICT`); what was accepted first counts: ask its owner, "
+                    "and remove the other from `types/`"
+                )
 
     def status(self) -> DomainStatus:
         config = self.home.config
