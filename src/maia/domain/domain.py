@@ -68,7 +68,7 @@ class Domain:
     Attributes:
         home: Its files.
         log: Its log.
-        clock: Reads the time.
+        clock: Says what time it is: `datetime.now` in UTC, or a function of a test.
     """
 
     def __init__(self, home: Home, *, engine: MakeEngine | None = None, clock: Callable[[], datetime] = now) -> None:
@@ -77,7 +77,7 @@ class Domain:
         Args:
             home: The files.
             engine: Makes what moves rows, when frames are published or read.
-            clock: Reads the time.
+            clock: Says what time it is; in UTC, with its zone.
         """
         self.home = home
         self.clock = clock

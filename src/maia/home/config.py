@@ -5,7 +5,9 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
+from maia.encoding import did_you_mean, printable
 from maia.errors import MalformedError
 
 CONFIG_FILE = "maia.toml"
@@ -31,8 +33,9 @@ class HomeConfig:
         history: Seconds for which replaced keys are kept, at least ``grace``; without it, as long as the log keeps
             commits of their time.
         alarm: Events an hour above which the audit points a subscription out; without it, none.
-        spill: ``sealed`` when what leaves Spark's memory must be sealed by Spark, ``trusted`` when the disks that it
-            spills to are protected otherwise.
+        spill: How plaintext is protected that Spark writes to disk when its memory is full, and when it shuffles.
+            ``sealed``: Spark encrypts it (``spark.io.encryption.enabled``), and a session that does not is refused.
+            ``trusted``: the disks of Spark are encrypted or in memory already, so any session will do.
         keyed_types: The network owner's type whose key hides type ids on the wire; without it they are plain.
         database: Where the domain's services keep their state: a file in the home, or a database address.
         key_manager: Address of the key manager; without one it runs in process.
@@ -85,26 +88,41 @@ class HomeConfig:
             value = tomllib.loads(data.decode("utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise MalformedError(f"`{CONFIG_FILE}` is not TOML: {error}", code="HOMECONFIG_FILE") from error
-        network = value.pop("network", {})
-        services = value.pop("services", {})
-        if not (
-            _all_known(value, _TEXTS)
-            and isinstance(network, dict)
-            and _all_known(network, ("owner", "name"))
-            and len(network) != 1
-            and isinstance(services, dict)
-            and _all_known(services, _SERVICES)
-            and "name" in value
-            and value.get("spill", "sealed") in _SPILLS
-        ):
-            raise MalformedError(f"`{CONFIG_FILE}` has a setting that is unknown or wrong", code="HOMECONFIG_FILE")
+        network = _table(value, "network", ("owner", "name"))
+        services = _table(value, "services", _SERVICES)
+        _check_known(value, (*_TEXTS, "network", "services"))
+        if "name" not in value:
+            raise _wrong("lacks the setting `name`")
+        if len(network) == 1:
+            raise _wrong("names half a network: `owner` and `name` go together")
+        if value.get("spill", "sealed") not in _SPILLS:
+            raise _wrong(f"has `spill = {value['spill']!r}`; it is {' or '.join(_SPILLS)}")
         pair = (network["owner"], network["name"]) if network else None
         return cls(network=pair, **value, **services)
 
 
-def _all_known(table: dict[str, object], known: Iterable[str]) -> bool:
-    right = all(type(value) is (int if key in _NUMBERS else str) for key, value in table.items())
-    return right and table.keys() <= set(known)
+def _table(value: dict[str, object], name: str, known: Iterable[str]) -> dict[str, Any]:
+    """Take a table out of the settings."""
+    table = value.pop(name, {})
+    if not isinstance(table, dict):
+        raise _wrong(f"has `{name}`, which is a table: `[{name}]`")
+    _check_known(table, known, where=f"[{name}] ")
+    return table
+
+
+def _check_known(table: dict[str, object], known: Iterable[str], *, where: str = "") -> None:
+    """Refuse a setting that is unknown, with the nearest one, or of another kind than it must be."""
+    words = tuple(known)
+    for key, value in table.items():
+        if key not in words:
+            raise _wrong(f"has the unknown setting `{where}{printable(key)}`{did_you_mean(key, words)}")
+        wanted = int if key in _NUMBERS else str
+        if type(value) is not wanted:
+            raise _wrong(f"has `{where}{key}`, which is {'a whole number' if wanted is int else 'a text'}")
+
+
+def _wrong(what: str) -> MalformedError:
+    return MalformedError(f"`{CONFIG_FILE}` {what}", code="HOMECONFIG_FILE")
 
 
 def _quote(text: str) -> str:

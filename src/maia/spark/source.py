@@ -28,6 +28,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from maia.authority import Action
 from maia.domain import Domain
+from maia.encoding import did_you_mean
 from maia.errors import UsageError
 from maia.events import ClosedAttributes, EventType, to_spark_json
 from maia.log import EVENT, STAMP
@@ -124,7 +125,9 @@ def _fields(asked: SourceOptions) -> dict[str, StructField]:
         fields = {name: item for name, item in fields.items() if name in shown}
     for name in asked.attributes or ():
         if name not in fields:
-            raise UsageError(f"`{event_type.name.name}` has no attribute `{name}` to show", code="NO_SUCH_ATTRIBUTE")
+            near = did_you_mean(name, fields)
+            message = f"`{event_type.name.name}` has no attribute `{name}` to show{near}"
+            raise UsageError(message, code="NO_SUCH_ATTRIBUTE")
     fields[EVENT] = StructField(EVENT, StringType(), nullable=False)
     fields[STAMP] = StructField(STAMP, LongType(), nullable=False)
     return fields
