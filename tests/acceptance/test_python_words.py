@@ -129,23 +129,6 @@ def test_a_hint_reaches_python(home: Path) -> None:
     assert f"hint: {raised.value.hint}" in raised.value.__notes__
 
 
-def test_a_setting_that_is_unknown_is_named(home: Path) -> None:
-    """`maia.toml` is refused with the word that is wrong and the one that is near."""
-    file = home / "maia.toml"
-    whole = file.read_text("utf-8")
-    for line, text in (
-        ("spil = 'sealed'", "the unknown setting `spil`; did you mean `spill`?"),
-        ("spill = 'open'", "has `spill = 'open'`; it is sealed or trusted"),
-        ("alarm = 'soon'", "`alarm`, which is a whole number"),
-        ("[services]\nkeymanager = 'x'", "unknown setting `[services] keymanager`; did you mean `key_manager`?"),
-    ):
-        file.write_text(whole + line + "\n", "utf-8")
-        with pytest.raises(MaiaError) as raised:
-            maia.open(home)
-        assert raised.value.code == "HOMECONFIG_FILE"
-        assert text in str(raised.value)
-
-
 def test_words_of_before_lead_to_revoke(home: Path) -> None:
     """`withdraw`, `retract` and `end` are `revoke`, with a line that says so; the help does not list them."""
     clinic, domain = Command(home), maia.open(home)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -12,11 +13,12 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
 from maia.domain import Asked, Domain, Published, Written, commit_publication, published_before, write_partition
-from maia.errors import DeniedError, UsageError
+from maia.errors import UsageError
 from maia.events import EventType
 from maia.home import Home, now
 from maia.kernel import PublishPlan
 from maia.spark.errors import spark_errors
+from maia.spark.fitting import nothing_published
 from maia.spark.one_line import in_one_line
 from maia.spark.options import SourceOptions
 from maia.spark.pandas_rows import from_pandas
@@ -50,12 +52,11 @@ class SparkEngine:
         if known is not None and not known.query:
             return published_before(known)
         written = self._run(self._frame(rows, plan.event_type()), plan)
-        refused = sum(letter.count for item in written for letter in item.letters)
+        refused: Counter[tuple[str, str]] = Counter()
+        for item in written:
+            refused.update(item.refused)
         if strict and refused:
-            reasons = sorted({reason for item in written for reason in item.refused})
-            shown = ", ".join(f"{code} in `{column}`" if column else code for code, column in reasons)
-            what = "1 row is refused" if refused == 1 else f"{refused:,} rows are refused"
-            raise DeniedError(f"{what}, so nothing is published: {shown}", code="ROWS_REFUSED")
+            raise nothing_published(refused)
         return commit_publication(domain.home, domain.log, plan, written, client=asked.client, at=domain.clock())
 
     def publish_stream(self, frame: DataFrame, asked: Asked, *, publication: str, checkpoint: Path) -> StreamingQuery:

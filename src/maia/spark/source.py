@@ -7,7 +7,7 @@ them is a plan without keys. Rules kept here:
 - a table of Spark's catalogue keeps its options in the metadata of its columns, since Spark hands a table's options to
   nobody but the one who made it;
 - a schema that the user gives projects: attributes of the type, with their types, in any order;
-- the log only grows: overwriting is refused;
+- the log only grows: overwriting is refused; so are columns that no event could have;
 - an error leaves as one line with its code, without the frames of two interpreters around it.
 """
 
@@ -32,6 +32,7 @@ from maia.encoding import did_you_mean
 from maia.errors import UsageError
 from maia.events import ClosedAttributes, EventType, to_spark_json
 from maia.log import EVENT, STAMP
+from maia.spark.fitting import check_writable
 from maia.spark.one_line import in_one_line
 from maia.spark.options import SourceOptions
 from maia.spark.reader import MaiaReader, MaiaStreamReader, PushingReader
@@ -87,6 +88,7 @@ class DefaultSource(DataSource):
         """
         with in_one_line():
             _check_append(overwrite=overwrite)
+            check_writable(self._asked(schema), schema)
             return MaiaWriter(self._asked(schema))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:  # noqa: FBT001, N802
@@ -97,6 +99,7 @@ class DefaultSource(DataSource):
         """
         with in_one_line():
             _check_append(overwrite=overwrite)
+            check_writable(self._asked(schema), schema)
             return MaiaStreamWriter(self._asked(schema))
 
     def _asked(self, schema: StructType) -> SourceOptions:
