@@ -98,7 +98,8 @@ def test_an_end_in_the_past_is_refused_and_the_window_is_told(typed):
     assert late.code == 2
     assert "[ENDS_IN_PAST]" in late.err
     told = typed(*args, "--until", "+1d")
-    assert "if it is revoked now, it counts at worst for 1 day and 1 second (the end of its validity period)" in told.err
+    worst = "if it is revoked now, it counts at worst for 1 day and 1 second (the end of its validity period)"
+    assert worst in told.err
     assert "counts at worst for ever" in typed(*args).err
 
 
