@@ -22,7 +22,6 @@ from maia.events import (
 )
 from maia.home import Folder, words
 
-
 _SEALED = {
     EncryptionMode.PLAIN: "nothing is sealed (encryption: plain)",
     EncryptionMode.EVENT: "whole events are sealed under one key (encryption: event)",
