@@ -20,7 +20,7 @@ if _typing.TYPE_CHECKING:
     )
     from maia.domain.agreements import AgreementState, advance_agreement, draft_and_sign
     from maia.domain.certificates import push_certificates
-    from maia.domain.chains import explain_chains
+    from maia.domain.chains import BrokerNeeds, explain_chains
     from maia.domain.client import Client
     from maia.domain.conditions import ask_conditions
     from maia.domain.deliveries import (
@@ -73,6 +73,7 @@ __all__ = [
     "MAX_EVENTS",
     "AgreementState",
     "Asked",
+    "BrokerNeeds",
     "CellExplanation",
     "Client",
     "Delivered",
@@ -155,6 +156,7 @@ __getattr__ = _on_first_use(
         "MAX_EVENTS": "plans",
         "AgreementState": "agreements",
         "Asked": "engine",
+        "BrokerNeeds": "chains",
         "CellExplanation": "explanation",
         "Client": "client",
         "Delivered": "deliveries",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from maia.domain.engine import Asked
 from maia.domain.publication import Published
+from maia.encoding import html_table
 from maia.errors import UsageError
 from maia.principals import PublicKey
 
@@ -47,6 +48,10 @@ class Client:
     def __repr__(self) -> str:
         """Name the client and its key."""
         return f"<client {self.name}, {self.key.fingerprint}>"
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        return html_table(f"client {self.name}", ("", ""), [("key", self.key.fingerprint)])
 
     def publish(
         self,
@@ -92,7 +97,7 @@ class Client:
         type: str,  # noqa: A002 - as everywhere
         *,
         where: str = "",
-        attributes: Sequence[str] | None = None,
+        attributes: str | Sequence[str] | None = None,
         version: str | None = None,
         with_event_id: bool = False,
     ) -> DataFrame:
@@ -115,7 +120,7 @@ class Client:
         type: str,  # noqa: A002 - as everywhere
         *,
         where: str = "",
-        attributes: Sequence[str] | None = None,
+        attributes: str | Sequence[str] | None = None,
         version: str | None = None,
         with_event_id: bool = False,
         starting: str = "earliest",
@@ -140,12 +145,13 @@ class Client:
         self,
         name: str,
         where: str,
-        attributes: Sequence[str] | None,
+        attributes: str | Sequence[str] | None,
         version: str | None,
         *,
         with_event_id: bool,
     ) -> Asked:
+        one = (attributes,) if isinstance(attributes, str) else attributes
         return Asked(
             client=self.name, type=name, version=version, where=where,
-            attributes=None if attributes is None else tuple(attributes), with_event_id=with_event_id,
+            attributes=None if one is None else tuple(one), with_event_id=with_event_id,
         )  # fmt: skip

@@ -21,7 +21,8 @@ from maia.domain.register import in_register
 from maia.domain.snapshot import Snapshot, Snapshots
 from maia.domain.status import DomainStatus, domain_status
 from maia.domain.types import find_type
-from maia.errors import UsageError, VerificationError
+from maia.encoding import did_you_mean, html_table
+from maia.errors import NotFoundError, UsageError, VerificationError
 from maia.events import EventType, TypeName
 from maia.home import Folder, Home, HomeConfig, now, read_key, words
 from maia.kernel import DeliverPlan, PublishPlan
@@ -38,6 +39,25 @@ def _no_passphrase() -> str:
     raise UsageError("the key is sealed: say how to ask for its passphrase", code="PASSPHRASE_MISSING")
 
 
+def _asks(passphrase: AskPassphrase | None) -> AskPassphrase:
+    """Give the function that asks for a passphrase.
+
+    Raises:
+        UsageError: It is the passphrase itself: ``PASSPHRASE_TEXT``.
+    """
+    if passphrase is not None and not callable(passphrase):
+        raise UsageError(
+            "`passphrase` is a function that returns the passphrase, such as `getpass.getpass`, not the passphrase "
+            "itself, which would stand in the program",
+            code="PASSPHRASE_TEXT",
+        )
+    return passphrase or _no_passphrase
+
+
+def _several(texts: str | Sequence[str] | None) -> Sequence[str] | None:
+    return (texts,) if isinstance(texts, str) else texts
+
+
 MakeEngine = Callable[["Domain"], "Engine"]
 AskPassphrase = Callable[[], str]
 
@@ -48,7 +68,7 @@ class Domain:
     Attributes:
         home: Its files.
         log: Its log.
-        clock: Reads the time.
+        clock: Says what time it is: `datetime.now` in UTC, or a function of a test.
     """
 
     def __init__(self, home: Home, *, engine: MakeEngine | None = None, clock: Callable[[], datetime] = now) -> None:
@@ -57,7 +77,7 @@ class Domain:
         Args:
             home: The files.
             engine: Makes what moves rows, when frames are published or read.
-            clock: Reads the time.
+            clock: Says what time it is; in UTC, with its zone.
         """
         self.home = home
         self.clock = clock
@@ -134,6 +154,14 @@ class Domain:
     def __repr__(self) -> str:
         """Name the domain and its home."""
         return f"<domain {self.name} at {self.path}>"
+
+    def _repr_html_(self) -> str:
+        """Show in a notebook what the domain is; `status` says how it stands."""
+        config = self.config
+        network = [("network", "/".join(config.network))] if config.network is not None else []
+        types = ", ".join(sorted({name.name for name in self.home.types.names()})) or "none"
+        rows = [("home", str(self.path)), ("broker", config.broker), *network, ("types", types)]
+        return html_table(f"domain {self.name}", ("", ""), rows)
 
     # -- what is known
 
@@ -227,12 +255,14 @@ class Domain:
             passphrase: Asks for the passphrase of a key that is sealed; never the passphrase itself.
 
         Raises:
-            NotFoundError: The home has no private key of this name: ``NO_FILE``.
+            NotFoundError: The home has no private key of this name: ``NO_SUCH_KEY``, with the nearest one.
+            UsageError: The passphrase was given in place of a function that asks for it: ``PASSPHRASE_TEXT``.
             KeyFormatError: The key is sealed, and the passphrase is wrong or nobody was asked.
             VerificationError: ``NAME.key`` and ``NAME.pub`` are of two keys: ``KEY_PAIR``.
         """
-        signer = read_key(self.home.key_path(name), passphrase=passphrase)
-        key = self.home.key(name)
+        asks = None if passphrase is None else _asks(passphrase)
+        key = self._client_key(name)
+        signer = read_key(self.home.key_path(name), passphrase=asks)
         if signer.public_key != key:
             raise VerificationError(f"`{name}.key` is not the private key of `{name}.pub`", code="KEY_PAIR")
         return Client(lambda: self.engine, name, key, checkpoints=self.path / "checkpoints")
@@ -246,12 +276,17 @@ class Domain:
         version: str | None = None,
         at: datetime | None = None,
     ) -> CellExplanation:
-        """Explain why a client sees an attribute or not, with the chains behind it."""
-        moment = self.clock() if at is None else at
+        """Explain why a client sees an attribute or not, with the chains behind it.
+
+        Raises:
+            MaiaError: The type, the attribute or the client is unknown here; the message has the nearest name.
+        """
+        folder, moment = Folder(self.path), self.clock() if at is None else at
         found = self.find_type(name, version)
         return explain_cell(
-            self.known(at=moment), found, self.home.key(principal), principal=principal, attribute=attribute, at=moment
-        )
+            self.known(at=moment), found, folder.key(principal), principal=principal, attribute=attribute,
+            folder=folder, at=moment,
+        )  # fmt: skip
 
     def grant(
         self,
@@ -259,16 +294,18 @@ class Domain:
         type: str,  # noqa: A002 - as everywhere
         *,
         by: str | None = None,
-        actions: Sequence[str] = ("subscribe",),
-        attributes: Sequence[str] | None = None,
-        conditions: Sequence[str] = (),
+        actions: str | Sequence[str] = "subscribe",
+        attributes: str | Sequence[str] | None = None,
+        conditions: str | Sequence[str] = (),
         delegate: bool = False,
         not_before: datetime | None = None,
         until: datetime | None = None,
-        tests: tuple[OnlineTest, ...] = (),
+        tests: str | OnlineTest | Sequence[str | OnlineTest] = (),
         passphrase: AskPassphrase | None = None,
     ) -> Granted:
         """Give a right on a type, signed with a key of this home, and keep its certificate.
+
+        Where several texts may stand, one alone may stand for itself: ``actions="publish"``, ``attributes="ward"``.
 
         Args:
             to: Who receives it: the name of a key here, a fingerprint, or a local name such as ``met: brokers``.
@@ -281,7 +318,7 @@ class Domain:
             delegate: Whether the receiver may pass it on.
             not_before: From when it is valid.
             until: Until when it is valid.
-            tests: Statements that it demands, by which it can be revoked.
+            tests: Statements that it demands, by which it can be revoked: ``crl:SIGNER``, as in ``maia grant --test``.
             passphrase: Asks for the passphrase of the signing key, when that is sealed.
 
         Raises:
@@ -289,21 +326,22 @@ class Domain:
             MaiaError: Something is unknown or useless; the message says what.
         """
         folder, at = Folder(self.path), self.clock()
-        right = words.parse_right(folder, type_=type, actions=list(actions), attributes=attributes)
+        right = words.parse_right(folder, type_=type, actions=_several(actions), attributes=_several(attributes))
         issuer = folder.key(self._issuer(folder, right.owner) if by is None else by)
         draft = draft_grant(
             folder, issuer, right, to=words.parse_principal_text(to, folder), at=at, delegate=delegate,
-            period=Period(not_before, until), tests=tests, conditions=conditions,
+            period=Period(not_before, until), tests=words.parse_tests(tests, folder),
+            conditions=_several(conditions) or (),
         )  # fmt: skip
-        return sign_grant(folder, draft, folder.signer(issuer, lambda _: passphrase or _no_passphrase), at=at)
+        return sign_grant(folder, draft, folder.signer(issuer, lambda _: _asks(passphrase)), at=at)
 
     def revoke(
-        self, certificate: str, *, until: datetime | None = None, passphrase: AskPassphrase | None = None
+        self, certificate: str | Granted, *, until: datetime | None = None, passphrase: AskPassphrase | None = None
     ) -> RevocationDraft:
         """Revoke a certificate that was given by hand, by the next list of the key that it obeys.
 
         Args:
-            certificate: The beginning of its id, or its file.
+            certificate: What `grant` returned, the beginning of the certificate's id, or its file.
             until: The end of the new list, when lists are timed; as long as the last by default.
             passphrase: Asks for the passphrase of the list's key, when that is sealed.
 
@@ -314,18 +352,31 @@ class Domain:
             UsageError: No list can revoke it, or one did, or the domain's service issued it: ``IN_REGISTER``.
         """
         folder = Folder(self.path)
+        if isinstance(certificate, Granted):
+            certificate = certificate.certificate.certificate_id.hex()
         if in_register(folder, certificate):
             raise UsageError(
                 f"the domain's service issued `{certificate}`; `maia revoke {certificate}` ends what stands on it too",
                 code="IN_REGISTER",
             )
         draft = draft_revocation(folder, folder.certificate(certificate), at=self.clock(), ends=until)
-        sign_list(folder, draft.body, folder.signer(draft.signer, lambda _: passphrase or _no_passphrase))
+        sign_list(folder, draft.body, folder.signer(draft.signer, lambda _: _asks(passphrase)))
         return draft
 
     def status(self, *, at: datetime | None = None) -> DomainStatus:
         """Tell what this domain is, which rights and keys it has and lacks, what ends when, and what to do next."""
         return domain_status(self, at=at)
+
+    def _client_key(self, name: str) -> PublicKey:
+        """Find the public key of a client whose private key is here."""
+        folder = Folder(self.path)
+        if not folder.key_path(name).is_file():
+            here = [known for known in folder.keys if folder.key_path(known).is_file()]
+            only = "only the public key" if name in folder.keys else "no key"
+            raise NotFoundError(
+                f"there is {only} of `{name}` in this home{did_you_mean(name, here)}", code="NO_SUCH_KEY"
+            )
+        return self.home.key(name)
 
     def _issuer(self, folder: Folder, owner: Principal | None) -> str:
         name = folder.names.get(owner.key_id) if isinstance(owner, PublicKey) else None

@@ -15,6 +15,7 @@ import math
 from collections.abc import Mapping
 from decimal import Decimal
 
+from maia.encoding import did_you_mean
 from maia.errors import FilterTypeError
 from maia.events import AttributeType
 from maia.filters.language import DEFAULT_LIMITS, FilterLimits, parse_filter
@@ -101,7 +102,8 @@ def attribute_type(attribute: str, types: Mapping[str, str]) -> AttributeType:
     """The type of an attribute, or `FilterTypeError` when there is no such attribute or type."""
     name = types.get(attribute)
     if name is None:
-        raise FilterTypeError(f"there is no attribute `{attribute}`", code="FILTER_UNKNOWN_ATTRIBUTE")
+        near = did_you_mean(attribute, types)
+        raise FilterTypeError(f"there is no attribute `{attribute}`{near}", code="FILTER_UNKNOWN_ATTRIBUTE")
     try:
         return AttributeType(name)
     except ValueError as error:

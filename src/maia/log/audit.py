@@ -78,13 +78,17 @@ class RefusedRows:
         return np.frombuffer(self.rows, dtype="<i8")
 
 
+AUDIT_KINDS = ("publish", "deliver", "withhold", "refuse", "notice", "alarm", "expire")
+"""What can be told of events: published, delivered, kept from a client, refused, noticed, alarming, forgotten."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRow:
     """One outcome.
 
     Attributes:
         at: When.
-        kind: ``publish``, ``deliver``, ``refuse``, ``alarm`` and others.
+        kind: One of `AUDIT_KINDS`.
         principal: Fingerprint of whoever acted.
         type_id: Which type.
         source: The publication, or the log file that was read.

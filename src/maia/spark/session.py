@@ -16,9 +16,12 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from maia.errors import UsageError
@@ -122,6 +125,25 @@ def prepare_session(spark: SparkSession, *, trusted: bool) -> None:
             spark.conf.set(name, SETTINGS[name])
     for name, value in _FASTER.items():
         spark.conf.set(name, value)
+
+
+def check_python(spark: SparkSession) -> None:
+    """Refuse a session whose workers run a Python without Maia; there Spark finds no ``format("maia")``.
+
+    Raises:
+        UsageError: They do: ``SPARK_PYTHON``.
+    """
+    python = str(spark.sparkContext.pythonExec)
+    found = shutil.which(python)
+    if found is not None and Path(found).absolute() == Path(sys.executable).absolute():
+        return
+    look = [] if found is None else [found, "-c", "import pyspark_maia"]
+    if not look or subprocess.run(look, capture_output=True, check=False).returncode != 0:  # noqa: S603 - Spark runs it
+        raise UsageError(
+            f"Spark's workers run `{python}`, which has no Maia: set the variable PYSPARK_PYTHON to "
+            f"`{sys.executable}` before the session is built, or activate the environment that has Maia",
+            code="SPARK_PYTHON",
+        )
 
 
 def check_task(*, trusted: bool) -> None:

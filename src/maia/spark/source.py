@@ -7,7 +7,7 @@ them is a plan without keys. Rules kept here:
 - a table of Spark's catalogue keeps its options in the metadata of its columns, since Spark hands a table's options to
   nobody but the one who made it;
 - a schema that the user gives projects: attributes of the type, with their types, in any order;
-- the log only grows: overwriting is refused;
+- the log only grows: overwriting is refused; so are columns that no event could have;
 - an error leaves as one line with its code, without the frames of two interpreters around it.
 """
 
@@ -28,9 +28,11 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from maia.authority import Action
 from maia.domain import Domain
+from maia.encoding import did_you_mean
 from maia.errors import UsageError
 from maia.events import ClosedAttributes, EventType, to_spark_json
 from maia.log import EVENT, STAMP
+from maia.spark.fitting import check_writable
 from maia.spark.one_line import in_one_line
 from maia.spark.options import SourceOptions
 from maia.spark.reader import MaiaReader, MaiaStreamReader, PushingReader
@@ -86,6 +88,7 @@ class DefaultSource(DataSource):
         """
         with in_one_line():
             _check_append(overwrite=overwrite)
+            check_writable(self._asked(schema), schema)
             return MaiaWriter(self._asked(schema))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:  # noqa: FBT001, N802
@@ -96,6 +99,7 @@ class DefaultSource(DataSource):
         """
         with in_one_line():
             _check_append(overwrite=overwrite)
+            check_writable(self._asked(schema), schema)
             return MaiaStreamWriter(self._asked(schema))
 
     def _asked(self, schema: StructType) -> SourceOptions:
@@ -124,7 +128,9 @@ def _fields(asked: SourceOptions) -> dict[str, StructField]:
         fields = {name: item for name, item in fields.items() if name in shown}
     for name in asked.attributes or ():
         if name not in fields:
-            raise UsageError(f"`{event_type.name.name}` has no attribute `{name}` to show", code="NO_SUCH_ATTRIBUTE")
+            near = did_you_mean(name, fields)
+            message = f"`{event_type.name.name}` has no attribute `{name}` to show{near}"
+            raise UsageError(message, code="NO_SUCH_ATTRIBUTE")
     fields[EVENT] = StructField(EVENT, StringType(), nullable=False)
     fields[STAMP] = StructField(STAMP, LongType(), nullable=False)
     return fields

@@ -15,6 +15,7 @@ from maia.errors import DeniedError, NotFoundError, UsageError, VerificationErro
 from maia.home import Home, now
 from maia.kernel import PublishPlan
 from maia.log import RefusedRows
+from maia.spark.fitting import tell_refused
 from maia.spark.one_line import in_one_line
 from maia.spark.options import SourceOptions
 from maia.spark.session import check_task
@@ -52,9 +53,10 @@ def _commit(
 ) -> None:
     written = [message.written for message in messages if isinstance(message, WrittenMessage)]
     with in_one_line(), Domain.open(asked.home) as domain:
-        commit_publication(
+        done = commit_publication(
             domain.home, domain.log, plan, written, client=asked.as_, at=domain.clock(), query=query, batch=batch
         )
+        tell_refused(done, stream=batch >= 0)
 
 
 class MaiaWriter(DataSourceArrowWriter):

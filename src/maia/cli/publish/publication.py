@@ -39,7 +39,8 @@ class Total:
 
     def add(self, done: Published) -> None:
         """Take one stretch in."""
-        self.commits.append(done.commit)
+        if done.commit is not None:
+            self.commits.append(done.commit)
         self.events += done.events
         self.refused.update(done.refused)
         self.forced += done.forced
@@ -55,10 +56,10 @@ class Total:
     def to_json(self) -> dict[str, object]:
         """Write it for machines, as `Published` does."""
         whole = Published(
-            publication=self.publication, commit=max(self.commits, default=-1), events=self.events,
+            publication=self.publication, commit=max(self.commits, default=None), events=self.events,
             refused=dict(self.refused), forced=self.forced, nulled=self.nulled, repeated=self.repeated,
         )  # fmt: skip
-        return {**whole.to_json(), "commit": max(self.commits, default=None), "commits": len(self.commits)}
+        return {**whole.to_json(), "commits": len(self.commits)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,10 @@ The variable of the environment is taken out of it before a verb runs, so that n
 from __future__ import annotations
 
 import os
+import sys
+import warnings
 from collections.abc import Callable
+from getpass import GetPassWarning
 from pathlib import Path
 
 import typer
@@ -38,7 +41,14 @@ def passphrase_source(file: Path | None, *, what: str, twice: bool = False) -> C
         if state.passphrase is not None:
             return _checked(state.passphrase)
         try:
-            answer = typer.prompt(f"Passphrase for {what}", hide_input=True, confirmation_prompt=twice, err=True)
+            # Where there is no terminal, a prompt would show what is typed; it is not asked there.
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", GetPassWarning)
+                answer = typer.prompt(f"Passphrase for {what}", hide_input=True, confirmation_prompt=twice, err=True)
+        except GetPassWarning as error:
+            print(file=sys.stderr)  # the prompt stands there already
+            message = f"there is no terminal to ask for the passphrase for {what}"
+            raise UsageError(message, code="PASSPHRASE_MISSING") from error
         except (typer.Abort, EOFError) as error:
             raise UsageError(f"the passphrase for {what} is missing", code="PASSPHRASE_MISSING") from error
         return _checked(str(answer))

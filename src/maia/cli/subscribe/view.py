@@ -123,7 +123,7 @@ def prepare(
     )  # fmt: skip
 
 
-def read(view: View) -> Callable[[], int]:
+def read(view: View, watch: Watch) -> Callable[[], int]:
     """Read what the log holds now; return what shows it, for when the bar is gone, and counts the rows.
 
     Raises:
@@ -144,7 +144,7 @@ def read(view: View) -> Callable[[], int]:
             note(f"written to {view.out}")
             return lambda: view.sight().events
         with _lines(view) as write:
-            count = write(plain_rows(frame, limit=view.limit))
+            count = write(watch.counting(plain_rows(frame, limit=view.limit)))
     return lambda: count
 
 
