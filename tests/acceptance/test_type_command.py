@@ -23,7 +23,7 @@ def maia(maia_command: Command) -> Command:
 
 @pytest.mark.requirement("2.04")
 def test_people_may_leave_the_owner_out_where_it_is_clear_and_what_is_signed_never_does(maia: Command) -> None:
-    """A bare name means the one owner that has it, whose key is in the definition and in every right; of two, neither."""
+    """A bare name means the one owner that has it, whose key is in all that is signed; of two, neither."""
     bare = "uk.gov.pito.Numberplate"
     assert bare in maia("type", "show").out
     owner = maia.do("key", "show", "pito")["keys"][0]["fingerprint"]

@@ -17,25 +17,22 @@ from maia.domain.following import Follower
 from maia.domain.grants import Granted, RevocationDraft, draft_grant, draft_revocation, sign_grant, sign_list
 from maia.domain.own_key_manager import OwnKeyManager
 from maia.domain.plans import MAX_EVENTS, Planner
+from maia.domain.possession import ProvenClient, is_locked, prove_by_agent, prove_client, unlock_client
 from maia.domain.register import in_register
 from maia.domain.snapshot import Snapshot, Snapshots
 from maia.domain.status import DomainStatus, domain_status
 from maia.domain.types import find_type
-from maia.errors import UsageError, VerificationError
+from maia.errors import UsageError
 from maia.events import EventType, TypeName
-from maia.home import Folder, Home, HomeConfig, now, read_key, words
+from maia.home import Folder, Home, HomeConfig, KeyAgent, now, passphrase_asker, words
 from maia.kernel import DeliverPlan, PublishPlan
 from maia.log import Commit, LogDirectory, Repeats
-from maia.principals import OnlineTest, Period, Principal, PublicKey
+from maia.principals import KeySigner, OnlineTest, Period, Principal, PublicKey
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from maia.domain.engine import Engine
-
-
-def _no_passphrase() -> str:
-    raise UsageError("the key is sealed: say how to ask for its passphrase", code="PASSPHRASE_MISSING")
 
 
 MakeEngine = Callable[["Domain"], "Engine"]
@@ -69,6 +66,8 @@ class Domain:
         self._snapshots = Snapshots(home)
         self._planner = Planner(home, self.log, self._own)
         self._repeats: Repeats | None = None
+        self._proven: dict[str, ProvenClient] = {}
+        self._agents: dict[str, KeyAgent] = {}
 
     @classmethod
     def open(cls, path: Path | str, *, engine: MakeEngine | None = None) -> Domain:
@@ -120,8 +119,11 @@ class Domain:
         return self._repeats
 
     def close(self) -> None:
-        """Let go of what was opened; it opens again when it is needed."""
+        """Let go of what was opened; it opens again when it is needed. Agents of sealed keys stop answering."""
         self._own.close()
+        for agent in self._agents.values():
+            agent.close()
+        self._agents.clear()
 
     def __enter__(self) -> Self:
         """Work for the domain until the block ends."""
@@ -170,13 +172,13 @@ class Domain:
         self,
         name: str,
         *,
-        client: str,
+        client: ProvenClient,
         version: str | None = None,
         publication: str,
         max_events: int = MAX_EVENTS,
         at: datetime | None = None,
     ) -> PublishPlan:
-        """Advertise for a client and compile what its rows will go through.
+        """Advertise for a client, whose key was proven, and compile what its rows will go through.
 
         Raises:
             MaiaError: The type is unknown, or the client or the broker has no right.
@@ -185,21 +187,21 @@ class Domain:
         known = self.known(at=moment)
         found = find_type(self.home, name, version, among=known.names)
         return self._planner.publish(
-            known, found, self.home.key(client), publication=publication, at=moment, max_events=max_events
+            known, found, client.key, publication=publication, at=moment, max_events=max_events
         )
 
     def deliver_plan(
         self,
         name: str,
         *,
-        client: str,
+        client: ProvenClient,
         where: str = "",
         version: str | None = None,
         commits: Sequence[Commit],
         at: datetime | None = None,
         history: bool = True,
     ) -> DeliverPlan:
-        """Subscribe for a client and compile what it will see of these commits, with the rights of now.
+        """Subscribe for a client, whose key was proven, and compile what it will see of these commits now.
 
         Raises:
             MaiaError: The type is unknown, the client has no right, or the filter is refused.
@@ -208,7 +210,7 @@ class Domain:
         known = self.known(at=moment)
         found = find_type(self.home, name, version, among=known.names)
         made = self._planner.subscription(
-            known, found, self.home.key(client), identity=client, where=where, at=moment
+            known, found, client.key, identity=client.name, where=where, at=moment
         )  # fmt: skip
         return self._planner.deliver(known, (made,), commits, at=moment, history=history)
 
@@ -224,18 +226,49 @@ class Domain:
 
         Args:
             name: What the client's key is called in the home.
-            passphrase: Asks for the passphrase of a key that is sealed; never the passphrase itself.
+            passphrase: Asks for the passphrase of a key that is sealed; never the passphrase itself. By default the
+                descriptor that ``MAIA_PASSPHRASE_FD`` names is read, else the person at the terminal is asked.
 
         Raises:
-            NotFoundError: The home has no private key of this name: ``NO_FILE``.
-            KeyFormatError: The key is sealed, and the passphrase is wrong or nobody was asked.
+            NotFoundError: The home has no private key of this name: ``NO_SUCH_KEY``.
+            UsageError: It is a key of the domain's own services (``NOT_A_CLIENT``), or nobody can be asked for the
+                passphrase (``PASSPHRASE_MISSING``).
+            KeyFormatError: The passphrase is wrong.
             VerificationError: ``NAME.key`` and ``NAME.pub`` are of two keys: ``KEY_PAIR``.
         """
-        signer = read_key(self.home.key_path(name), passphrase=passphrase)
-        key = self.home.key(name)
-        if signer.public_key != key:
-            raise VerificationError(f"`{name}.key` is not the private key of `{name}.pub`", code="KEY_PAIR")
-        return Client(lambda: self.engine, name, key, checkpoints=self.path / "checkpoints")
+        signer = unlock_client(self.home, name, passphrase=passphrase)
+        proven = self._proven[name] = prove_client(self.home, name, signer)
+        return Client(
+            lambda: self.engine, proven, locked=is_locked(self.home, name),
+            agent=lambda: self._agent(name, signer), checkpoints=self.path / "checkpoints",
+        )  # fmt: skip
+
+    def prove(self, name: str, *, agent: Path | None = None, passphrase: AskPassphrase | None = None) -> ProvenClient:
+        """Prove a client once while this domain is open, for whoever plans for it: Spark, batch after batch.
+
+        Args:
+            name: What the client's key is called in the home.
+            agent: Who proves it: the agent of the process that unlocked it. The home's own file by default.
+            passphrase: As for `client`.
+
+        Raises:
+            MaiaError: As `client`; or no agent answers: ``NO_AGENT``.
+        """
+        proven = self._proven.get(name)
+        if proven is None:
+            if agent is not None:
+                proven = prove_by_agent(self.home, name, agent)
+            else:
+                proven = prove_client(self.home, name, unlock_client(self.home, name, passphrase=passphrase))
+            self._proven[name] = proven
+        return proven
+
+    def _agent(self, name: str, signer: KeySigner) -> Path:
+        agent = self._agents.get(name)
+        if agent is None:
+            audience = self.home.key(self.config.broker).key_id
+            agent = self._agents[name] = KeyAgent(signer, audience=audience)
+        return agent.path
 
     def explain(
         self,
@@ -295,7 +328,9 @@ class Domain:
             folder, issuer, right, to=words.parse_principal_text(to, folder), at=at, delegate=delegate,
             period=Period(not_before, until), tests=tests, conditions=conditions,
         )  # fmt: skip
-        return sign_grant(folder, draft, folder.signer(issuer, lambda _: passphrase or _no_passphrase), at=at)
+        return sign_grant(
+            folder, draft, folder.signer(issuer, lambda name: passphrase or passphrase_asker(name)), at=at
+        )
 
     def revoke(
         self, certificate: str, *, until: datetime | None = None, passphrase: AskPassphrase | None = None
@@ -320,7 +355,7 @@ class Domain:
                 code="IN_REGISTER",
             )
         draft = draft_revocation(folder, folder.certificate(certificate), at=self.clock(), ends=until)
-        sign_list(folder, draft.body, folder.signer(draft.signer, lambda _: passphrase or _no_passphrase))
+        sign_list(folder, draft.body, folder.signer(draft.signer, lambda name: passphrase or passphrase_asker(name)))
         return draft
 
     def status(self, *, at: datetime | None = None) -> DomainStatus:

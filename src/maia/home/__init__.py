@@ -9,12 +9,14 @@ from __future__ import annotations
 import typing as _typing
 
 from maia.home import providers, words
+from maia.home.agent import KeyAgent, ask_agent
 from maia.home.certificates import CertificateFolder
 from maia.home.config import HomeConfig
 from maia.home.definitions import find_definition, sign_definition
 from maia.home.files import PRIVATE_FILE, list_files, locked, read_file, write_file
 from maia.home.folder import Folder, key_of
-from maia.home.keys import check_key_name, read_key, read_public_key, write_key, write_public_key
+from maia.home.keys import MAX_KEY_FILE, check_key_name, read_key, read_public_key, write_key, write_public_key
+from maia.home.passphrases import check_passphrase, passphrase_asker, read_descriptor_line, read_line
 from maia.home.soundness import HealthFinding, check_files
 from maia.home.statements import StatementFile
 from maia.home.types import verify_with_registry
@@ -28,6 +30,7 @@ if _typing.TYPE_CHECKING:
     from maia.home.schemas import read_schema
 
 __all__ = [
+    "MAX_KEY_FILE",
     "PRIVATE_FILE",
     "CertificateFolder",
     "ClockFile",
@@ -35,19 +38,25 @@ __all__ = [
     "HealthFinding",
     "Home",
     "HomeConfig",
+    "KeyAgent",
     "KeyUses",
     "StatementFile",
     "VerifiedCache",
+    "ask_agent",
     "check_files",
     "check_key_name",
+    "check_passphrase",
     "find_definition",
     "key_of",
     "list_files",
     "locked",
     "now",
+    "passphrase_asker",
     "providers",
+    "read_descriptor_line",
     "read_file",
     "read_key",
+    "read_line",
     "read_public_key",
     "read_schema",
     "sign_definition",

@@ -10,9 +10,9 @@ import typer
 
 from maia.cli.show.output import current_state
 from maia.errors import UsageError
+from maia.home import check_passphrase, read_descriptor_line, read_line
 
 _VARIABLE = "MAIA_PASSPHRASE"
-_LONGEST = 4096
 
 
 def passphrase_source(file: Path | None, *, what: str, twice: bool = False) -> Callable[[], str]:
@@ -29,41 +29,15 @@ def passphrase_source(file: Path | None, *, what: str, twice: bool = False) -> C
     def ask() -> str:
         descriptor = current_state().passphrase_fd
         if descriptor is not None:
-            return _from_descriptor(descriptor)
+            return read_descriptor_line(descriptor)
         if file is not None:
-            return _from_file(file)
+            return read_line(file)
         if _VARIABLE in os.environ:
-            return _checked(os.environ[_VARIABLE])
+            return check_passphrase(os.environ[_VARIABLE])
         try:
             answer = typer.prompt(f"Passphrase for {what}", hide_input=True, confirmation_prompt=twice, err=True)
         except (typer.Abort, EOFError) as error:
             raise UsageError(f"the passphrase for {what} is missing", code="PASSPHRASE_MISSING") from error
-        return _checked(str(answer))
+        return check_passphrase(str(answer))
 
     return ask
-
-
-def _from_descriptor(descriptor: int) -> str:
-    """Read one line, octet by octet, so that what follows it is left for the next passphrase."""
-    found = bytearray()
-    try:
-        while len(found) <= _LONGEST and (octet := os.read(descriptor, 1)) not in (b"", b"\n"):
-            found += octet
-    except OSError as error:
-        raise UsageError(f"nothing can be read from descriptor {descriptor}", code="PASSPHRASE_MISSING") from error
-    return _checked(found.decode("utf-8", "surrogateescape").rstrip("\r"))
-
-
-def _from_file(file: Path) -> str:
-    with file.open(encoding="utf-8") as stream:
-        return _checked(stream.readline(_LONGEST + 1).rstrip("\r\n"))
-
-
-def _checked(text: str) -> str:
-    if not text:
-        raise UsageError(
-            "an empty passphrase protects nothing; --no-passphrase says so openly", code="PASSPHRASE_MISSING"
-        )
-    if len(text) > _LONGEST:
-        raise UsageError(f"a passphrase has at most {_LONGEST} characters", code="PASSPHRASE_MISSING")
-    return text
