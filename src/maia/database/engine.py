@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
@@ -32,6 +32,9 @@ WAIT_SECONDS = 5
 _STATEMENT_SECONDS = 30
 _WRITERS = 0x6D616961_00000001  # "maia", 1: the advisory lock of writers; leaders use hashes, see leadership.py
 _READING = "maia_reading"
+
+Transactions = Callable[[], AbstractContextManager[Connection]]
+"""What begins a transaction."""
 
 
 def open_database(url: str) -> Engine:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
+from maia.encoding import did_you_mean
 from maia.errors import MalformedError
 
 CONFIG_FILE = "maia.toml"
@@ -14,6 +15,8 @@ _NUMBERS = ("grace", "skew", "history", "alarm")
 _TEXTS = ("name", "broker", "domain", "log", "keyed_types", "spill", *_NUMBERS)
 _SPILLS = ("sealed", "trusted")
 _SERVICES: dict[str, str | None] = {"database": "store.db", "key_manager": None, "access_control": None}
+_TABLES: dict[str, tuple[str, ...]] = {"": _TEXTS, "network": ("owner", "name"), "services": tuple(_SERVICES)}
+"""The settings of each table of the file; those at its top are in none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,26 +88,43 @@ class HomeConfig:
             value = tomllib.loads(data.decode("utf-8"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise MalformedError(f"`{CONFIG_FILE}` is not TOML: {error}", code="HOMECONFIG_FILE") from error
-        network = value.pop("network", {})
-        services = value.pop("services", {})
-        if not (
-            _all_known(value, _TEXTS)
-            and isinstance(network, dict)
-            and _all_known(network, ("owner", "name"))
-            and len(network) != 1
-            and isinstance(services, dict)
-            and _all_known(services, _SERVICES)
-            and "name" in value
-            and value.get("spill", "sealed") in _SPILLS
-        ):
-            raise MalformedError(f"`{CONFIG_FILE}` has a setting that is unknown or wrong", code="HOMECONFIG_FILE")
+        network, services = (_table(value, name) for name in ("network", "services"))
+        for table, found in (("", value), ("network", network), ("services", services)):
+            _check_table(table, found)
+        if "name" not in value:
+            raise _wrong("it lacks `name`, which people call the domain")
+        if len(network) == 1:
+            raise _wrong("`[network]` has both `owner` and `name`")
+        if value.get("spill", "sealed") not in _SPILLS:
+            raise _wrong(f"`spill` is {' or '.join(f'`{item}`' for item in _SPILLS)}, not `{value['spill']}`")
         pair = (network["owner"], network["name"]) if network else None
         return cls(network=pair, **value, **services)
 
 
-def _all_known(table: dict[str, object], known: Iterable[str]) -> bool:
-    right = all(type(value) is (int if key in _NUMBERS else str) for key, value in table.items())
-    return right and table.keys() <= set(known)
+def _table(value: dict[str, Any], name: str) -> dict[str, Any]:
+    found = value.pop(name, {})
+    if not isinstance(found, dict):
+        raise _wrong(f"`{name}` is a table: write `[{name}]` above its settings")
+    return found
+
+
+def _check_table(table: str, found: dict[str, Any]) -> None:
+    """Refuse settings that are unknown here, or of another kind; say where they belong, or which one was meant."""
+    known, place = _TABLES[table], f" in `[{table}]`" if table else ""
+    for key, value in found.items():
+        if key not in known:
+            homes = [
+                f"`[{other}]`" if other else "the top, above all tables" for other in _TABLES if key in _TABLES[other]
+            ]
+            where = f"; it belongs to {homes[0]}" if homes else did_you_mean(key, known)
+            raise _wrong(f"there is no setting `{key}`{place}{where}")
+        kind = int if key in _NUMBERS else str
+        if type(value) is not kind:
+            raise _wrong(f"`{key}`{place} is a {'whole number' if kind is int else 'text in quotes'}")
+
+
+def _wrong(message: str) -> MalformedError:
+    return MalformedError(f"`{CONFIG_FILE}`: {message}", code="HOMECONFIG_FILE")
 
 
 def _quote(text: str) -> str:
