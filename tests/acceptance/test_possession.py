@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import maia
-from maia.errors import KeyFormatError, NotFoundError, UsageError, VerificationError
+from maia.errors import KeyFormatError, NotFoundError, UnavailableError, UsageError, VerificationError
 from maia.spark import spark_errors
 from maia.testing import TYPE_NAME, Command, NumberplateHomes, numberplate_homes
 
@@ -28,10 +28,10 @@ SECRET = "correct horse battery"
 def world(tmp_path_factory: pytest.TempPathFactory) -> NumberplateHomes:
     """Build the homes; billing's private key is sealed, that of statistics is elsewhere, and one name is a broker's."""
     made = numberplate_homes(tmp_path_factory.mktemp("possession"), network=True)
-    keys = made.ccs / "keys"
+    keys, broker = made.ccs / "keys", maia.open(made.ccs).config.broker
     (keys / "SO.key").rename(made.ccs.parent / "SO.key")
-    (keys / "alias.pub").write_bytes((keys / "broker.pub").read_bytes())
-    (keys / "alias.key").write_bytes((keys / "broker.key").read_bytes())
+    (keys / "alias.pub").write_bytes((keys / f"{broker}.pub").read_bytes())
+    (keys / "alias.key").write_bytes((keys / f"{broker}.key").read_bytes())
     (keys / "alias.key").chmod(0o600)
     return made
 
@@ -102,7 +102,7 @@ def test_the_services_of_a_domain_are_no_clients(
     spark: Any, published: None, world: NumberplateHomes, tmp_path: Path, door: Callable[..., object]
 ) -> None:
     """The broker reads for everybody and as nobody, under its name and under any other."""
-    for name in ("broker", "alias"):
+    for name in (maia.open(world.ccs).config.broker, "alias"):
         with pytest.raises(UsageError, match="are no clients") as raised, spark_errors():
             door(spark, world, name, tmp_path)
         assert raised.value.code == "NOT_A_CLIENT"
@@ -117,7 +117,7 @@ def test_the_command_refuses_names_too(world: NumberplateHomes) -> None:
         ("deliver", "add", "mine", "--type", TYPE_NAME),
     ):
         assert command.refused(*verb, "--as", "SO") == (5, "NO_SUCH_KEY"), verb
-        assert command.refused(*verb, "--as", "broker") == (2, "NOT_A_CLIENT"), verb
+        assert command.refused(*verb, "--as", maia.open(world.ccs).config.broker) == (2, "NOT_A_CLIENT"), verb
 
 
 def test_a_private_key_of_somebody_else_proves_nothing(spark: Any, world: NumberplateHomes) -> None:
@@ -178,7 +178,7 @@ def test_a_sealed_key_is_unlocked_by_its_passphrase_and_proven_by_an_agent(
     with pytest.raises(Exception, match="unknown option"):
         spark.read.format("maia").options(**options(world, "BO", passphrase=SECRET)).load()
     domain.close()
-    with pytest.raises(maia.errors.UnavailableError, match="no agent answers"), spark_errors():
+    with pytest.raises(UnavailableError, match="no agent answers"), spark_errors():
         frame.count()
 
 

@@ -321,7 +321,7 @@ class Domain:
             DeniedError: The issuer cannot give it: ``ISSUER_LACKS_RIGHT``.
             MaiaError: Something is unknown or useless; the message says what.
         """
-        folder, at = Folder(self.path), self.clock()
+        folder, at = self.home.folder, self.clock()
         right = words.parse_right(folder, type_=type, actions=list(actions), attributes=attributes)
         issuer = folder.key(self._issuer(folder, right.owner) if by is None else by)
         draft = draft_grant(
@@ -348,7 +348,7 @@ class Domain:
         Raises:
             UsageError: No list can revoke it, or one did, or the domain's service issued it: ``IN_REGISTER``.
         """
-        folder = Folder(self.path)
+        folder = self.home.folder
         if in_register(folder, certificate):
             raise UsageError(
                 f"the domain's service issued `{certificate}`; `maia revoke {certificate}` ends what stands on it too",

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from maia.encoding import did_you_mean
 from maia.errors import NotFoundError, UsageError, VerificationError
-from maia.home import MAX_KEY_FILE, Folder, Home, ask_agent, passphrase_asker, read_file, read_key
+from maia.home import MAX_KEY_FILE, Home, ask_agent, passphrase_asker, read_file, read_key
 from maia.kernel import KEY_MANAGER
 from maia.principals import Authenticated, KeySigner, PublicKey, check_nonce_proof, is_sealed, prove_by_nonce
 
@@ -52,7 +52,7 @@ def client_key(home: Home, name: str) -> PublicKey:
         NotFoundError: The home knows no such key: ``NO_SUCH_KEY``.
         UsageError: It is a key of the domain's own services: ``NOT_A_CLIENT``.
     """
-    known = Folder(home.path).keys
+    known = home.folder.keys
     if name not in known:
         raise NotFoundError(f"no key `{name}` in this home{did_you_mean(name, known)}", code="NO_SUCH_KEY")
     services = (home.config.broker, home.config.domain, KEY_MANAGER)

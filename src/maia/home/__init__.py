@@ -16,6 +16,7 @@ from maia.home.definitions import find_definition, sign_definition
 from maia.home.files import PRIVATE_FILE, list_files, locked, read_file, write_file
 from maia.home.folder import Folder, key_of
 from maia.home.keys import MAX_KEY_FILE, check_key_name, read_key, read_public_key, write_key, write_public_key
+from maia.home.machine import now
 from maia.home.passphrases import check_passphrase, passphrase_asker, read_descriptor_line, read_line
 from maia.home.soundness import HealthFinding, check_files
 from maia.home.statements import StatementFile
@@ -24,7 +25,7 @@ from maia.home.verified_cache import VerifiedCache
 from maia.lazy import on_first_use as _on_first_use
 
 if _typing.TYPE_CHECKING:
-    from maia.home.clock import ClockFile, now
+    from maia.home.clock import ClockFile
     from maia.home.home import Home
     from maia.home.key_uses import KeyUses
     from maia.home.schemas import read_schema
@@ -73,7 +74,6 @@ __getattr__ = _on_first_use(
         "ClockFile": "clock",
         "Home": "home",
         "KeyUses": "key_uses",
-        "now": "clock",
         "read_schema": "schemas",
     },
 )

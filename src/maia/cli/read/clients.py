@@ -12,7 +12,6 @@ from maia.cli.read.passphrases import passphrase_source
 from maia.cli.show.output import note
 from maia.domain import Client, Domain, find_type, show_type, who_lacks
 from maia.errors import DeniedError, VerificationError
-from maia.home import Folder
 
 
 def open_client(home: Path, name: str, passphrase_file: Path | None) -> tuple[Domain, Client]:
@@ -45,4 +44,4 @@ def denial(domain: Domain, *, client: str, action: Action, type_text: str) -> It
         if error.code != "ROWS_REFUSED":
             who = who_lacks(domain, type_text, client=client, action=action)
             note(f"`maia explain --as {who} --type {type_text} --action {action.value}` shows what there is")
-        raise DeniedError(Folder(domain.home.path).decorate(error.message), code=error.code) from error
+        raise DeniedError(domain.home.folder.decorate(error.message), code=error.code) from error
