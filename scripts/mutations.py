@@ -480,10 +480,8 @@ def main(arguments: list[str] | None = None) -> int:
     for mutation in chosen:
         wrong = find(mutation, ROOT / "src") if options.check else judge(mutation)
         failed += bool(wrong)
-        print(
-            f"{'WRONG  ' if wrong else 'found  ' if options.check else 'noticed'} {mutation.rule}{f': {wrong}' if wrong else ''}",
-            flush=True,
-        )
+        word = "WRONG  " if wrong else "found  " if options.check else "noticed"
+        print(f"{word} {mutation.rule}{f': {wrong}' if wrong else ''}", flush=True)
     print(f"{len(chosen) - failed} of {len(chosen)} mutations {'can be made' if options.check else 'were noticed'}")
     return 1 if failed or not chosen else 0
 

@@ -165,8 +165,8 @@ def test_a_sealed_key_is_unlocked_by_its_passphrase_and_proven_by_an_agent(
         spark.read.format("maia").options(**options(world, "BO")).load()
     billing = domain.client("BO", passphrase=lambda: SECRET)
     assert billing.read(TYPE_NAME).count() == 1
-    frame = spark.read.format("maia").options(**options(world, "BO", agent=billing.agent)).load()
-    assert frame.count() == 1
+    agent = billing.agent
+    assert spark.read.format("maia").options(**options(world, "BO", agent=agent)).load().count() == 1
     by_file = spark.read.format("maia").options(**options(world, "BO", passphraseFile=str(sealed))).load()
     assert by_file.count() == 1
     reading, writing = os.pipe()
@@ -180,7 +180,7 @@ def test_a_sealed_key_is_unlocked_by_its_passphrase_and_proven_by_an_agent(
         spark.read.format("maia").options(**options(world, "BO", passphrase=SECRET)).load()
     domain.close()
     with pytest.raises(UnavailableError, match="no agent answers"), spark_errors():
-        frame.count()
+        spark.read.format("maia").options(**options(world, "BO", agent=agent)).load()
 
 
 def test_an_agent_proves_its_own_key_only(spark: Any, published: None, world: NumberplateHomes, sealed: Path) -> None:
