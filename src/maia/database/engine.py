@@ -21,8 +21,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,6 +40,9 @@ _STATEMENT_SECONDS = 30
 _WRITERS = 0x6D616961_00000001  # "maia", 1: the advisory lock of writers; leaders use hashes, see leadership.py
 _READING = "maia_reading"
 _FILES = "maia_files"
+
+Transactions = Callable[[], AbstractContextManager[Connection]]
+"""What begins a transaction."""
 
 
 def open_database(url: str) -> Engine:

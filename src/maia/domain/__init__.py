@@ -59,6 +59,7 @@ if _typing.TYPE_CHECKING:
         proof_lines,
         submit_policy,
     )
+    from maia.domain.possession import ProvenClient
     from maia.domain.publication import Published, Written, commit_publication, published_before, write_partition
     from maia.domain.questions import RightQuestion
     from maia.domain.register import in_register
@@ -89,6 +90,7 @@ __all__ = [
     "LogPart",
     "LogStatus",
     "OwnKeyManager",
+    "ProvenClient",
     "Published",
     "Report",
     "RightQuestion",
@@ -172,6 +174,7 @@ __getattr__ = _on_first_use(
         "LogPart": "log_parts",
         "LogStatus": "status",
         "OwnKeyManager": "own_key_manager",
+        "ProvenClient": "possession",
         "Published": "publication",
         "Report": "delivery",
         "RightQuestion": "questions",

@@ -17,17 +17,18 @@ from maia.domain.following import Follower
 from maia.domain.grants import Granted, RevocationDraft, draft_grant, draft_revocation, sign_grant, sign_list
 from maia.domain.own_key_manager import OwnKeyManager
 from maia.domain.plans import MAX_EVENTS, Planner
+from maia.domain.possession import ProvenClient, is_locked, prove_by_agent, prove_client, unlock_client
 from maia.domain.register import in_register
 from maia.domain.snapshot import Snapshot, Snapshots
 from maia.domain.status import DomainStatus, domain_status
 from maia.domain.types import find_type
-from maia.encoding import did_you_mean, html_table
-from maia.errors import NotFoundError, UsageError, VerificationError
+from maia.encoding import html_table
+from maia.errors import UsageError
 from maia.events import EventType, TypeName
-from maia.home import Folder, Home, HomeConfig, now, read_key, words
+from maia.home import Folder, Home, HomeConfig, KeyAgent, now, passphrase_asker, words
 from maia.kernel import DeliverPlan, PublishPlan
 from maia.log import Commit, LogDirectory, Repeats
-from maia.principals import OnlineTest, Period, Principal, PublicKey
+from maia.principals import KeySigner, OnlineTest, Period, Principal, PublicKey
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -35,12 +36,8 @@ if TYPE_CHECKING:
     from maia.domain.engine import Engine
 
 
-def _no_passphrase() -> str:
-    raise UsageError("the key is sealed: say how to ask for its passphrase", code="PASSPHRASE_MISSING")
-
-
-def _asks(passphrase: AskPassphrase | None) -> AskPassphrase:
-    """Give the function that asks for a passphrase.
+def _asks(passphrase: AskPassphrase | None) -> AskPassphrase | None:
+    """Give back the function that asks for a passphrase, if there is one.
 
     Raises:
         UsageError: It is the passphrase itself: ``PASSPHRASE_TEXT``.
@@ -51,7 +48,7 @@ def _asks(passphrase: AskPassphrase | None) -> AskPassphrase:
             "itself, which would stand in the program",
             code="PASSPHRASE_TEXT",
         )
-    return passphrase or _no_passphrase
+    return passphrase
 
 
 def _several(texts: str | Sequence[str] | None) -> Sequence[str] | None:
@@ -89,6 +86,8 @@ class Domain:
         self._snapshots = Snapshots(home)
         self._planner = Planner(home, self.log, self._own)
         self._repeats: Repeats | None = None
+        self._proven: dict[str, ProvenClient] = {}
+        self._agents: dict[str, KeyAgent] = {}
 
     @classmethod
     def open(cls, path: Path | str, *, engine: MakeEngine | None = None) -> Domain:
@@ -140,8 +139,11 @@ class Domain:
         return self._repeats
 
     def close(self) -> None:
-        """Let go of what was opened; it opens again when it is needed."""
+        """Let go of what was opened; it opens again when it is needed. Agents of sealed keys stop answering."""
         self._own.close()
+        for agent in self._agents.values():
+            agent.close()
+        self._agents.clear()
 
     def __enter__(self) -> Self:
         """Work for the domain until the block ends."""
@@ -198,13 +200,13 @@ class Domain:
         self,
         name: str,
         *,
-        client: str,
+        client: ProvenClient,
         version: str | None = None,
         publication: str,
         max_events: int = MAX_EVENTS,
         at: datetime | None = None,
     ) -> PublishPlan:
-        """Advertise for a client and compile what its rows will go through.
+        """Advertise for a client, whose key was proven, and compile what its rows will go through.
 
         Raises:
             MaiaError: The type is unknown, or the client or the broker has no right.
@@ -213,21 +215,21 @@ class Domain:
         known = self.known(at=moment)
         found = find_type(self.home, name, version, among=known.names)
         return self._planner.publish(
-            known, found, self.home.key(client), publication=publication, at=moment, max_events=max_events
+            known, found, client.key, publication=publication, at=moment, max_events=max_events
         )
 
     def deliver_plan(
         self,
         name: str,
         *,
-        client: str,
+        client: ProvenClient,
         where: str = "",
         version: str | None = None,
         commits: Sequence[Commit],
         at: datetime | None = None,
         history: bool = True,
     ) -> DeliverPlan:
-        """Subscribe for a client and compile what it will see of these commits, with the rights of now.
+        """Subscribe for a client, whose key was proven, and compile what it will see of these commits now.
 
         Raises:
             MaiaError: The type is unknown, the client has no right, or the filter is refused.
@@ -236,7 +238,7 @@ class Domain:
         known = self.known(at=moment)
         found = find_type(self.home, name, version, among=known.names)
         made = self._planner.subscription(
-            known, found, self.home.key(client), identity=client, where=where, at=moment
+            known, found, client.key, identity=client.name, where=where, at=moment
         )  # fmt: skip
         return self._planner.deliver(known, (made,), commits, at=moment, history=history)
 
@@ -252,20 +254,50 @@ class Domain:
 
         Args:
             name: What the client's key is called in the home.
-            passphrase: Asks for the passphrase of a key that is sealed; never the passphrase itself.
+            passphrase: Asks for the passphrase of a key that is sealed; never the passphrase itself. By default the
+                descriptor that ``MAIA_PASSPHRASE_FD`` names is read, else the person at the terminal is asked.
 
         Raises:
-            NotFoundError: The home has no private key of this name: ``NO_SUCH_KEY``, with the nearest one.
-            UsageError: The passphrase was given in place of a function that asks for it: ``PASSPHRASE_TEXT``.
-            KeyFormatError: The key is sealed, and the passphrase is wrong or nobody was asked.
+            NotFoundError: The home has no private key of this name: ``NO_SUCH_KEY``.
+            UsageError: It is a key of the domain's own services (``NOT_A_CLIENT``), nobody can be asked for the
+                passphrase (``PASSPHRASE_MISSING``), or it was given in place of a function that asks for it
+                (``PASSPHRASE_TEXT``).
+            KeyFormatError: The passphrase is wrong.
             VerificationError: ``NAME.key`` and ``NAME.pub`` are of two keys: ``KEY_PAIR``.
         """
-        asks = None if passphrase is None else _asks(passphrase)
-        key = self._client_key(name)
-        signer = read_key(self.home.key_path(name), passphrase=asks)
-        if signer.public_key != key:
-            raise VerificationError(f"`{name}.key` is not the private key of `{name}.pub`", code="KEY_PAIR")
-        return Client(lambda: self.engine, name, key, checkpoints=self.path / "checkpoints")
+        signer = unlock_client(self.home, name, passphrase=_asks(passphrase))
+        proven = self._proven[name] = prove_client(self.home, name, signer)
+        return Client(
+            lambda: self.engine, proven, locked=is_locked(self.home, name),
+            agent=lambda: self._agent(name, signer), checkpoints=self.path / "checkpoints",
+        )  # fmt: skip
+
+    def prove(self, name: str, *, agent: Path | None = None, passphrase: AskPassphrase | None = None) -> ProvenClient:
+        """Prove a client once while this domain is open, for whoever plans for it: Spark, batch after batch.
+
+        Args:
+            name: What the client's key is called in the home.
+            agent: Who proves it: the agent of the process that unlocked it. The home's own file by default.
+            passphrase: As for `client`.
+
+        Raises:
+            MaiaError: As `client`; or no agent answers: ``NO_AGENT``.
+        """
+        proven = self._proven.get(name)
+        if proven is None:
+            if agent is not None:
+                proven = prove_by_agent(self.home, name, agent)
+            else:
+                proven = prove_client(self.home, name, unlock_client(self.home, name, passphrase=_asks(passphrase)))
+            self._proven[name] = proven
+        return proven
+
+    def _agent(self, name: str, signer: KeySigner) -> Path:
+        agent = self._agents.get(name)
+        if agent is None:
+            audience = self.home.key(self.config.broker).key_id
+            agent = self._agents[name] = KeyAgent(signer, audience=audience)
+        return agent.path
 
     def explain(
         self,
@@ -325,7 +357,7 @@ class Domain:
             DeniedError: The issuer cannot give it: ``ISSUER_LACKS_RIGHT``.
             MaiaError: Something is unknown or useless; the message says what.
         """
-        folder, at = Folder(self.path), self.clock()
+        folder, at = self.home.folder, self.clock()
         right = words.parse_right(folder, type_=type, actions=_several(actions), attributes=_several(attributes))
         issuer = folder.key(self._issuer(folder, right.owner) if by is None else by)
         draft = draft_grant(
@@ -333,7 +365,9 @@ class Domain:
             period=Period(not_before, until), tests=words.parse_tests(tests, folder),
             conditions=_several(conditions) or (),
         )  # fmt: skip
-        return sign_grant(folder, draft, folder.signer(issuer, lambda _: _asks(passphrase)), at=at)
+        return sign_grant(
+            folder, draft, folder.signer(issuer, lambda name: _asks(passphrase) or passphrase_asker(name)), at=at
+        )
 
     def revoke(
         self, certificate: str | Granted, *, until: datetime | None = None, passphrase: AskPassphrase | None = None
@@ -351,7 +385,7 @@ class Domain:
         Raises:
             UsageError: No list can revoke it, or one did, or the domain's service issued it: ``IN_REGISTER``.
         """
-        folder = Folder(self.path)
+        folder = self.home.folder
         if isinstance(certificate, Granted):
             certificate = certificate.certificate.certificate_id.hex()
         if in_register(folder, certificate):
@@ -360,23 +394,13 @@ class Domain:
                 code="IN_REGISTER",
             )
         draft = draft_revocation(folder, folder.certificate(certificate), at=self.clock(), ends=until)
-        sign_list(folder, draft.body, folder.signer(draft.signer, lambda _: _asks(passphrase)))
+        signer = folder.signer(draft.signer, lambda name: _asks(passphrase) or passphrase_asker(name))
+        sign_list(folder, draft.body, signer)
         return draft
 
     def status(self, *, at: datetime | None = None) -> DomainStatus:
         """Tell what this domain is, which rights and keys it has and lacks, what ends when, and what to do next."""
         return domain_status(self, at=at)
-
-    def _client_key(self, name: str) -> PublicKey:
-        """Find the public key of a client whose private key is here."""
-        folder = Folder(self.path)
-        if not folder.key_path(name).is_file():
-            here = [known for known in folder.keys if folder.key_path(known).is_file()]
-            only = "only the public key" if name in folder.keys else "no key"
-            raise NotFoundError(
-                f"there is {only} of `{name}` in this home{did_you_mean(name, here)}", code="NO_SUCH_KEY"
-            )
-        return self.home.key(name)
 
     def _issuer(self, folder: Folder, owner: Principal | None) -> str:
         name = folder.names.get(owner.key_id) if isinstance(owner, PublicKey) else None

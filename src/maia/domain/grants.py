@@ -146,7 +146,10 @@ def draft_grant(
         issuer=issuer, subject=to, delegate=delegate, tag=right.tag.to_sexp(), period=period, tests=tests,
         conditions=checked, renew=renew,
     )  # fmt: skip
-    return GrantDraft(body=body, ends=ends, findings=lint_right(body, right.tag))
+    unknown = tuple(
+        RightFinding("UNKNOWN_UID", f"no known version has an attribute `uid:{uid}`") for uid in right.unknown
+    )
+    return GrantDraft(body=body, ends=ends, findings=(*lint_right(body, right.tag), *unknown))
 
 
 def sign_grant(folder: Folder, draft: GrantDraft, signer: Signer, *, at: datetime) -> Granted:

@@ -10,7 +10,7 @@ from maia.authority import VerifiedEventType, Verifier
 from maia.encoding import did_you_mean
 from maia.errors import MaiaError, NotFoundError, UsageError, VerificationError
 from maia.events import TypeId, TypeName, UnverifiedEventType
-from maia.home import DirectoryRegistry, Folder, Home, verify_with_registry
+from maia.home import DirectoryRegistry, Home, verify_with_registry
 from maia.principals import Principal, PublicKey
 
 _log = logging.getLogger(__name__)
@@ -50,7 +50,7 @@ def find_type(
 def show_type(home: Home, name: TypeName) -> str:
     """Write a type as people name it here, with its owner and version."""
     owner = name.owner
-    shown = Folder(home.path).names.get(owner.key_id, owner.fingerprint) if isinstance(owner, PublicKey) else str(owner)
+    shown = home.folder.names.get(owner.key_id, owner.fingerprint) if isinstance(owner, PublicKey) else str(owner)
     return f"{shown}/{name.name}@{name.version.text}"
 
 
@@ -118,6 +118,6 @@ def _readings(text: str, version: str | None) -> list[tuple[str | None, str, str
 
 def _is_owner(home: Home, text: str, owner: Principal) -> bool:
     try:
-        return Folder(home.path).key(text) == owner
+        return home.folder.key(text) == owner
     except MaiaError:
         return False

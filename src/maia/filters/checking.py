@@ -18,7 +18,8 @@ from decimal import Decimal
 from maia.encoding import did_you_mean
 from maia.errors import FilterTypeError
 from maia.events import AttributeType
-from maia.filters.language import DEFAULT_LIMITS, FilterLimits, parse_filter
+from maia.filters.language import parse_filter
+from maia.filters.limits import DEFAULT_LIMITS, FilterLimits
 from maia.filters.tree import Constraint, Filter, Literal, LiteralKind, TypedConstraint, TypedFilter, check_operator
 from maia.filters.values import Value, in_domain, parse_date, parse_timestamp
 

@@ -31,11 +31,6 @@ _STEP = 1000
 _MAX_FILE = 32
 
 
-def now() -> datetime:
-    """Read the clock of this machine."""
-    return datetime.now(UTC)
-
-
 class ClockFile:
     """The floor under a home's clock."""
 

@@ -39,11 +39,12 @@ from maia.encryption import (
 from maia.errors import NotFoundError, UsageError
 from maia.events import EventType, TypeId, TypeName, parse_version
 from maia.home.certificates import CertificateFolder
-from maia.home.clock import now
 from maia.home.config import CONFIG_FILE, MAX_CONFIG, HomeConfig
 from maia.home.files import PRIVATE_FILE, PUBLIC_FILE, locked, make_folder, read_file, write_file
+from maia.home.folder import Folder
 from maia.home.formats import with_head, without_head
-from maia.home.keys import check_key_name, read_key, read_public_key, write_key, write_public_key
+from maia.home.keys import read_key, read_public_key, write_key, write_public_key
+from maia.home.machine import now
 from maia.home.providers import HomeSurroundings
 from maia.home.statements import StatementFile
 from maia.home.types import DirectoryRegistry
@@ -88,6 +89,11 @@ class Home:
             raise NotFoundError(f"`{root}` is no home: it has no `{CONFIG_FILE}`", code="NO_HOME")
         return cls(root, HomeConfig.from_toml(read_file(root / CONFIG_FILE, limit=MAX_CONFIG)))
 
+    @property
+    def folder(self) -> Folder:
+        """Its keys, certificates and statements, and who can be named in it."""
+        return Folder(self.path)
+
     # -- keys of people and of the broker
 
     def new_key(self, name: str, *, passphrase: str | None = None) -> KeySigner:
@@ -124,18 +130,18 @@ class Home:
         Raises:
             UsageError: The name is not one that can be a file: ``KEY_NAME``.
         """
-        return self.path / "keys" / f"{check_key_name(name)}.key"
+        return self.folder.key_path(name)
 
     def public_path(self, name: str) -> Path:
         """Return where a public key lives."""
-        return self.path / "keys" / f"{check_key_name(name)}.pub"
+        return self.folder.public_path(name)
 
     # -- evidence, statements, types
 
     @property
     def certificates(self) -> CertificateFolder:
         """The certificates of this home."""
-        return CertificateFolder(self.path / "certificates")
+        return self.folder.certificates
 
     def pool(self) -> CertificatePool:
         """Return all certificates as evidence."""
@@ -144,7 +150,7 @@ class Home:
     @property
     def statements(self) -> StatementFile:
         """The validity statements of this home."""
-        return StatementFile(self.path / "statements")
+        return self.folder.statements
 
     def verifier(self) -> Verifier:
         """Return a verifier with the statements that were accepted here by now."""

@@ -57,7 +57,7 @@ class SparkEngine:
             refused.update(item.refused)
         if strict and refused:
             raise nothing_published(refused)
-        return commit_publication(domain.home, domain.log, plan, written, client=asked.client, at=domain.clock())
+        return commit_publication(domain.home, domain.log, plan, written, client=asked.client.name, at=domain.clock())
 
     def publish_stream(self, frame: DataFrame, asked: Asked, *, publication: str, checkpoint: Path) -> StreamingQuery:
         """Publish a stream, each micro-batch once."""
@@ -85,9 +85,9 @@ class SparkEngine:
 
     def _options(self, asked: Asked, *, publication: str | None = None, starting: str = "earliest") -> SourceOptions:
         return SourceOptions(
-            home=str(self._domain.home.path.resolve()), type=asked.type, as_=asked.client, where=asked.where,
+            home=str(self._domain.home.path.resolve()), type=asked.type, as_=asked.client.name, where=asked.where,
             version=asked.version, attributes=asked.attributes, with_event_id=asked.with_event_id,
-            publication=publication, starting_offsets=starting,
+            publication=publication, starting_offsets=starting, agent=asked.agent,
         )  # fmt: skip
 
     def _check(self, asked: Asked) -> None:

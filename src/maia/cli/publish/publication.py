@@ -160,7 +160,7 @@ def prepare(
     type_ = name_type(domain, type_text, version)
     chosen = publication or secrets.token_hex(16)
     with denial(domain, client=client, action=Action.PUBLISH, type_text=type_):
-        event_type = domain.publish_plan(type_, client=client, publication=chosen).event_type()
+        event_type = domain.publish_plan(type_, client=writer.proven, publication=chosen).event_type()
     if found == "csv":
         missing = {item.name for item in event_type.attributes} - set(read_header(Path(source), event_type))
         if missing:

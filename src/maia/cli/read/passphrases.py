@@ -5,7 +5,6 @@ The variable of the environment is taken out of it before a verb runs, so that n
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
 from collections.abc import Callable
@@ -16,9 +15,9 @@ import typer
 
 from maia.cli.show.output import current_state
 from maia.errors import UsageError
+from maia.home import check_passphrase, read_descriptor_line, read_line
 
 PASSPHRASE_VARIABLE = "MAIA_PASSPHRASE"  # noqa: S105 - a name
-_LONGEST = 4096
 
 
 def passphrase_source(file: Path | None, *, what: str, twice: bool = False) -> Callable[[], str]:
@@ -35,11 +34,11 @@ def passphrase_source(file: Path | None, *, what: str, twice: bool = False) -> C
     def ask() -> str:
         state = current_state()
         if state.passphrase_fd is not None:
-            return _from_descriptor(state.passphrase_fd)
+            return read_descriptor_line(state.passphrase_fd)
         if file is not None:
-            return _from_file(file)
+            return read_line(file)
         if state.passphrase is not None:
-            return _checked(state.passphrase)
+            return check_passphrase(state.passphrase)
         try:
             # Where there is no terminal, a prompt would show what is typed; it is not asked there.
             with warnings.catch_warnings():
@@ -51,32 +50,6 @@ def passphrase_source(file: Path | None, *, what: str, twice: bool = False) -> C
             raise UsageError(message, code="PASSPHRASE_MISSING") from error
         except (typer.Abort, EOFError) as error:
             raise UsageError(f"the passphrase for {what} is missing", code="PASSPHRASE_MISSING") from error
-        return _checked(str(answer))
+        return check_passphrase(str(answer))
 
     return ask
-
-
-def _from_descriptor(descriptor: int) -> str:
-    """Read one line, octet by octet, so that what follows it is left for the next passphrase."""
-    found = bytearray()
-    try:
-        while len(found) <= _LONGEST and (octet := os.read(descriptor, 1)) not in (b"", b"\n"):
-            found += octet
-    except OSError as error:
-        raise UsageError(f"nothing can be read from descriptor {descriptor}", code="PASSPHRASE_MISSING") from error
-    return _checked(found.decode("utf-8", "surrogateescape").rstrip("\r"))
-
-
-def _from_file(file: Path) -> str:
-    with file.open(encoding="utf-8") as stream:
-        return _checked(stream.readline(_LONGEST + 1).rstrip("\r\n"))
-
-
-def _checked(text: str) -> str:
-    if not text:
-        raise UsageError(
-            "an empty passphrase protects nothing; --no-passphrase says so openly", code="PASSPHRASE_MISSING"
-        )
-    if len(text) > _LONGEST:
-        raise UsageError(f"a passphrase has at most {_LONGEST} characters", code="PASSPHRASE_MISSING")
-    return text

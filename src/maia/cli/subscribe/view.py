@@ -110,7 +110,7 @@ def prepare(
     domain, reader = open_client(folder, client, passphrase_file)
     type_ = name_type(domain, type_text, version)
     with denial(domain, client=client, action=Action.SUBSCRIBE, type_text=type_):
-        plan = domain.deliver_plan(type_, client=client, where=where, commits=())
+        plan = domain.deliver_plan(type_, client=reader.proven, where=where, commits=())
     names = [item.name for item in plan.subscriptions[0].event_type.attributes]
     wanted = None if attributes is None else tuple(item.strip() for item in attributes.split(","))
     for name in wanted or ():

@@ -9,14 +9,12 @@ store.db                what the service keeps, unless `maia.toml` names another
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from datetime import datetime
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Engine
 
 from maia.access_control import AccessControl, Outside, Settings, Telling
-from maia.database import migrate, open_database
+from maia.database import Transactions, migrate, open_database
 from maia.domain.access_control.agreements import POLICY_FOLDER, HomeAgreements
 from maia.domain.access_control.holdings import HomeHoldings, HomeProviders
 from maia.domain.access_control.listeners import HomeKeyGroups, HomeTelling
@@ -61,7 +59,7 @@ def open_access_control(
     signer: Signer | None = None,
     telling: Telling | None = None,
     outside: Outside | None = None,
-    transaction: Callable[[], AbstractContextManager[Connection]] | None = None,
+    transaction: Transactions | None = None,
     engine: Engine | None = None,
 ) -> AccessControl:
     """Open the service of a home in this process.

@@ -27,7 +27,7 @@ from maia.domain.wanted import read_subscriptions
 from maia.encryption import WHOLE_EVENT, Keyring, groups_of
 from maia.errors import MaiaError, RevokedError, VerificationError
 from maia.events import EventType
-from maia.home import Folder, read_file
+from maia.home import read_file
 from maia.kernel import milliseconds, read_mark
 from maia.log import LogDirectory, Outbox
 from maia.principals import CertificateId, OnlineTest, PublicKey, TestKind
@@ -76,7 +76,7 @@ class _Look:
 
     def __init__(self, domain: Domain, at: datetime) -> None:
         self.domain, self.home, self.at = domain, domain.home, at
-        self.folder = Folder(domain.home.path)
+        self.folder = domain.home.folder
         self.broker = domain.home.key(domain.home.config.broker)
         self.problems: list[str] = []
         self.known: Snapshot | None = None

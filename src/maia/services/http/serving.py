@@ -78,7 +78,11 @@ class Listening:
         return channel_of(first)
 
 
-def serve(app: FastAPI, listening: Listening, *, started: Callable[[int], None] = lambda _port: None) -> None:
+App = FastAPI
+"""A service over HTTP."""
+
+
+def serve(app: App, listening: Listening, *, started: Callable[[int], None] = lambda _port: None) -> None:
     """Serve until SIGTERM or SIGINT, then let what is under way end; for the main thread of a process.
 
     Args:
