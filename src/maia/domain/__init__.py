@@ -47,6 +47,7 @@ if _typing.TYPE_CHECKING:
     )
     from maia.domain.keys import HomeKeys, ensure_keys
     from maia.domain.log_parts import LogPart, parts_of, scan, share_out
+    from maia.domain.malformed import ROW_MALFORMED, audit_malformed
     from maia.domain.manager_key import manager_signer
     from maia.domain.own_key_manager import OwnKeyManager
     from maia.domain.plans import MAX_EVENTS
@@ -71,6 +72,7 @@ if _typing.TYPE_CHECKING:
 
 __all__ = [
     "MAX_EVENTS",
+    "ROW_MALFORMED",
     "AgreementState",
     "Asked",
     "CellExplanation",
@@ -101,6 +103,7 @@ __all__ = [
     "add_subscription",
     "advance_agreement",
     "ask_conditions",
+    "audit_malformed",
     "check_admission",
     "check_log",
     "check_policy",
@@ -153,6 +156,7 @@ __getattr__ = _on_first_use(
     __name__,
     {
         "MAX_EVENTS": "plans",
+        "ROW_MALFORMED": "malformed",
         "AgreementState": "agreements",
         "Asked": "engine",
         "CellExplanation": "explanation",
@@ -183,6 +187,7 @@ __getattr__ = _on_first_use(
         "add_subscription": "subscriptions",
         "advance_agreement": "agreements",
         "ask_conditions": "conditions",
+        "audit_malformed": "malformed",
         "check_admission": "key_groups",
         "check_log": "delivery",
         "check_policy": "policy_files",
