@@ -8,7 +8,7 @@ from maia.authority.exposure import Exposure, check_revocable, exposure_window
 from maia.authority.gift import Gift, can_give
 from maia.authority.graph import Graph
 from maia.authority.limits import DEFAULT_VERIFIER_LIMITS, VerifierLimits
-from maia.authority.lint import UNENFORCEABLE, RightFinding, lint_right
+from maia.authority.lint import TRUSTED, UNENFORCEABLE, RightFinding, lint_right
 from maia.authority.names import NameClosure
 from maia.authority.pool import CertificatePool
 from maia.authority.presentation import Presentation, decide_presentation
@@ -70,6 +70,7 @@ __all__ = [
     "MANAGE_PARTS",
     "NOTHING",
     "STAGES",
+    "TRUSTED",
     "UNENFORCEABLE",
     "Action",
     "CellRight",

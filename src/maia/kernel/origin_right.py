@@ -1,0 +1,63 @@
+"""What the origin of a parcel may have set: its right, applied once more by whoever opens the parcel.
+
+The origin's own broker enforced the right when it published. A reader of another domain does not take its word for it.
+
+Rules kept here:
+
+- a row that meets the constraints of none of the origin's clauses was never admitted by them: the origin broke its
+  right, and the whole parcel is refused (``ORIGIN_BROKE_RIGHT``);
+- a cell is kept when a clause whose constraints its row meets holds the attribute, or forces its value; others become
+  null, as the origin's broker should have made them. Clauses are never mixed;
+- a demand on an attribute that this broker cannot open cannot be looked at, and does not count against the origin;
+- conditions were asked where the origin published, at that moment; they are not asked again (C43).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from maia.errors import DeniedError
+from maia.events import AttributeType
+from maia.kernel.clauses import Clause
+from maia.kernel.rows import Mask, forced_value, kind_of, mask_of, take_visible
+
+
+def within_right(columns: Mapping[bytes, pa.Array], clauses: Sequence[Clause], count: int) -> dict[bytes, pa.Array]:
+    """Keep of opened columns what an origin's clauses let it set.
+
+    Args:
+        columns: By uid, as they were opened here.
+        clauses: Of the origin's right to publish.
+        count: How many rows there are.
+
+    Raises:
+        DeniedError: A row meets no clause.
+        UsageError: A column has a type that no attribute has.
+    """
+    kinds = {uid.decode("utf-8", "replace"): kind_of(column) for uid, column in columns.items()}
+    batch = pa.RecordBatch.from_arrays(list(columns.values()), names=list(kinds)) if columns else None
+    masks = [_met(batch, clause, kinds, count) for clause in clauses]
+    if not np.logical_or.reduce([np.zeros(count, dtype=np.bool_), *masks]).all():
+        raise DeniedError("a parcel with rows that its origin's right does not admit", code="ORIGIN_BROKE_RIGHT")
+    kept: dict[bytes, pa.Array] = {}
+    for (name, kind), (uid, column) in zip(kinds.items(), columns.items(), strict=True):
+        holders = [mask for clause, mask in zip(clauses, masks, strict=True) if _sets(clause, name, kind)]
+        if holders:
+            visible: Mask = np.logical_or.reduce(holders)
+            kept[uid] = column if visible.all() else take_visible([column], visible, None)[0]
+    return kept
+
+
+def _met(batch: pa.RecordBatch | None, clause: Clause, kinds: Mapping[str, AttributeType], count: int) -> Mask:
+    seen = tuple((uid, tag) for uid, tag in clause.constraints if uid in kinds)
+    return np.ones(count, dtype=np.bool_) if batch is None or not seen else mask_of(batch, seen)
+
+
+def _sets(clause: Clause, uid: str, kind: AttributeType) -> bool:
+    """Tell whether a clause holds an attribute, or sets it by a demand that leaves one value."""
+    return clause.opens(uid) or any(
+        name == uid and forced_value(tag, kind) is not None for name, tag in clause.constraints
+    )
