@@ -48,6 +48,7 @@ class Mutation:
 
 CERTIFICATES, RIGHTS, VALIDITY = "test_certificates.py", "test_rights.py", "test_validity.py"
 STREAM, VERSIONS = "test_numberplate_stream.py", "test_versions_stream.py"
+SPEECH = "test_law_of_speech.py"
 
 MUTATIONS = (
     # -- certificates and chains
@@ -340,6 +341,28 @@ MUTATIONS = (
         "        fits = mask_of(result, tuple(drops))\n",
         "        fits = mask_of(result, ())\n",
         (f"{VERSIONS}::test_what_breaks_a_demand_is_dropped_and_a_flooder_is_held_to_its_rate_and_revoked",),
+    ),
+    # -- the law of speech
+    Mutation(
+        "speech_rows: a link narrows by rows of closed attributes",
+        "authority/speech.py",
+        "        if not permits(uids, uid) and (asked is None or intersect(asked, wanted) != asked):\n",
+        "        if False:\n",
+        (f"{SPEECH}::test_fourteen_subscriptions_recover_nothing",),
+    ),
+    Mutation(
+        "speech_conditions: a condition looks at closed attributes",
+        "authority/condition_attributes.py",
+        "    if _EVENT not in condition:\n",
+        "    if True:\n",
+        (f"{SPEECH}::test_fourteen_subscriptions_recover_nothing",),
+    ),
+    Mutation(
+        "speech_forced: a link forces values that its issuer may not set",
+        "authority/derive.py",
+        "            heard = narrow(self.tag, link.tag, conditions=link.conditions, known=self.conditions)\n",
+        "            heard = narrow(_intersect(self.tag, link.tag), link.tag)\n",
+        (f"{SPEECH}::test_no_right_forces_a_value_that_its_issuer_may_not_set",),
     ),
     Mutation(
         "a rate counts nothing",

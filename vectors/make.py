@@ -17,6 +17,7 @@ import cases_chains
 import cases_keys
 import cases_names
 import cases_sexp
+import cases_speech
 import cases_statements
 import cases_tags
 from builders import number
@@ -30,6 +31,7 @@ FAMILIES = {
     "names": cases_names,
     "chains": cases_chains,
     "statements": cases_statements,
+    "speech": cases_speech,
 }
 
 

@@ -43,7 +43,7 @@ from maia.principals import (
 )
 
 FOLDER = Path(__file__).resolve().parents[2] / "vectors"
-FAMILIES = ("sexp", "keys", "certificates", "tags", "names", "chains", "statements")
+FAMILIES = ("sexp", "keys", "certificates", "tags", "names", "chains", "statements", "speech")
 Given = dict[str, Any]
 
 

@@ -4,12 +4,13 @@ Rules kept here:
 
 - a capability ends with the appointment behind it, and lives no longer than the domain's settings say;
 - every certificate carries the domain's on-line tests, so that it can be withdrawn;
-- only a member that is a domain may pass its rights on.
+- only a member that is a domain may pass its rights on;
+- what the policy says of attributes that are closed to the domain becomes no certificate: it would give nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeAlias
@@ -18,6 +19,7 @@ from maia import database
 from maia.access_control.settings import Settings
 from maia.access_control.values import Member, MemberKind
 from maia.authority import (
+    SPEAKS_OF_CLOSED,
     CertificatePool,
     Request,
     StatementBook,
@@ -29,7 +31,7 @@ from maia.authority import (
 )
 from maia.encoding import encode
 from maia.errors import MaiaError, MalformedError, UncheckedError
-from maia.policy import BROKERS, EventRight, Privilege, TypeCatalogue, compile_privilege, role_name
+from maia.policy import BROKERS, CompiledRight, EventRight, Privilege, TypeCatalogue, compile_privilege, role_name
 from maia.principals import (
     Authorisation,
     Body,
@@ -122,6 +124,7 @@ def entitlements_of(
     *,
     catalogue: TypeCatalogue,
     settings: Settings,
+    closed_to_domain: Callable[[CompiledRight], bool] = lambda _: False,
 ) -> tuple[tuple[Entitlement, ...], Refused]:
     """List what a member may have, and the privileges that cannot become a right, with the code that says why.
 
@@ -131,6 +134,7 @@ def entitlements_of(
         roles: The roles it has active that agreements speak of, by name.
         catalogue: The known types.
         settings: How the domain issues.
+        closed_to_domain: Whether a right speaks of attributes that are closed to the domain, and so would give nothing.
     """
     found = [Entitlement(privilege=MEMBER, name=member.name)]
     refused: list[tuple[str, str]] = []
@@ -152,7 +156,9 @@ def entitlements_of(
         except MaiaError as error:
             refused.append((str(privilege), error.code))
             continue
-        if right is not None:
+        if right is not None and closed_to_domain(right):
+            refused.append((str(privilege), SPEAKS_OF_CLOSED))
+        elif right is not None:
             found.append(Entitlement(privilege=str(privilege), tag=right.tag, until=until, owner=right.owner))
     return tuple(found), tuple(refused)
 

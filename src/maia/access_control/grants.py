@@ -1,7 +1,8 @@
 """Rights beside the policy: given by the domain itself or by an agreement, received, or passed on by a delegate.
 
 Rules kept here: everything given is in the register like what the policy gives, before it is handed out; what was
-withdrawn is not given again; a delegate reports only what it made itself, from something that it may pass on.
+withdrawn is not given again; what speaks of attributes that are closed to the domain is not given at all; a delegate
+reports only what it made itself, from something that it may pass on.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from maia.access_control.certificates import Entitlement, chain_of, line_of, sub
 from maia.access_control.lists import sign_due
 from maia.access_control.outbox import CERTIFICATE
 from maia.access_control.register import Records, Register
+from maia.access_control.speech import DomainSpeech
 from maia.access_control.values import Entry, Handed
 from maia.authority import Tag, parse_tag
 from maia.errors import DeniedError
@@ -39,7 +41,11 @@ def grant(
     until: datetime | None,
     holder: str | None,
 ) -> Certificate:
-    """Issue a right outside the policy, by the domain's own decision."""
+    """Issue a right outside the policy, by the domain's own decision.
+
+    Raises:
+        DeniedError: It was withdrawn (``WITHDRAWN``), or speaks of what is closed to the domain (``SPEAKS_OF_CLOSED``).
+    """
     body = Authorisation(
         issuer=register.key,
         subject=subject,
@@ -49,6 +55,7 @@ def grant(
         tests=register.settings.online_tests(register.key),
         renew=register.settings.renew,
     )
+    DomainSpeech(register, at=at).check([body])
     with register.writing(at) as records:
         certificate = issue(body, register.signer)
         if _is_withdrawn(records, certificate):
@@ -63,12 +70,13 @@ def honour(register: Register, signed: SignedAgreement, *, at: datetime) -> Hand
 
     Raises:
         VerificationError: It is not signed by both, or does not count now.
-        DeniedError: This domain is not the giver, or what it gave was withdrawn.
+        DeniedError: This domain is not the giver, what it gave was withdrawn, or it speaks of what is closed to it.
     """
     verified = verify_agreement(signed, at=at, statements=register.holdings.statements())
     if verified.agreement.giver.key_id != register.key.key_id:
         raise DeniedError("the agreement gives nothing of this domain's", code="NOT_THE_GIVER")
     bodies = giver_bodies(verified, tests=register.settings.online_tests(register.key))
+    DomainSpeech(register, at=at).check(bodies)
     certificates = tuple(issue(body, register.signer) for body in bodies)
     with register.writing(at) as records:
         for certificate in certificates:

@@ -28,6 +28,7 @@ from maia.access_control.certificates import (
 )
 from maia.access_control.lists import sign_due
 from maia.access_control.register import Records, Register
+from maia.access_control.speech import DomainSpeech
 from maia.access_control.values import Handed, Member, MemberKind
 from maia.errors import DeniedError, SignatureError, UncheckedError
 from maia.principals import Authenticated, Certificate, issue, parse_certificate, verify_certificate
@@ -51,6 +52,7 @@ def entitled(
     """List for each member what it may have, and what it is refused; nothing for those that are gone."""
     named = frozenset(register.named_roles(at=at))
     catalogue = register.holdings.types(at=at)
+    speech = DomainSpeech(register, at=at)
     return [
         ((), ())
         if member.gone is not None
@@ -60,6 +62,7 @@ def entitled(
             {role: until for role, until in register.roles.role_ends(member.name).items() if role in named},
             catalogue=catalogue,
             settings=register.settings,
+            closed_to_domain=speech.offends,
         )
         for member in members
     ]

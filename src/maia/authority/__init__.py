@@ -1,6 +1,7 @@
 """Rights and their algebra, chains and proofs, validity: does this evidence prove this right, now?"""
 
 from maia.authority.book import Confirmation, StatementBook
+from maia.authority.condition_attributes import attributes_of
 from maia.authority.constraints import Constraint, row_request, rows_tag, value_tag
 from maia.authority.decision import STAGES, Decision, Grant, Stage
 from maia.authority.derive import Derived, derive
@@ -32,6 +33,7 @@ from maia.authority.rights import (
 from maia.authority.search import Reach, find_proof, reach
 from maia.authority.series import Series
 from maia.authority.signatures import SignatureCache
+from maia.authority.speech import SPEAKS_OF_CLOSED, Narrowed, narrow, speaks
 from maia.authority.standing import check_standing
 from maia.authority.statements import (
     Challenge,
@@ -69,6 +71,7 @@ __all__ = [
     "EVERYTHING",
     "MANAGE_PARTS",
     "NOTHING",
+    "SPEAKS_OF_CLOSED",
     "STAGES",
     "TRUSTED",
     "UNENFORCEABLE",
@@ -91,6 +94,7 @@ __all__ = [
     "ListStatement",
     "NameClosure",
     "NameNode",
+    "Narrowed",
     "ObjectNode",
     "OnViolation",
     "OneTimeAnswer",
@@ -120,6 +124,7 @@ __all__ = [
     "ask_cell",
     "ask_network",
     "ask_type",
+    "attributes_of",
     "can_give",
     "cell_rights",
     "check_ground",
@@ -138,6 +143,7 @@ __all__ = [
     "issue_statement",
     "lint_right",
     "looks_like_proof",
+    "narrow",
     "network_blanket",
     "network_right",
     "one_of",
@@ -154,6 +160,7 @@ __all__ = [
     "renew",
     "row_request",
     "rows_tag",
+    "speaks",
     "type_blanket",
     "type_right",
     "uids_tag",

@@ -1,7 +1,8 @@
 """One decision in progress: the stages that `verifier` lists, run over one pool of evidence for one request.
 
 Rules kept here: a certificate counts only while it is in force, and its signature is checked before anything rests on
-it; every link passes the same checks; nothing of a case outlives its decision but what it proves.
+it; every link passes the same checks, and what it adds names only what its issuer holds; nothing of a case outlives its
+decision but what it proves.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from datetime import datetime
 
 from maia.authority.book import StatementBook
 from maia.authority.decision import SEAL, Grant
-from maia.authority.derive import Derived, derive
+from maia.authority.derive import Derived, derive, keeps_law
 from maia.authority.diagnosis import Diagnosis, diagnose
 from maia.authority.graph import Graph
 from maia.authority.limits import VerifierLimits
@@ -156,13 +157,15 @@ class Case:
         return known
 
     def _first(self, graph: Graph, roots: tuple[Root, ...], found: Reach) -> Derived | None:
-        """Take the shortest proof, or for an open request the first chain that leaves something of it."""
+        """Take the shortest proof; for an open request, or past a link that gives nothing, the first chain."""
         proof = find_proof(graph, roots, found)
         if proof is None:
             return None
-        if self.request.ground is not None:
-            return _reduced(proof, self.request.wanted)
-        return next(derive(graph, roots, found, self.request.wanted), None)
+        wanted = self.request.wanted
+        if self.request.ground is not None and keeps_law(proof, wanted):
+            return _reduced(proof, wanted)
+        derived = next(derive(graph, roots, found, wanted), None)
+        return derived if derived is None or self.request.ground is None else replace(derived, tag=wanted)
 
     def _grant(self, derived: Derived) -> Grant:
         certificates = tuple(self._check_signature(identity) for identity in derived.proof.certificate_ids())

@@ -2,7 +2,9 @@
 
 Where `search` answers yes or no for one ground request, this walks the chains and intersects their tags, which plans,
 explanations and rights matrices need. Chains are simple (no key twice), intersections that become empty end a walk, and
-the number of steps and of results is bounded.
+the number of steps and of results is bounded. A link that speaks of what its issuer does not hold gives nothing: what
+is held is followed for whole types and actions, and the request is compared with it, so that a request for one cell and
+one for all of them meet the same law.
 """
 
 from __future__ import annotations
@@ -15,11 +17,22 @@ from itertools import product
 from maia.authority.graph import Graph
 from maia.authority.proof import Held, Joined, Proof, ProofTree
 from maia.authority.search import Reach
-from maia.authority.tag_forms import NOTHING, Tag, is_nothing
+from maia.authority.speech import join, narrow, scope_of, speaks
+from maia.authority.tag_forms import Tag, is_nothing
 from maia.authority.tags import intersect
 from maia.authority.thresholds import Choice
-from maia.authority.tuples import FiveTuple, FourTuple, NameNode, Node, PrincipalNode, Root, ThresholdNode
-from maia.errors import TagError, UncheckedError
+from maia.authority.tuples import (
+    FiveTuple,
+    FourTuple,
+    NameNode,
+    Node,
+    PrincipalNode,
+    Root,
+    ThresholdNode,
+    shares_differ,
+    speaks_of_closed,
+)
+from maia.errors import ChainError, TagError, UncheckedError
 from maia.principals import KeyId, Period
 
 
@@ -39,6 +52,19 @@ class Derived:
 
 
 @dataclass(frozen=True, slots=True)
+class _Question:
+    """What is wanted, and what was said against the law of speech on the way to it."""
+
+    wanted: Tag
+    scope: Tag
+    offences: list[ChainError]
+
+    def within(self, tag: Tag) -> Tag:
+        """Cut what is held down to what is wanted."""
+        return tag if self.scope == self.wanted else _intersect(tag, self.wanted)
+
+
+@dataclass(frozen=True, slots=True)
 class _State:
     """What is left of the right at one point of a walk."""
 
@@ -47,13 +73,20 @@ class _State:
     delegate: bool
     conditions: tuple[str, ...]
 
-    def narrowed(self, link: FiveTuple) -> _State | None:
-        """Apply one link, or return ``None`` when nothing is left."""
+    def narrowed(self, link: FiveTuple, question: _Question) -> _State | None:
+        """Apply one link, or return ``None`` when nothing of the question is left."""
         period = self.period.intersect(link.period)
-        tag = NOTHING if period is None else _intersect(self.tag, link.tag)
-        if period is None or is_nothing(tag):
+        if period is None:
             return None
-        return _State(tag, period, link.delegate, self.conditions + link.conditions)
+        try:
+            heard = narrow(self.tag, link.tag, conditions=link.conditions, known=self.conditions)
+        except TagError as error:
+            raise _too_large(error) from error
+        if is_nothing(question.within(heard.tag)):
+            if heard.closed:
+                question.offences.append(speaks_of_closed(link, heard))
+            return None
+        return _State(heard.tag, period, link.delegate, self.conditions + link.conditions)
 
     def within(self, namings: tuple[FourTuple, ...]) -> _State | None:
         """Hold only while the names that lead here are valid."""
@@ -66,7 +99,9 @@ class _State:
 _Result = tuple[_State, ProofTree]
 
 
-def derive(graph: Graph, roots: Sequence[Root], found: Reach, wanted: Tag) -> Iterator[Derived]:
+def derive(
+    graph: Graph, roots: Sequence[Root], found: Reach, wanted: Tag, offences: list[ChainError] | None = None
+) -> Iterator[Derived]:
     """Yield the rights of the principal within ``wanted``, one per chain, as they are found.
 
     Args:
@@ -74,6 +109,7 @@ def derive(graph: Graph, roots: Sequence[Root], found: Reach, wanted: Tag) -> It
         roots: Where rights may start.
         found: The finished search that tells which links matter.
         wanted: The part of authority that is of interest.
+        offences: Takes the links that gave nothing because they speak of what is closed to their issuer.
 
     Raises:
         UncheckedError: More steps are needed than the limits allow.
@@ -81,14 +117,34 @@ def derive(graph: Graph, roots: Sequence[Root], found: Reach, wanted: Tag) -> It
     useful: dict[KeyId, list[FiveTuple]] = {}
     for link in sorted(found.useful, key=lambda link: link.source):
         useful.setdefault(link.issuer, []).append(link)
-    walker = _Walker(graph, found, useful)
+    question = _Question(wanted, scope_of(wanted), [] if offences is None else offences)
+    walker = _Walker(graph, found, useful, question)
     for root in roots:
-        tag = intersect(root.tag, wanted)
-        if is_nothing(tag):
+        start = _State(_intersect(root.tag, question.scope), root.period, root.delegate, ())
+        if is_nothing(question.within(start.tag)):
             continue
-        start = _State(tag, root.period, root.delegate, ())
         for state, tree in walker.from_node(root.node, start, frozenset()):
-            yield Derived(state.tag, state.period, state.delegate, state.conditions, Proof(root, tree))
+            tag = question.within(state.tag)
+            if not is_nothing(tag):  # pragma: no branch - shares of a threshold may have nothing of it in common
+                yield Derived(tag, state.period, state.delegate, state.conditions, Proof(root, tree))
+
+
+def keeps_law(proof: Proof, wanted: Tag) -> bool:
+    """Tell whether along a proof no link takes the request away by speaking of what its issuer does not hold.
+
+    ``False`` may also mean that only the derivation can tell: the shares of a threshold have to be compared.
+    """
+    if not any(speaks(link.tag, link.conditions) for link in proof.links()):
+        return True
+    question = _Question(wanted, scope_of(wanted), [])
+    root = proof.root
+    tree, state = proof.tree, _State(_intersect(root.tag, question.scope), root.period, root.delegate, ())
+    while isinstance(tree, Held) and tree.link is not None and tree.then is not None:
+        narrowed = state.narrowed(tree.link, question)
+        if narrowed is None:
+            return False
+        tree, state = tree.then, narrowed
+    return isinstance(tree, Held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +152,7 @@ class _Walker:
     graph: Graph
     found: Reach
     useful: dict[KeyId, list[FiveTuple]]
+    question: _Question
 
     def from_node(self, node: Node, state: _State, path: frozenset[KeyId]) -> Iterator[_Result]:
         if isinstance(node, ThresholdNode):
@@ -119,7 +176,7 @@ class _Walker:
         if not state.delegate or key in path or len(path) >= self.graph.limits.max_chain_length:
             return
         for link in self.useful.get(key, ()):
-            narrowed = state.narrowed(link)
+            narrowed = state.narrowed(link, self.question)
             if narrowed is None:
                 continue
             for result, tree in self.from_node(link.subject, narrowed, path | {key}):
@@ -130,7 +187,7 @@ class _Walker:
             branches = [list(self._from_key(leaf, key, state, path)) for leaf, key in choice]
             for combination in product(*branches):
                 self.graph.spend()
-                joined = _join([result for result, _ in combination])
+                joined = _join([result for result, _ in combination], self.question)
                 if joined is not None:
                     trees = tuple(tree for _, tree in combination if isinstance(tree, Held))
                     yield joined, Joined(node, trees)
@@ -166,17 +223,28 @@ def _intersect(a: Tag, b: Tag) -> Tag:
     try:
         return intersect(a, b)
     except TagError as error:
-        raise UncheckedError(f"a chain cannot be summed up: {error.message}", code="LIMIT_EXCEEDED") from error
+        raise _too_large(error) from error
 
 
-def _join(states: list[_State]) -> _State | None:
-    """Intersect the shares of a threshold."""
-    result = states[0]
-    for state in states[1:]:
-        tag = _intersect(result.tag, state.tag)
-        period = result.period.intersect(state.period)
-        if is_nothing(tag) or period is None:
-            return None
-        conditions = result.conditions + tuple(c for c in state.conditions if c not in result.conditions)
-        result = _State(tag, period, result.delegate and state.delegate, conditions)
-    return result
+def _too_large(error: TagError) -> UncheckedError:
+    return UncheckedError(f"a chain cannot be summed up: {error.message}", code="LIMIT_EXCEEDED")
+
+
+def _join(states: list[_State], question: _Question) -> _State | None:
+    """Intersect the shares of a threshold; what one closes, no other speaks of."""
+    first, *others = states
+    period: Period | None = first.period
+    for state in others:
+        period = None if period is None else period.intersect(state.period)
+    if period is None:
+        return None
+    try:
+        heard = join([(state.tag, state.conditions) for state in states])
+    except TagError as error:
+        raise _too_large(error) from error
+    if is_nothing(question.within(heard.tag)):
+        if heard.closed:
+            question.offences.append(shares_differ(heard))
+        return None
+    conditions = tuple(dict.fromkeys(text for state in states for text in state.conditions))
+    return _State(heard.tag, period, all(state.delegate for state in states), conditions)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from maia.authority.decision import Stage
+from maia.authority.derive import derive
 from maia.authority.graph import Graph
 from maia.authority.limits import VerifierLimits
 from maia.authority.pool import CertificatePool
@@ -106,7 +107,7 @@ def diagnose(
         return request.admitted_by(link.tag)
 
     try:
-        for look in (_invalid_link, _forbidden_delegation, _missing_members, _narrow_right):
+        for look in (_invalid_link, _forbidden_delegation, _closed_speech, _missing_members, _narrow_right):
             answer = look(probe, usable, problems, admits)
             if answer is not None:
                 return answer
@@ -155,6 +156,21 @@ def _forbidden_delegation(
                 Stage.REDUCTION, ChainError(f"delegation forbidden by `{who}`", code="DELEGATION_FORBIDDEN")
             )
     return None
+
+
+def _closed_speech(
+    probe: _Probe,
+    usable: Callable[[CertificateId], bool],
+    _problems: Mapping[CertificateId, VerificationError],
+    admits: Callable[[FiveTuple], bool],
+) -> Diagnosis | None:
+    graph, found, proof = probe.proof(usable=usable, admits=admits)
+    if proof is None:
+        return None
+    offences: list[ChainError] = []
+    for _ in derive(graph, probe.roots, found, probe.request.wanted, offences):
+        return None  # pragma: no cover - what is proven is not diagnosed
+    return Diagnosis(Stage.REDUCTION, offences[0]) if offences else None
 
 
 def _ends(tree: Held | Joined) -> bool:

@@ -1,19 +1,21 @@
 """Whether an issuer can give a right: what it holds with delegation, as a verifier proves it, against what is given.
 
 Rules kept here: the owner needs nothing; everybody else needs chains that a `Verifier` accepts now and that may be
-passed on; what they do not cover is named. Nothing here weakens verification: a capability that is wider than its
-issuer's right is worth the intersection.
+passed on; what they do not cover is named, and so is what the right speaks of though it is closed to the issuer (see
+`speech`). Nothing here weakens verification: a capability that is wider than its issuer's right is worth the
+intersection.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from maia.authority.book import StatementBook
 from maia.authority.pool import CertificatePool
 from maia.authority.request import Request
+from maia.authority.speech import narrow, scope_of
 from maia.authority.tag_forms import Tag, is_nothing, one_of
 from maia.authority.tags import alternatives, covers, intersect, parse_tag
 from maia.authority.tuples import Root
@@ -35,12 +37,14 @@ class Gift:
         held: What of the right the issuer holds and may pass on.
         kept: What of the right the issuer holds but may not pass on.
         until: When the chains that cover it end, if they do.
+        closed: The uids that it speaks of and that are closed to the issuer; for them, something is missing.
     """
 
     missing: tuple[Tag, ...]
     held: Tag
     kept: Tag
     until: datetime | None
+    closed: tuple[str, ...] = ()
 
     @property
     def possible(self) -> bool:
@@ -57,6 +61,7 @@ def can_give(
     pool: CertificatePool,
     book: StatementBook,
     at: datetime,
+    conditions: Iterable[str] = (),
 ) -> Gift:
     """Compare a right with what its issuer may pass on.
 
@@ -68,6 +73,7 @@ def can_give(
         pool: The certificates that the issuer can show.
         book: The validity statements that are known.
         at: When it is given.
+        conditions: The conditions that it will carry.
 
     Raises:
         UncheckedError: The evidence is more than the verifier's limits allow.
@@ -84,14 +90,17 @@ def can_give(
     False
     """
     verifier = Verifier(roots, statements=book)
-    request = Request(wanted=tag, owner=owner)
+    request = Request(wanted=scope_of(tag), owner=owner)
     clauses = verifier.clauses(request, principal=issuer, evidence=pool, at=at)
-    held = one_of(intersect(tag, clause.tag) for clause in clauses if clause.delegate)
+    added = tuple(conditions)
+    heard = [narrow(item.tag, tag, conditions=added, known=item.conditions) for item in clauses if item.delegate]
+    held = one_of(item.tag for item in heard)
     kept = one_of(intersect(tag, clause.tag) for clause in clauses if not clause.delegate)
     missing = tuple(part for part in _parts(tag) if is_nothing(held) or not covers(held, part))
     ends = [c.period.not_after for c in clauses if c.delegate and c.period.not_after is not None]
     unending = any(c.delegate and c.period.not_after is None for c in clauses)
-    return Gift(missing=missing, held=held, kept=kept, until=None if unending or not ends else max(ends))
+    closed = tuple(sorted({uid for item in heard for uid in item.closed})) if missing else ()
+    return Gift(missing=missing, held=held, kept=kept, until=None if unending or not ends else max(ends), closed=closed)
 
 
 def _parts(tag: Tag) -> list[Tag]:

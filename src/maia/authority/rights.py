@@ -151,7 +151,8 @@ def type_right(
         version: Exact, or ``*``.
         actions: ``None`` means every action.
         attributes: Uids that may be read or set; ``None`` means all, also those added later.
-        constraints: Demands on the row; they may speak of attributes that ``attributes`` keeps closed.
+        constraints: Demands on the row; they may speak of attributes that ``attributes`` keeps closed, but only of
+            those that are open to the issuer: else the certificate gives nothing (see `speech`).
         on_violation: What becomes of a publication that breaks them; by default an equality is forced, and a row that
             breaks another demand is dropped.
         enforced: Whether the receiving domain is trusted to enforce the demands. Its brokers may then hold the keys of

@@ -1,7 +1,8 @@
 """The forms of a tag, and how they are put together; `tags` says what each stands for.
 
 Rules kept here: a set is flat, without doubles and in canonical order, and one member stands alone; a list or a row
-with an empty part admits nothing; there is a bound on the members of a set.
+with an empty part admits nothing, and so does a list that starts with ``*``, which would be read back as something
+else; there is a bound on the members of a set.
 """
 
 from __future__ import annotations
@@ -106,6 +107,7 @@ Tag: TypeAlias = "Everything | Exactly | ListTag | OneOf | Strings | Rows"
 
 
 EVERYTHING = Everything()
+_STAR = Exactly(b"*")
 
 
 NOTHING = OneOf(())
@@ -136,9 +138,12 @@ def one_of(tags: Iterable[Tag]) -> Tag:
 
 
 def sequence(items: Iterable[Tag]) -> Tag:
-    """Build a list tag; a list with an empty element admits nothing."""
+    """Build a list tag; a list with an empty element admits nothing.
+
+    Nor does one that can only start with the string ``*``: written down it would be a star form, and no request is one.
+    """
     parts = tuple(items)
-    if any(is_nothing(part) for part in parts):
+    if parts[:1] == (_STAR,) or any(is_nothing(part) for part in parts):
         return NOTHING
     return ListTag(parts)
 

@@ -4,7 +4,8 @@ Inside this floor a key *is* its identity (`KeyId`), so that a key and its hash 
 `NameNode` rooted at a key identity. `FiveTuple` carries rights, `FourTuple` names.
 
 The rule of reduction: ``(I1,S1,D1,A1,V1) + (I2,S2,D2,A2,V2) -> (I1,S2,D2,A1∩A2,V1∩V2)`` when ``S1 = I2``, ``D1``, and
-both intersections are non-empty; each of the four conditions has its own error code.
+both intersections are non-empty; each of the four conditions has its own error code. What the second tuple adds names
+only what the first opens (see `speech`): reduction goes from the trusted issuer outward, and in no other order.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
+from maia.authority.speech import SPEAKS_OF_CLOSED, Narrowed, narrow
 from maia.authority.tag_forms import EVERYTHING, Tag, is_nothing
-from maia.authority.tags import intersect, parse_tag
+from maia.authority.tags import parse_tag
 from maia.encoding import Sexp
 from maia.errors import ChainError, ExpiredError, UsageError
 from maia.principals import (
@@ -161,7 +163,7 @@ def reduce_pair(first: FiveTuple, second: FiveTuple) -> FiveTuple:
     """Join two tuples by the rule of reduction.
 
     Raises:
-        ChainError: ``BROKEN_CHAIN``, ``DELEGATION_FORBIDDEN`` or ``EMPTY_AUTHORITY``.
+        ChainError: ``BROKEN_CHAIN``, ``DELEGATION_FORBIDDEN``, ``SPEAKS_OF_CLOSED`` or ``EMPTY_AUTHORITY``.
         ExpiredError: ``EMPTY_VALIDITY``: the two periods have no instant in common.
     """
     if first.subject != second.issuer:
@@ -171,14 +173,30 @@ def reduce_pair(first: FiveTuple, second: FiveTuple) -> FiveTuple:
         )
     if not first.delegate:
         raise ChainError(f"delegation forbidden by `{describe_node(first.issuer)}`", code="DELEGATION_FORBIDDEN")
-    tag = intersect(first.tag, second.tag)
-    if is_nothing(tag):
+    heard = narrow(first.tag, second.tag, conditions=second.conditions, known=first.conditions)
+    if is_nothing(heard.tag):
+        if heard.closed:
+            raise speaks_of_closed(second, heard)
         raise ChainError("the rights of the two certificates have nothing in common", code="EMPTY_AUTHORITY")
     period = first.period.intersect(second.period)
     if period is None:
         raise ExpiredError("the two certificates are never valid together", code="EMPTY_VALIDITY")
     conditions = first.conditions + second.conditions
-    return FiveTuple(first.issuer, second.subject, second.delegate, tag, period, conditions, second.source)
+    return FiveTuple(first.issuer, second.subject, second.delegate, heard.tag, period, conditions, second.source)
+
+
+def speaks_of_closed(link: FiveTuple, heard: Narrowed) -> ChainError:
+    """Make the error for a link that names what its issuer does not hold."""
+    who, what = describe_node(link.issuer), ", ".join(f"`{uid}`" for uid in heard.closed)
+    message = f"`{who}` speaks of attribute {what}, which is closed to it, so its certificate gives nothing"
+    return ChainError(message, code=SPEAKS_OF_CLOSED)
+
+
+def shares_differ(heard: Narrowed) -> ChainError:
+    """Make the error for shares of a threshold of which one speaks of what another closes."""
+    what = ", ".join(f"`{uid}`" for uid in heard.closed)
+    message = f"a share of a threshold speaks of attribute {what}, which another share closes, so they give nothing"
+    return ChainError(message, code=SPEAKS_OF_CLOSED)
 
 
 def reduce_chain(chain: Sequence[FiveTuple]) -> FiveTuple:

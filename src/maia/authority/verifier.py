@@ -8,7 +8,7 @@ A decision goes through fixed stages (row 6.02), and nothing later can make up f
 4. on-line tests: each test of each has a statement of the named key in force; absence denies;
 5. names: names are reduced to keys, through certificates that passed 2 to 4 as well;
 6. reduction: from link to link the subject is the issuer, delegation is allowed but at the end, thresholds are met by
-   distinct keys;
+   distinct keys; what a link adds names only attributes that its issuer holds (see `speech`);
 7. root: the first issuer is the owner in the name of what is asked, or a configured root; never one from the evidence;
 8. request: every link permits the request, and together they leave something of it.
 

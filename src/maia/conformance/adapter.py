@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import BinaryIO
 
 from maia.conformance.lines import MAX_LINE, parse_line
+from maia.conformance.shapes import check_fields
 from maia.errors import MaiaError, VerificationError
 
 Handler = Callable[[Mapping[str, object]], object]
@@ -62,6 +63,7 @@ def answer_line(line: bytes) -> dict[str, object]:
         handler = _handler(verb)
         if handler is None:
             return {"id": identity, "error": "unknown-verb", "message": "the verb is unknown"}
+        check_fields(verb, request)
         return {"id": identity, **_answer(handler, request)}
     except MaiaError as error:
         return {"id": identity, "error": error.code, "message": error.message}

@@ -113,10 +113,16 @@ def right_of(value: object, kinds: Kinds = _NO_KINDS) -> Tag:
         raise wrong("right", "an object")
     actions = _actions_of(value.get("actions"))
     if "network" in value:
+        if set(value) & {"type", "attributes", "rows"}:
+            raise wrong("right", "a right on a network or on a type")
         owner, name = _pair(value["network"], "network")
         return network_right(principal_of(owner), name, actions)
     owner, name, version = _triple(value.get("type"))
     attributes, constraints = _attributes_of(value.get("attributes", "*"), kinds)
+    rows = value.get("rows", [])
+    if not isinstance(rows, list):
+        raise wrong("rows", "a list of constraints")
+    constraints += [_constraint_of(item, "rows", kinds) for item in rows]
     return type_right(
         None if owner == "*" else principal_of(owner),
         name,
@@ -143,18 +149,25 @@ def _attributes_of(value: object, kinds: Kinds) -> tuple[list[str] | None, list[
     constraints: list[Constraint] = []
     everything = False
     for item in value:
-        if isinstance(item, list) and len(item) == 3:
-            uid = uid_of(item[0])
-            uids.append(uid)
-            wanted = tuple(item[2]) if isinstance(item[2], list) else item[2]
-            if not isinstance(item[1], str) or wanted is None or isinstance(wanted, dict):
-                raise wrong("attributes", "a list of uids and constraints")
-            constraints.append(Constraint(uid, item[1], _typed(uid, wanted, kinds)))
+        if isinstance(item, list):
+            constraints.append(_constraint_of(item, "attributes", kinds))
+            uids.append(constraints[-1].uid)
         elif item == "*":
             everything = True
         else:
             uids.append(uid_of(item))
     return None if everything else uids, constraints
+
+
+def _constraint_of(item: object, name: str, kinds: Kinds) -> Constraint:
+    """Read a demand on a row: uid, operator and value."""
+    if not isinstance(item, list) or len(item) != 3 or not isinstance(item[1], str):
+        raise wrong(name, "a list of constraints")
+    wanted = tuple(item[2]) if isinstance(item[2], list) else item[2]
+    if wanted is None or isinstance(wanted, dict):
+        raise wrong(name, "a list of constraints with values")
+    uid = uid_of(item[0])
+    return Constraint(uid, item[1], _typed(uid, wanted, kinds))
 
 
 def _typed(uid: str, value: object, kinds: Kinds) -> Any:  # noqa: ANN401 - JSON values
@@ -250,7 +263,14 @@ def body_of(value: Json, kinds: Kinds = _NO_KINDS) -> Body:
         tag=tag,
         period=period,
         tests=tests,
+        conditions=_conditions_of(value.get("conditions", [])),
     )
+
+
+def _conditions_of(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise wrong("conditions", "a list of texts")
+    return tuple(value)
 
 
 def _test_of(value: Json) -> OnlineTest:

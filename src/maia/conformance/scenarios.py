@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 
 import pyarrow as pa
 
@@ -25,6 +26,7 @@ from maia.errors import MaiaError, MalformedError
 from maia.events import AttributeType, EventType, TypeId, type_id
 from maia.kernel import (
     DeliverPlan,
+    NoSurroundings,
     PublishPlan,
     Sealing,
     Sessions,
@@ -39,6 +41,17 @@ from maia.principals import CertificateId, PublicKey
 
 _BROKER = "the scenario's broker"
 _EVIDENCE = hashlib.sha256(b"own parcels need no evidence").digest()
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment(NoSurroundings):
+    """A place whose clock stands at the instant of one event, and that knows nothing else."""
+
+    now: datetime | None = None
+
+    def clock(self) -> datetime | None:
+        """Tell the instant of the event."""
+        return self.now
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +188,7 @@ class _Run:
 
     def _task(self, index: int, value: Json, at: datetime, stamp: int) -> Task:
         client = _client(value)
+        self.sessions.surroundings = partial(_Moment, now=at)
         advertised = self.sessions.advertise(client, _type(value), version_of(value.get("version")), self.pool, at=at)
         event_type = advertised.event_type
         values = take(value, "values", dict)

@@ -12,6 +12,8 @@ from maia.authority import (
     Action,
     CertificatePool,
     Challenge,
+    Derived,
+    Grant,
     Graph,
     ListStatement,
     NameNode,
@@ -44,6 +46,7 @@ from maia.conformance.certificates import (
 from maia.conformance.fields import Json, field, instant, objects, optional_instant, wrong
 from maia.encoding import Sexp, encode, format_advanced, parse_advanced, parse_canonical
 from maia.errors import MalformedError, VerificationError
+from maia.kernel import CONDITION_FALSE, NoSurroundings, make_guard
 from maia.principals import CertificateId, KeyHash, PublicKey, TestKind, verify_certificate
 
 
@@ -108,9 +111,12 @@ def decide(request: Json) -> dict[str, object]:
         principal = principal_of(asked.get("principal"))
         if not isinstance(principal, (PublicKey, KeyHash)):
             raise wrong("principal", "a key")
-        answer = verifier.decide(
-            request_of(asked.get("request")), principal=principal, evidence=pool, at=when, challenge=challenge
-        )
+        wanted = request_of(asked.get("request"))
+        answer = verifier.decide(wanted, principal=principal, evidence=pool, at=when, challenge=challenge)
+        if answer.grant is not None and answer.grant.conditions:
+            rights = verifier.clauses(wanted, principal=principal, evidence=pool, at=when)
+            if not any(_holds(right, wanted, principal, pool, when) for right in rights or [answer.grant]):
+                return False, CONDITION_FALSE
         return answer.allowed, answer.reason
 
     for earlier in objects(request, "before", required=False):
@@ -121,6 +127,24 @@ def decide(request: Json) -> dict[str, object]:
     if reason == "NO_EVIDENCE" and refused:
         reason = refused[0].code
     return {"result": "deny", "reason": reason}
+
+
+def _holds(
+    right: Derived | Grant, wanted: Request, principal: PublicKey | KeyHash, pool: CertificatePool, at: datetime
+) -> bool:
+    """Ask the conditions of a chain that depend on the moment, as a broker without providers does."""
+    action, name = Action.CONNECT, ""
+    match wanted.wanted.to_sexp():
+        case (b"maia-type", _, bytes() as text, _, word, *_):
+            name = text.decode("utf-8", "replace")
+            action = next((item for item in Action if item.to_sexp() == word), action)
+        case (b"maia-network", _, _, b"install", *_):
+            action = Action.INSTALL
+    guard = make_guard(
+        right.conditions, right.proof.certificate_ids(), action=action, principal=principal.key_id, event_type=name,
+        evidence=pool, make=NoSurroundings, at=at,
+    )  # fmt: skip
+    return guard is not None
 
 
 def request_of(value: object) -> Request:

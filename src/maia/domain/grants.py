@@ -3,7 +3,7 @@
 Rules kept here:
 
 - nobody signs what is useless: a right that the issuer cannot pass on (unless it says so openly, ``blanket``), one that
-  is over before it begins, a condition that cannot be evaluated;
+  speaks of attributes closed to the issuer, one that is over before it begins, a condition that cannot be evaluated;
 - whoever signs is told the worst case: how long the right may outlive its revocation;
 - what is drafted is not signed: a door shows the draft, asks, and only then opens the private key.
 """
@@ -16,6 +16,7 @@ from datetime import datetime
 from pathlib import Path
 
 from maia.authority import (
+    SPEAKS_OF_CLOSED,
     Exposure,
     ListStatement,
     RightFinding,
@@ -110,18 +111,19 @@ def draft_grant(
         blanket: Give it though the issuer holds less.
 
     Raises:
-        DeniedError: The issuer cannot give it: ``ISSUER_LACKS_RIGHT``.
+        DeniedError: The issuer cannot give it (``ISSUER_LACKS_RIGHT``), or its constraints or conditions name
+            attributes that are closed to the issuer (``SPEAKS_OF_CLOSED``).
         UsageError: It ends in the past (``ENDS_IN_PAST``), or nothing says who owns it (``NO_OWNER``).
         ConditionSyntaxError: A condition is none; the message says where it stops making sense.
     """
     if period.not_after is not None and period.not_after < at:
         raise UsageError(f"the right would end at {period.not_after.isoformat()}, before now", code="ENDS_IN_PAST")
-    ends = None if blanket else _check_gift(folder, issuer, right, roots, at)
     checked = tuple(conditions)
     if checked:
         facts = providers.read_providers(folder.path / "policy").environment.predicates
         for source in checked:
             compile_condition(source, facts=facts)
+    ends = None if blanket else _check_gift(folder, issuer, right, checked, roots, at)
     body = Authorisation(
         issuer=issuer, subject=to, delegate=delegate, tag=right.tag.to_sexp(), period=period, tests=tests,
         conditions=checked, renew=renew,
@@ -139,16 +141,26 @@ def sign_grant(folder: Folder, draft: GrantDraft, signer: Signer, *, at: datetim
 
 
 def _check_gift(
-    folder: Folder, issuer: PublicKey, right: words.Right, roots: Sequence[Root], at: datetime
+    folder: Folder,
+    issuer: PublicKey,
+    right: words.Right,
+    conditions: tuple[str, ...],
+    roots: Sequence[Root],
+    at: datetime,
 ) -> datetime | None:
     """Refuse a right that the issuer cannot pass on now; else say when its own right ends."""
     if right.owner is None and not roots:
         raise UsageError(f"nothing says who owns: {right.text}", code="NO_OWNER")
     gift = can_give(
-        right.tag, issuer=issuer, owner=right.owner, roots=roots, pool=folder.pool(), book=folder.book(), at=at
-    )
+        right.tag, issuer=issuer, owner=right.owner, roots=roots, pool=folder.pool(), book=folder.book(), at=at,
+        conditions=conditions,
+    )  # fmt: skip
     if gift.possible:
         return gift.until
+    if gift.closed:
+        closed = ", ".join(f"`{name}`" for name in words.name_attributes(gift.closed, right.tag.to_sexp(), folder))
+        message = f"`{folder.show(issuer.key_id)}` cannot speak of {closed}, which is closed to it"
+        raise DeniedError(message, code=SPEAKS_OF_CLOSED)
     missing = "; ".join(words.describe_tag(part.to_sexp(), folder) for part in gift.missing)
     if not is_nothing(gift.held):
         rest = f"it may give: {words.describe_tag(gift.held.to_sexp(), folder)}"

@@ -32,6 +32,7 @@ import re
 from collections.abc import Sequence
 from datetime import date, datetime
 from decimal import Decimal
+from math import isfinite
 
 from maia.encoding import Hinted, Sexp
 from maia.errors import FilterTypeError, TagError, UsageError
@@ -124,17 +125,21 @@ def from_tag(tag: Sexp, attribute: str, kind: AttributeType) -> tuple[TypedConst
 def value_atom(value: Value, kind: AttributeType) -> bytes:
     """Write one value the way tags write it; this is also its form in a ground request.
 
+    One value has one form: trailing zeros, and the sign of a zero, are not part of it.
+
     >>> value_atom(5, AttributeType.INTEGER), value_atom(5.0, AttributeType.FLOAT)
     (b'5', b'5.0')
+    >>> value_atom(Decimal("2.500"), AttributeType.DECIMAL)
+    b'2.5'
     """
     if isinstance(value, bool):
         return b"true" if value else b"false"
     if isinstance(value, str):
         return value.encode()
     if isinstance(value, Decimal):
-        return plain_decimal(value).encode()
+        return _one_form(plain_decimal(value)).encode()
     if isinstance(value, float):
-        return plain_float(value).encode()
+        return _one_form(plain_float(value)).encode()
     if isinstance(value, datetime):
         return format_timestamp(value, separator="_", zone="").encode()
     if isinstance(value, date):
@@ -142,6 +147,12 @@ def value_atom(value: Value, kind: AttributeType) -> bytes:
     if kind is not AttributeType.INTEGER:
         raise UsageError(f"the value is no {kind.value}", code="TAG_VALUE")
     return str(value).encode()
+
+
+def _one_form(text: str) -> str:
+    whole, _, fraction = text.partition(".")
+    short = f"{whole}.{fraction.rstrip('0') or '0'}"
+    return "0.0" if short == "-0.0" else short
 
 
 def _constraint_tag(constraint: TypedConstraint) -> Sexp:
@@ -291,6 +302,12 @@ def _hole(members: list[tuple[TypedConstraint, ...]]) -> Value | None:
     return None
 
 
+def _exact_float(text: str) -> float | None:
+    """Read a double that says what the text says; a limit between two doubles is no value, and never rounded to one."""
+    value = float(text)
+    return value if isfinite(value) and Decimal(repr(value)) == Decimal(text) else None
+
+
 def _read_atom(atom: bytes, kind: AttributeType) -> Value | None:
     try:
         text = atom.decode()
@@ -304,7 +321,7 @@ def _read_atom(atom: bytes, kind: AttributeType) -> Value | None:
         case AttributeType.INTEGER:
             return int(text) if _INTEGER.fullmatch(text) else None
         case AttributeType.FLOAT:
-            return float(text) if _POINT.fullmatch(text) else None
+            return _exact_float(text) if _POINT.fullmatch(text) else None
         case AttributeType.DECIMAL:
             return Decimal(text) if _POINT.fullmatch(text) else None
         case AttributeType.DATE:

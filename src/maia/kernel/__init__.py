@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from maia.kernel.clauses import Clause, clauses_from
-from maia.kernel.conditions import CONDITION_FALSE, RATE_LIMITED, NoSurroundings
+from maia.kernel.conditions import CONDITION_FALSE, RATE_LIMITED, NoSurroundings, make_guard
 from maia.kernel.deliver import FOREVER, DeliverPlan, MakeKeys, Origin, Outcome, deliver_parcels
 from maia.kernel.delivery import DeliveryPlan, Subscription, check_readable, omit_closed, uid_filter
 from maia.kernel.domains import CLIENTS, DomainTree, check_local, check_served, read_domain
@@ -62,6 +62,7 @@ __all__ = [
     "groups_of_type",
     "key_groups_needed",
     "learn_state",
+    "make_guard",
     "membership_changes",
     "milliseconds",
     "named",

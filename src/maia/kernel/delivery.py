@@ -10,7 +10,8 @@ For every subscription (rows 7.06, 5.11, 5.12; design 4.2):
    row; others are null;
 4. uids become the names of the subscriber's version.
 
-The clauses see true values; the client's filter never does. Nothing here decides who holds which clause.
+The clauses see true values; the client's filter never does. Nothing here decides who holds which clause: that what a
+clause asks of a row was asked by somebody who holds it is the law of speech, kept where chains are reduced.
 """
 
 from __future__ import annotations
@@ -227,7 +228,9 @@ class _Views:
             constraints, guard = self._demands[number]
             known = mask_of(self._batch, constraints)
             if guard is not None and known.any():
-                known = known & guard.mask(self._batch)
+                # Asked of the rows that the constraint admits alone: what others hold must not use up what is asked.
+                rows = self._batch if known.all() else self._batch.filter(pa.array(known))
+                known[known] = guard.mask(rows)
             self._masks[number] = known
         return known
 

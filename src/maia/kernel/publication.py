@@ -9,7 +9,9 @@ that no clause admits is rejected as a whole. A batch is what one call publishes
 parcel.
 
 Constraints come after the nulls. On an attribute that the clause keeps closed an equality still forces its value, which
-is the issuer's word and not the publisher's; any other constraint meets a null there and drops the row.
+is the issuer's word and not the publisher's; any other constraint meets a null there and drops the row. Whoever set
+such a value may set the attribute itself: by the law of speech (`maia.authority.speech`) no other link gets into a
+clause.
 
 When a publisher has several clauses a row goes out under one of them, never under a mixture: of those that admit it,
 the one that changes the fewest cells, and among equals the first in the order of `clauses_from`, which does not depend

@@ -44,6 +44,8 @@ NORMAL = {
     "(* set b a b)": "(* set a b)",
     "(* set a (* set c b))": "(* set a b c)",
     "(* set a (*))": "(*)",
+    '((* set "*"))': "(* set)",
+    '(a ((* set "*") b))': "(* set)",
     "(a (* set) b)": "(* set)",
     '(* glob "a*")': "(* prefix a)",
     '(* glob "abc")': "abc",

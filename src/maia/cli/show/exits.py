@@ -46,6 +46,7 @@ _HINTS = {
     "ATTRIBUTE_VALUE": "write the value as the attribute's type demands",
     "ENDS_IN_PAST": "choose a later --until, or leave it out",
     "ISSUER_LACKS_RIGHT": "ask for the right first, narrow it, or give --blanket to issue it nevertheless",
+    "SPEAKS_OF_CLOSED": "constraints and conditions name only what their issuer holds; leave that one out",
     "NO_OWNER": "name who owns it with --root PRINCIPAL, or give --blanket to issue it nevertheless",
     "DELEGATION_FORBIDDEN": "the certificate above has to be issued with --delegate",
     "THRESHOLD_NOT_MET": "collect certificates of further members of the threshold",

@@ -10,7 +10,7 @@ from maia.home.words.asked import (
     split_type,
 )
 from maia.home.words.principals import parse_principal_text, show_node, show_subject
-from maia.home.words.rights import RightView, describe_tag, describe_value, views
+from maia.home.words.rights import RightView, describe_tag, describe_value, name_attributes, views
 from maia.home.words.steps import ProofStep, explain_proof, removed
 from maia.home.words.types import new_name, parse_add, parse_pair, parse_retype, signer_key, split_network, uid_policy
 
@@ -22,6 +22,7 @@ __all__ = [
     "describe_value",
     "explain_proof",
     "find_attribute",
+    "name_attributes",
     "new_name",
     "parse_add",
     "parse_attribute",

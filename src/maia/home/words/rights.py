@@ -191,6 +191,14 @@ def _fields(
     )
 
 
+def name_attributes(uids: Iterable[str], tag: Sexp, home: Folder) -> tuple[str, ...]:
+    """Name uids as the type that a right is about names them; ``*`` is any attribute."""
+    names: dict[str, str] = {"*": "any attribute"}
+    for view in views(tag, home) or ():
+        names |= view.names
+    return tuple(names.get(uid, uid) for uid in uids)
+
+
 def _attribute_names(home: Folder, owner: Sexp, name: Sexp, version: Sexp) -> Mapping[str, str]:
     """Name the uids of one type; a pattern of types has no names, since each type counts its own uids."""
     if not isinstance(owner, bytes) or not isinstance(name, bytes):

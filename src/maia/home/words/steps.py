@@ -15,6 +15,7 @@ from maia.authority import (
     Tag,
     intersect,
     is_nothing,
+    narrow,
     parse_tag,
 )
 from maia.errors import UsageError
@@ -62,7 +63,7 @@ def explain_proof(proof: Proof, request: Request, home: Folder) -> ProofStep:
     text = describe_tag(start.to_sexp(), home)
     root = ProofStep(who=f"{show_node(proof.root.node, home)}, the root", keeps=text, shown=text)
     whole = views(start.to_sexp(), home)
-    root.then = _Walk(home, whole[0] if whole is not None and len(whole) == 1 else None).follow(proof.tree, start)
+    root.then = _Walk(home, whole[0] if whole is not None and len(whole) == 1 else None).follow(proof.tree, start, ())
     return root
 
 
@@ -84,12 +85,12 @@ class _Walk:
     home: Folder
     known: RightView | None
 
-    def follow(self, tree: ProofTree, before: Tag) -> list[ProofStep]:
+    def follow(self, tree: ProofTree, before: Tag, known: tuple[str, ...]) -> list[ProofStep]:
         held = [tree] if isinstance(tree, Held) else list(tree.branches)
-        return [self._step(item.link, item.then, before) for item in held if item.link is not None and item.then]
+        return [self._step(item.link, item.then, before, known) for item in held if item.link is not None and item.then]
 
-    def _step(self, link: FiveTuple, below: ProofTree, before: Tag) -> ProofStep:
-        home, after = self.home, intersect(before, link.tag)
+    def _step(self, link: FiveTuple, below: ProofTree, before: Tag, known: tuple[str, ...]) -> ProofStep:
+        home, after = self.home, narrow(before, link.tag, conditions=link.conditions, known=known).tag
         names = [
             f"{show_node(naming.issuer, home)}: {naming.name} means {show_node(naming.subject, home)}"
             for item in ([below] if isinstance(below, Held) else below.branches)
@@ -106,7 +107,7 @@ class _Walk:
             delegate=link.delegate,
             period=link.period,
             conditions=link.conditions,
-            then=self.follow(below, after),
+            then=self.follow(below, after, known + link.conditions),
         )
 
     def _brief(self, tag: Tag) -> str:
