@@ -8,52 +8,62 @@ Rules kept here:
   right, and the whole parcel is refused (``ORIGIN_BROKE_RIGHT``);
 - a cell is kept when a clause whose constraints its row meets holds the attribute, or forces its value; others become
   null, as the origin's broker should have made them. Clauses are never mixed;
-- a demand on an attribute that this broker cannot open cannot be looked at, and does not count against the origin;
+- a demand on a block that this broker cannot open cannot be looked at, and does not count against the origin. One on an
+  attribute that the parcel does not carry at all is not met: the value is null for everybody;
 - conditions were asked where the origin published, at that moment; they are not asked again (C43).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 
+from maia.authority import Tag
+from maia.encryption import WHOLE_EVENT
 from maia.errors import DeniedError
 from maia.events import AttributeType
 from maia.kernel.clauses import Clause
-from maia.kernel.rows import Mask, forced_value, kind_of, mask_of, take_visible
+from maia.kernel.rows import Mask, batch_of, forced_value, kind_of, mask_of, take_visible
 
 
-def within_right(columns: Mapping[bytes, pa.Array], clauses: Sequence[Clause], count: int) -> dict[bytes, pa.Array]:
+def within_right(
+    columns: Mapping[bytes, pa.Array], clauses: Sequence[Clause], count: int, *, closed: Collection[bytes] = ()
+) -> dict[bytes, pa.Array]:
     """Keep of opened columns what an origin's clauses let it set.
 
     Args:
         columns: By uid, as they were opened here.
         clauses: Of the origin's right to publish.
         count: How many rows there are.
+        closed: The uids of blocks that were not opened here; `WHOLE_EVENT` for every other attribute.
 
     Raises:
         DeniedError: A row meets no clause.
         UsageError: A column has a type that no attribute has.
     """
-    kinds = {uid.decode("utf-8", "replace"): kind_of(column) for uid, column in columns.items()}
-    batch = pa.RecordBatch.from_arrays(list(columns.values()), names=list(kinds)) if columns else None
-    masks = [_met(batch, clause, kinds, count) for clause in clauses]
+    # A label may be any octets; one that is no text is the uid of no attribute, and nobody has a right to set it.
+    named = {uid.decode("ascii"): column for uid, column in columns.items() if uid.isascii()}
+    batch = batch_of(list(named.values()), pa.schema([(uid, column.type) for uid, column in named.items()]), count)
+    hidden = {label.decode("ascii") for label in closed if label.isascii()}
+    masks = [_met(batch, clause.constraints, hidden) for clause in clauses]
     if not np.logical_or.reduce([np.zeros(count, dtype=np.bool_), *masks]).all():
         raise DeniedError("a parcel with rows that its origin's right does not admit", code="ORIGIN_BROKE_RIGHT")
     kept: dict[bytes, pa.Array] = {}
-    for (name, kind), (uid, column) in zip(kinds.items(), columns.items(), strict=True):
-        holders = [mask for clause, mask in zip(clauses, masks, strict=True) if _sets(clause, name, kind)]
+    for uid, column in named.items():
+        kind = kind_of(column)
+        holders = [mask for clause, mask in zip(clauses, masks, strict=True) if _sets(clause, uid, kind)]
         if holders:
             visible: Mask = np.logical_or.reduce(holders)
-            kept[uid] = column if visible.all() else take_visible([column], visible, None)[0]
+            kept[uid.encode()] = column if visible.all() else take_visible([column], visible, None)[0]
     return kept
 
 
-def _met(batch: pa.RecordBatch | None, clause: Clause, kinds: Mapping[str, AttributeType], count: int) -> Mask:
-    seen = tuple((uid, tag) for uid, tag in clause.constraints if uid in kinds)
-    return np.ones(count, dtype=np.bool_) if batch is None or not seen else mask_of(batch, seen)
+def _met(batch: pa.RecordBatch, demands: Iterable[tuple[str, Tag]], hidden: Collection[str]) -> Mask:
+    """Tell which rows meet the demands that can be looked at."""
+    whole = WHOLE_EVENT.decode() in hidden
+    return mask_of(batch, tuple((uid, tag) for uid, tag in demands if not whole and uid not in hidden))
 
 
 def _sets(clause: Clause, uid: str, kind: AttributeType) -> bool:

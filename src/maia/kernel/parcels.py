@@ -243,8 +243,14 @@ def open_batch(
         # SECURITY: of an epoch that this broker must not have; it is refused rather than shown as rows of nothing.
         raise SealError("no key of this parcel's epoch is held here", code="NO_KEY")
     if clauses is not None:
-        columns = within_right(columns, tuple(clauses), header.count)
+        closed = header.labels if not columns else tuple(label for label in _carried(header) if label not in columns)
+        columns = within_right(columns, tuple(clauses), header.count, closed=closed)
     return Opened(header, _transit(header, identity, columns, kinds))
+
+
+def _carried(header: ParcelHeader) -> tuple[bytes, ...]:
+    """List the attributes that a parcel has blocks of; one that was opened as a whole holds no other."""
+    return () if header.mode is EncryptionMode.EVENT else header.labels
 
 
 def _transit(
