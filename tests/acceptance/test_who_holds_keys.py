@@ -10,12 +10,16 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx2
+import pyarrow as pa
 import pytest
 
-from maia.testing import Command
+import maia
+from maia.home import Home
+from maia.testing import Command, publish_here
 
 TYPE = "pito/Sighting"
 
@@ -138,3 +142,73 @@ def test_granting_some_rows_to_a_domain_says_what_it_means(maia_command: Command
     assert maia("grant", *right, "--json").data["warnings"] == []
     plain = maia("grant", *right[:-1], "place", "--delegate", "--enforced", "--json")
     assert (plain.code, plain.data["error"]) == (2, "RIGHT_OPTIONS")
+
+
+SIGHTINGS = [{"plate": "A", "place": "Kent"}, {"plate": "B", "place": "Victoria"}]
+
+
+@pytest.fixture
+def partial(maia_command: Command) -> Command:
+    """Make a home whose camera may publish everything, and whose broker only what happens at Victoria."""
+    home = maia_command
+    home.do("domain", "init", str(home.home))
+    home.keys("pito", "camera", "reader")
+    attributes = ("--attribute", "plate:string:1", "--attribute", "place:string:2")
+    home.do("type", "define", "pito/Sighting@1", "--encryption", "plain", *attributes)
+    for who, action, *limit in (
+        ("broker", "publish", "--attribute", "plate", "--attribute", "place=Victoria"),
+        ("broker", "subscribe"),
+        ("camera", "publish"),
+        ("reader", "subscribe"),
+    ):
+        home.grant("--from", "pito", "--to", who, "--type", "pito/Sighting", "--action", action, *limit)
+    return home
+
+
+def seen(home: Command) -> list[tuple[str, str]]:
+    """Read all that the reader may see."""
+    rows = maia.open(home.home).client("reader").read("Sighting").select("plate", "place").collect()
+    return sorted(tuple(row) for row in rows)
+
+
+@pytest.mark.usefixtures("spark")
+def test_readers_hold_an_origin_to_the_rows_of_its_right(partial: Command) -> None:
+    """A11: a parcel of a broker that publishes beyond its right is refused whole; one within it is delivered."""
+    home, now = Home.open(partial.home), datetime.now(UTC)
+    assert publish_here(home, "Sighting", SIGHTINGS, as_="camera", at=now, honest=False) == 2
+    assert seen(partial) == []
+    later = datetime.now(UTC)
+    assert publish_here(home, "Sighting", SIGHTINGS[1:], as_="camera", at=later, honest=False) == 1
+    assert seen(partial) == [("B", "Victoria")]
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_broker_publishes_nothing_that_readers_would_refuse(partial: Command) -> None:
+    """What a client may and its broker may not is refused when it is published, and said, not lost later."""
+    result = maia.open(partial.home).client("camera").publish(pa.Table.from_pylist(SIGHTINGS), "Sighting")
+    assert (result.events, result.refused) == (1, {("BEYOND_BROKER", None): 1})
+    assert seen(partial) == [("B", "Victoria")]
+
+
+@pytest.mark.usefixtures("spark")
+def test_who_may_set_some_attributes_needs_no_key_of_the_others(maia_command: Command) -> None:
+    """B11: a broker and a client with a right to plates publish; the place is null, and nobody gave them its key."""
+    home = maia_command
+    home.do("domain", "init", str(home.home), "--key")
+    home.keys("camera")
+    home.do("name", "add", "brokers", "--from", "domain", "--to", "broker")
+    attributes = ("--attribute", "plate:string:1", "--attribute", "place:string:2")
+    home.do("type", "define", "domain/Sighting@1", *attributes)
+    for who in ("broker", "camera"):
+        home.grant(
+            "--from", "domain", "--to", who, "--type", "domain/Sighting", "--action", "publish", "--attribute", "plate"
+        )
+    home.grant(
+        "--from", "domain", "--to", "camera", "--type", "domain/Sighting", "--action", "subscribe", "--attribute",
+        "plate",
+    )  # fmt: skip
+    camera = maia.open(home.home).client("camera")
+    result = camera.publish(pa.Table.from_pylist(SIGHTINGS), "Sighting")
+    assert (result.events, dict(result.refused), result.nulled) == (2, {}, 2)
+    rows = camera.read("Sighting").select("plate", "place").collect()
+    assert sorted(tuple(row) for row in rows) == [("A", None), ("B", None)]

@@ -1,11 +1,12 @@
-"""What the origin of a parcel may have set: its right, applied once more by whoever opens the parcel.
+"""What the origin of a parcel may have set: its right, applied by itself and once more by whoever opens the parcel.
 
-The origin's own broker enforced the right when it published. A reader of another domain does not take its word for it.
+A broker publishes nothing beyond its own right, whatever its clients may (`keep_to_right`). A reader of another domain
+does not take its word for it (`within_right`).
 
 Rules kept here:
 
 - a row that meets the constraints of none of the origin's clauses was never admitted by them: the origin broke its
-  right, and the whole parcel is refused (``ORIGIN_BROKE_RIGHT``);
+  right, and the whole parcel is refused (``ORIGIN_BROKE_RIGHT``); the broker itself refuses the row;
 - a cell is kept when a clause whose constraints its row meets holds the attribute, or forces its value; others become
   null, as the origin's broker should have made them. Clauses are never mixed;
 - a demand on a block that this broker cannot open cannot be looked at, and does not count against the origin. One on an
@@ -58,6 +59,25 @@ def within_right(
             visible: Mask = np.logical_or.reduce(holders)
             kept[uid.encode()] = column if visible.all() else take_visible([column], visible, None)[0]
     return kept
+
+
+def keep_to_right(batch: pa.RecordBatch, clauses: Sequence[Clause]) -> tuple[pa.RecordBatch, Mask]:
+    """Take from a batch that is to be sealed what a broker's own clauses do not let it set.
+
+    Args:
+        batch: In transit form, with all that clients may publish.
+        clauses: Of the broker's right to publish.
+
+    Returns:
+        The rows that are left, cells beyond the right null; and which rows of the batch they were.
+    """
+    nothing = np.zeros(batch.num_rows, dtype=np.bool_)
+    met: Mask = np.logical_or.reduce([nothing, *(mask_of(batch, clause.constraints) for clause in clauses)])
+    left = batch if met.all() else batch.filter(pa.array(met))
+    columns = {name.encode(): column for name, column in zip(left.schema.names, left.columns, strict=True)}
+    kept = within_right(columns, clauses, left.num_rows) if left.num_rows else columns
+    arrays = [kept.get(uid, pa.nulls(left.num_rows, column.type)) for uid, column in columns.items()]
+    return batch_of(arrays, batch.schema, left.num_rows), met
 
 
 def _met(batch: pa.RecordBatch, demands: Iterable[tuple[str, Tag]], hidden: Collection[str]) -> Mask:

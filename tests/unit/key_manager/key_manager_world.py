@@ -85,8 +85,8 @@ class Broker:
                 valid=valid,
                 tests=tests,
             ),
-            naming(DOMAIN, BROKERS, self.signer),
             naming(OWNER, DOMAINS, DOMAIN),
+            naming(DOMAIN, BROKERS, self.signer),
         ]
         self.private = b""
         self.request = b""
