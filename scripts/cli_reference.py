@@ -80,6 +80,7 @@ to do; [the codes](errors.md) are stable.
 |---|---|
 | `MAIA_HOME` | the home, in place of the current folder |
 | `MAIA_PASSPHRASE` | the passphrase, in place of a prompt; better `--passphrase-fd N` or `--passphrase-file FILE` |
+| `MAIA_PASSPHRASE_FD` | for Python and Spark: the number of an open descriptor whose next line is the passphrase |
 | `NO_COLOR`, `FORCE_COLOR` | no colours, or colours also where the output is no terminal |
 | `COLUMNS` | the width of trees and tables |
 

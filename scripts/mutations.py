@@ -46,12 +46,42 @@ class Mutation:
     tests: tuple[str, ...]
 
 
+BUDGET, UP = "test_one_budget.py", "test_services_stay_up.py"
 CERTIFICATES, RIGHTS, VALIDITY = "test_certificates.py", "test_rights.py", "test_validity.py"
 STREAM, VERSIONS = "test_numberplate_stream.py", "test_versions_stream.py"
 SPEECH = "test_law_of_speech.py"
 HOLDERS = "test_who_holds_keys.py"
 
 MUTATIONS = (
+    # -- possession
+    Mutation(
+        "possession is not demanded by the data source",
+        "domain/possession.py",
+        "    if not path.is_file():\n        raise NotFoundError(\n",
+        "    if not path.is_file():\n        return home.broker\n        raise NotFoundError(\n",
+        ("test_possession.py::test_a_name_alone_is_refused_at_every_door[read]",),
+    ),
+    Mutation(
+        "a private key proves any name",
+        "domain/possession.py",
+        "    if signer.public_key != key:\n",
+        "    if False:\n",
+        ("test_possession.py::test_a_private_key_of_somebody_else_proves_nothing",),
+    ),
+    Mutation(
+        "the domain's services are clients",
+        "domain/possession.py",
+        "    if known[name] in [known[service] for service in services if service in known]:\n",
+        "    if False:\n",
+        ("test_possession.py::test_the_command_refuses_names_too",),
+    ),
+    Mutation(
+        "the passphrase of a sealed key is not asked for",
+        "domain/possession.py",
+        '    signer = read_key(path, passphrase=passphrase or passphrase_asker(f"`{name}`"))\n',
+        "    signer = home.broker if is_locked(home, name) else read_key(path)\n    key = signer.public_key\n",
+        ("test_possession.py::test_a_sealed_key_is_unlocked_by_its_passphrase_and_proven_by_an_agent",),
+    ),
     # -- certificates and chains
     Mutation(
         "the signature of a certificate is not verified",
@@ -164,8 +194,8 @@ MUTATIONS = (
     Mutation(
         "name certificates are not looked at before they resolve",
         "authority/graph.py",
-        "        return [naming for naming in self._namings.get(place, ()) if self._usable(naming.source)]\n",
-        "        return list(self._namings.get(place, ()))\n",
+        "        return [n for n in namings if self._graph.may_lead(n.subject) and self._graph.usable(n.source)]\n",
+        "        return list(namings)\n",
         (f"{CERTIFICATES}::test_linked_names_resolve_in_their_own_namespaces",),
     ),
     Mutation(
@@ -186,8 +216,8 @@ MUTATIONS = (
     Mutation(
         "installing is not demanded by a home",
         "domain/types.py",
-        "verify_with_registry(registry, unverified, verifier=verifier, at=at, network=network)",
-        "verify_with_registry(registry, unverified, verifier=verifier, at=at, network=None)",
+        "verify_with_registry(registry, item, verifier=verifier, at=at, network=home.network)",
+        "verify_with_registry(registry, item, verifier=verifier, at=at, network=None)",
         ("test_refusals.py::test_a_type_without_an_install_chain_is_not_served",),
     ),
     Mutation(
@@ -232,13 +262,6 @@ MUTATIONS = (
         "        if not clause.conditions:\n            return clause\n",
         "        if True:\n            return replace(clause, conditions=())\n",
         ("test_conditions.py",),
-    ),
-    Mutation(
-        "a name stands for a client without its key",
-        "domain/domain.py",
-        "        if signer.public_key != key:\n",
-        "        if False:\n",
-        ("test_refusals.py::test_a_name_without_its_private_key_is_nobody",),
     ),
     # -- policy
     Mutation(
@@ -435,6 +458,116 @@ MUTATIONS = (
         "",
         (f"{STREAM}::test_the_audit_says_who_published_and_who_saw",),
     ),
+    Mutation(
+        "a decision has no budget",
+        "authority/budget.py",
+        "        if self.steps < 0:\n",
+        "        if False:\n",
+        (f"{BUDGET}::test_evidence_of_a_holder_ends_with_the_budget",),
+    ),
+    Mutation(
+        "each question of a decision has a budget of its own",
+        "authority/verifier.py",
+        "self.budget(pool) if budget is None else budget",
+        "self.budget(pool)",
+        (f"{BUDGET}::test_the_parts_of_a_decision_share_one_budget",),
+    ),
+    Mutation(
+        "signatures are checked after the search",
+        "authority/case.py",
+        "                known = self.signed(identity)\n",
+        "                known = True\n",
+        (f"{BUDGET}::test_evidence_that_no_root_leads_to_costs_its_reading",),
+    ),
+    Mutation(
+        "a head has no deadline",
+        "services/http/connections.py",
+        "        self._deadline = self.loop.call_later(self.head_seconds, self.drop)\n\n",
+        "\n",
+        (f"{UP}::test_a_connection_that_says_nothing_is_ended",),
+    ),
+    Mutation(
+        "a full service makes no room",
+        "services/http/connections.py",
+        "        victim.drop()\n",
+        "        self.drop()\n",
+        (f"{UP}::test_clients_of_every_kind_are_survived",),
+    ),
+    Mutation(
+        "a member takes a name that means something",
+        "principals/principal.py",
+        '    return unicodedata.normalize("NFKC", name).casefold().replace("_", "-") in RESERVED_NAMES\n',
+        "    return False\n",
+        ("test_x509.py::test_a_common_name_becomes_no_name_that_means_something",),
+    ),
+    # -- what is kept: definitions, formats, secrets, acknowledged changes
+    Mutation(
+        "a definition that speaks for nobody counts",
+        "authority/types.py",
+        "    grants = list(case.prove_manage(signed, MAX_LINEAGE))\n",
+        "    grants: list[Grant] = []\n",
+        ("test_one_definition.py::test_a_forged_definition_beside_the_genuine_one_is_enforced_by_nobody",),
+    ),
+    Mutation(
+        "of two definitions that contradict each other both count",
+        "domain/types.py",
+        "            yield item, verified if len(meanings) == 1 else None\n",
+        "            yield item, verified\n",
+        (
+            "test_one_definition.py::test_the_definition_that_was_accepted_first_counts_and_another_is_refused_and_reported",
+        ),
+    ),
+    Mutation(
+        "a definition that was accepted first does not bind",
+        "home/types.py",
+        "if meanings[item.definition.name] in (None, item.definition.meaning))",
+        "if item.definition.name in meanings)",
+        (
+            "test_one_definition.py::test_the_definition_that_was_accepted_first_counts_and_another_is_refused_and_reported",
+        ),
+    ),
+    Mutation(
+        "who may only rename swaps the names of two attributes",
+        "events/changes.py",
+        "        taken=_taken(old, new, earlier),\n",
+        "",
+        ("test_one_definition.py::test_who_may_only_rename_gives_no_attribute_the_name_of_another",),
+    ),
+    Mutation(
+        "a home of an older format is accepted silently",
+        "home/formats.py",
+        "    if number < HOME_FORMAT:\n",
+        "    if number < 0:\n",
+        ("test_formats.py::test_a_golden_home_is_refused_by_name_migrated_once_and_then_works",),
+    ),
+    Mutation(
+        "a home of a newer format is accepted silently",
+        "home/formats.py",
+        "    if number > HOME_FORMAT:\n",
+        "    if number < 0:\n",
+        ("test_formats.py::test_what_a_newer_maia_wrote_is_refused_by_name_and_left_alone",),
+    ),
+    Mutation(
+        "a passphrase stays in the environment of the Java machine",
+        "spark/session.py",
+        '_SECRETS = ("MAIA_PASSPHRASE", "MAIA_DATABASE_URL")\n',
+        "_SECRETS = ()\n",
+        ("test_secrets.py::test_the_java_machine_of_a_notebook_gets_no_secret",),
+    ),
+    Mutation(
+        "the secret of a cluster stands in a command line",
+        "spark/session.py",
+        "    secret = wanted.pop(_SECRET, secrets.token_hex(32))\n",
+        "    secret = wanted.get(_SECRET, secrets.token_hex(32))\n",
+        ("test_secrets.py::test_the_java_machine_of_a_notebook_gets_no_secret",),
+    ),
+    Mutation(
+        "what went into a journal that was taken away is acknowledged",
+        "database/engine.py",
+        "    if files is not None and files != _Files.of(files.path):\n",
+        "    if files is not None and files.path == Path():\n",
+        ("test_durable.py::test_a_service_whose_journal_was_taken_away_acknowledges_nothing_that_is_lost",),
+    ),
 )
 
 
@@ -517,7 +650,8 @@ def main(arguments: list[str] | None = None) -> int:
     for mutation in chosen:
         wrong = find(mutation, ROOT / "src") if options.check else judge(mutation)
         failed += bool(wrong)
-        print(f"{'WRONG  ' if wrong else 'noticed'} {mutation.rule}{f': {wrong}' if wrong else ''}", flush=True)
+        word = "WRONG  " if wrong else "found  " if options.check else "noticed"
+        print(f"{word} {mutation.rule}{f': {wrong}' if wrong else ''}", flush=True)
     print(f"{len(chosen) - failed} of {len(chosen)} mutations {'can be made' if options.check else 'were noticed'}")
     return 1 if failed or not chosen else 0
 

@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parent.parent
 WAITING = Path(__file__).resolve().parent / "reach_waiting.txt"
 BESIDE = ("maia.demo", "maia.bench", "maia.conformance", "maia.testing")
 PROGRAMS = ("benchmarks", "vectors", "examples")
-OPENED = "maia.open"
+OPENED = ("maia.open", "maia.prepare")
 DOORS = ("pyspark_maia", "maia.clients")  # what they export is the door; docs/reference/services.md shows the clients
 ROUTES = re.compile(r"maia\.services\..*_routes")
 LOADED_BY_PATH = "maia.database.migrations"  # Alembic finds them by folder
@@ -235,7 +235,7 @@ def walk_product(house: House, root: Path) -> Graph:
     graph.reach(found for point in named if (found := house.find(*point.split(":"))) is not None)
     exports = [target for door in DOORS if door in house.modules for target in house.modules[door].imported.values()]
     graph.expose(name for target in exports if (name := house.find(*target)) in house.units)
-    graph.expose(name for name in (OPENED,) if name in house.units)
+    graph.expose(name for name in OPENED if name in house.units)
     graph.reach(name for name in house.units if ROUTES.fullmatch(name))
     for module in house.modules.values():
         if module.name.startswith(LOADED_BY_PATH):

@@ -23,7 +23,9 @@ MaiaError
 ```
 
 Each error carries a stable ``code`` in UPPER_SNAKE. Messages are lower case, have no full stop, quote input in
-backticks, and never hold a key or a plaintext value. ``docs/reference/errors.md`` is generated from `CODES`.
+backticks, and never hold a key or a plaintext value. Where something can be done about a code, ``hint`` says what, to
+whoever writes Python as well as to whoever types commands; a traceback shows it in a line below the message, and
+``str()`` stays one line. ``docs/reference/errors.md`` is generated from the code.
 """
 
 from __future__ import annotations
@@ -54,15 +56,24 @@ __all__ = [
 
 
 class MaiaError(Exception):
-    """The root of everything Maia raises on purpose."""
+    """The root of everything Maia raises on purpose.
+
+    Attributes:
+        message: What went wrong, for people.
+        code: What went wrong, for machines.
+        hint: What to do about it, when something can be done.
+    """
 
     default_code: ClassVar[str] = "MAIA"
 
     def __init__(self, message: str, *, code: str | None = None) -> None:
-        """Keep the message for people and the code for machines."""
+        """Keep the message for people and the code for machines; the code brings the hint."""
         super().__init__(message)
         self.message = message
         self.code = code or self.default_code
+        self.hint = _HINTS.get(self.code)
+        if self.hint is not None:
+            self.add_note(f"hint: {self.hint}")
 
     def __str__(self) -> str:
         """Show the code first, the way Spark shows its error conditions."""
@@ -197,3 +208,48 @@ class UsageError(MaiaError, ValueError):
     """The caller passed something that can never work."""
 
     default_code = "USAGE"
+
+
+_HINTS = {
+    "UNKNOWN_ACTION": "connect and install are for networks; publish, subscribe, manage and extend for event types",
+    "ATTRIBUTE_TYPE": "use integer, float, decimal, string, boolean, date, timestamp or binary",
+    "NO_HOME": "`maia domain init DIR` makes a home; --home DIR, or `maia.open(DIR)`, names one",
+    "KEY_EXISTS": "choose another name; a key is never overwritten",
+    "KEY_FILE_MODE": "run `chmod 600` on the file, and make sure that it is yours",
+    "KEY_PASSPHRASE": "try again; without the passphrase the key cannot be used",
+    "PASSPHRASE_MISSING": (
+        "answer the prompt, set MAIA_PASSPHRASE, or give --passphrase-file FILE or --passphrase-fd N; "
+        "in Python give `passphrase=` a function that returns it, such as `getpass.getpass`"
+    ),
+    "NO_SUCH_KEY": "`maia key show` lists the keys of this home; `maia key import` adds a public key",
+    "NO_SUCH_CERTIFICATE": "`maia cert show` lists the certificates of this home",
+    "AMBIGUOUS": "give more characters",
+    "NO_SUCH_ATTRIBUTE": "`maia type show TYPE` lists the attributes; `uid:N` names one by its uid",
+    "ATTRIBUTE_VALUE": "write the value as the attribute's type demands",
+    "ENDS_IN_PAST": "choose a later end, or leave it out",
+    "ISSUER_LACKS_RIGHT": "ask for the right first, narrow it, or issue it nevertheless with `maia grant --blanket`",
+    "SPEAKS_OF_CLOSED": "constraints and conditions name only what their issuer holds; leave that one out",
+    "NO_OWNER": "name who owns it with `maia grant --root PRINCIPAL`, or issue it nevertheless with --blanket",
+    "DELEGATION_FORBIDDEN": "the certificate above has to be issued with --delegate (`delegate=True` in Python)",
+    "THRESHOLD_NOT_MET": "collect certificates of further members of the threshold",
+    "NO_EVIDENCE": "ask for a capability, and put its certificate into the folder `certificates` of the home",
+    "BROKEN_CHAIN": "a certificate between the two is missing from the folder `certificates` of the home",
+    "WRONG_ROOT": "only a chain that starts at the owner counts; ask the owner, or name another root with --root",
+    "EXPIRED": "ask its issuer for a fresh certificate",
+    "NOT_YET_VALID": "wait, or ask its issuer for an earlier start",
+    "REVOKED": "ask its issuer why; a revoked certificate does not come back",
+    "NO_STATEMENT": "fetch the statement that the certificate names and add it with `maia statement add`",
+    "NAME_UNRESOLVED": "add the name certificate that says whom the name stands for",
+    "NOT_PERMITTED": "ask for the missing right",
+    "EMPTY_AUTHORITY": "ask for the missing right; the links have nothing in common",
+    "IRREVOCABLE": (
+        "it ends with its validity period, if it has one; a right that is given with a test, such as `crl:SIGNER`, "
+        "can be revoked"
+    ),
+    "STATEMENT_OVERLAP": "start the new list where the last one ends; lists are never superseded early",
+    "STATEMENT_ROLLBACK": "use a higher sequence number",
+    "CONFIRMATION_MISSING": "give --yes, or --dry-run to see what would happen",
+    "LIMIT_EXCEEDED": "present only the certificates that matter",
+    "ROWS_REFUSED": "`Published.refused` and the home's folder `refused` say which rows, by code and column",
+    "SPARK_SETTING": "`maia.prepare(spark)` looks at a session of your own and sets what can be set while it runs",
+}

@@ -1,8 +1,8 @@
-"""Covering and satisfiability against the paper's definitions: by brute force, and by an SMT solver.
+"""Covering and satisfiability against the paper's definitions: by brute force.
 
 The oracles are written from the formulas (1)-(7) and share no code with `maia.filters`. The universes of the brute
 force are complete: for every constraint that is generated they hold a value on, below, above and next to its operand.
-``HYPOTHESIS_PROFILE=long`` asks the solver about 100 000 pairs instead of a few thousand.
+``HYPOTHESIS_PROFILE=long`` tries more pairs.
 """
 
 from __future__ import annotations

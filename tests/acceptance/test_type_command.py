@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from maia.errors import MalformedError
+from maia.events import TypeName, parse_version
 from maia.testing import Command
 
 PLATE = "pito/uk.gov.pito.Numberplate"
@@ -20,11 +22,23 @@ def maia(maia_command: Command) -> Command:
 
 
 @pytest.mark.requirement("2.04")
-def test_a_bare_name_is_refused(maia: Command) -> None:
-    """The readable name is displayed, but asking with it alone is a usage error; with the owner it is not."""
-    assert "uk.gov.pito.Numberplate" in maia("type", "show").out
-    assert maia.refused("type", "show", "uk.gov.pito.Numberplate") == (2, "TYPE_TEXT")
-    assert maia.do("type", "show", PLATE)["owner"]["fingerprint"]
+def test_people_may_leave_the_owner_out_where_it_is_clear_and_what_is_signed_never_does(maia: Command) -> None:
+    """A bare name means the one owner that has it, whose key is in all that is signed; of two, neither."""
+    bare = "uk.gov.pito.Numberplate"
+    assert bare in maia("type", "show").out
+    owner = maia.do("key", "show", "pito")["keys"][0]["fingerprint"]
+    for text in (bare, PLATE):
+        assert maia.do("type", "show", text)["owner"]["fingerprint"] == owner
+    to_tm = ("grant", "--to", "tm", "--type", bare, "--action", "subscribe", "--from")
+    whole = ("grant", "--to", "tm", "--type", PLATE, "--action", "subscribe", "--from")
+    assert maia.do(*to_tm, "pito")["tag"] == maia.do(*whole, "pito")["tag"]
+    maia.do("type", "define", f"evil/{bare}@4799", "--attribute", "license-plate:string:9525")
+    ran = maia("type", "show", bare)
+    assert ran.code == 2
+    assert all(f"`{who}/{bare}`" in ran.err for who in ("pito", "evil"))
+    assert maia.refused(*to_tm, "evil") == (2, "TYPE_TEXT")
+    with pytest.raises(MalformedError, match="TYPE_OWNER"):
+        TypeName(bare, bare, parse_version("4799"))  # type: ignore[arg-type]
 
 
 def test_a_uid_keeps_its_meaning_over_all_versions(maia: Command) -> None:

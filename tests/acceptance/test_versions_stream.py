@@ -38,8 +38,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Command:
         *evolve, f"{TYPE}@8516", "--remove", "numberplate", "--add", "license-plate:string:3879", "--number", "9000"
     )
     give(made, TYPE)
-    made.grant("--from", "pito", "--to", "billing", "--type", TYPE, "--action", "subscribe",
-               "--attribute", "9525", "--attribute", "424242")  # fmt: skip
+    plate_and_gone = ("--attribute", "uid:9525", "--attribute", "uid:424242")
+    given = made.do(
+        "grant", "--from", "pito", "--to", "billing", "--type", TYPE, "--action", "subscribe", *plate_and_gone
+    )
+    assert given["warnings"] == ["UNKNOWN_UID"], "a uid that no version has is given, and said"
     return made
 
 

@@ -19,7 +19,7 @@ from cryptography.x509.oid import NameOID
 
 import maia.authority
 from maia.authority import Action, Verifier, ask_type, type_right
-from maia.errors import KeyFormatError
+from maia.errors import EncodingError, KeyFormatError
 from maia.principals import (
     Authorisation,
     Certificate,
@@ -174,3 +174,11 @@ def test_another_key_type_is_refused_with_a_way_out() -> None:
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     with pytest.raises(KeyFormatError, match=r"maia key new.*maia name add"):
         imported(Identity(key=key).pem())
+
+
+@pytest.mark.parametrize("common", ["BROKERS", "bro\u212aers", "Key-Manager", "caf\u00e9"])
+def test_a_common_name_becomes_no_name_that_means_something(common: str) -> None:
+    """What somebody else's certificate says never makes a key a broker; a name that is given by hand may."""
+    with pytest.raises(EncodingError, match="X509_NAME"):
+        imported(Identity(names=(common,)).pem())
+    assert imported(Identity(names=(common,)).pem(), name="smith").body.name == "smith"

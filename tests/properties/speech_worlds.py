@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from maia.authority import Action, CertificatePool, Constraint, Verifier, one_of, type_right
+from maia.authority import Action, CertificatePool, Constraint, Verifier, VerifierLimits, one_of, type_right
 from maia.events import ARROW_TYPES, AttributeType, EventType, TypeName, Version, attribute
 from maia.filters import TypedFilter
 from maia.kernel import DeliveryPlan, Sessions, Subscription, enforce_publication
@@ -137,7 +137,9 @@ def _tag(option: Option):
 def clauses_of(world: World, who: str, action: Action, at):
     """The clauses that the product derives for a key from everything that was issued."""
     pool = CertificatePool(certificates(world.above + world.own, world.staff))
-    return Sessions(Verifier()).clauses(KEYS[who].public_key, action, TYPE, pool, at=at)
+    return Sessions(Verifier(limits=VerifierLimits(max_steps=100_000))).clauses(
+        KEYS[who].public_key, action, TYPE, pool, at=at
+    )
 
 
 def deliveries(world: World, who: str, at) -> list[dict | None]:

@@ -16,6 +16,7 @@ from hypothesis import given
 from strategies_trust import LONG, NOW, SIGNERS, randoms
 
 from maia.authority import (
+    Budget,
     CertificatePool,
     NameClosure,
     NameNode,
@@ -101,7 +102,7 @@ def resolve(
     pool: CertificatePool, question: tuple[int, tuple[str, ...]], closure: NameClosure | None = None
 ) -> set[int]:
     """Ask the code under test."""
-    closure = closure or NameClosure(pool.namings, max_steps=10**6)
+    closure = closure or NameClosure(pool.namings, Budget(steps=10**6, signatures=1))
     index = {key.key_id: number for number, key in enumerate(KEYS)}
     return {index[key] for key in closure.resolve(NameNode(KEYS[question[0]].key_id, question[1]))}
 
@@ -114,7 +115,7 @@ def test_random_name_graphs_mean_what_clingo_says() -> None:
         meanings = random_meanings(rng)
         pool = CertificatePool(certificates(rng, meanings))
         wanted = solve(meanings, QUESTIONS)
-        closure = NameClosure(pool.namings, max_steps=10**6)
+        closure = NameClosure(pool.namings, Budget(steps=10**6, signatures=1))
         for number in rng.sample(range(len(QUESTIONS)), len(QUESTIONS)):
             found = resolve(pool, QUESTIONS[number], closure)
             assert found == wanted[number], (meanings, QUESTIONS[number])
@@ -127,7 +128,7 @@ def test_a_name_alone_means_what_it_means_among_others(rng: random.Random) -> No
     """Asking for one name on its own, or after all others, gives the same keys: laziness loses nothing."""
     meanings = random_meanings(rng)
     pool = CertificatePool(certificates(rng, meanings))
-    shared = NameClosure(pool.namings, max_steps=10**6)
+    shared = NameClosure(pool.namings, Budget(steps=10**6, signatures=1))
     question = rng.choice(QUESTIONS)
     alone = resolve(pool, question)
     for other in QUESTIONS:
@@ -140,13 +141,13 @@ def test_the_support_of_a_meaning_is_enough_for_it(rng: random.Random) -> None:
     """The certificates given as the reason for a meaning give it without any other certificate."""
     meanings = random_meanings(rng)
     pool = CertificatePool(certificates(rng, meanings))
-    closure = NameClosure(pool.namings, max_steps=10**6)
+    closure = NameClosure(pool.namings, Budget(steps=10**6, signatures=1))
     base, parts = rng.choice(QUESTIONS)
     name = NameNode(KEYS[base].key_id, parts)
     for key in closure.resolve(name):
         reasons = closure.support(name, key)
         alone = CertificatePool(pool.get(naming.source) for naming in reasons)
-        assert key in NameClosure(alone.namings, max_steps=10**6).resolve(name), describe_node(name)
+        assert key in NameClosure(alone.namings, Budget(steps=10**6, signatures=1)).resolve(name), describe_node(name)
 
 
 @given(randoms)
@@ -167,10 +168,12 @@ def test_a_closure_out_of_steps_is_unchecked(rng: random.Random) -> None:
     base, parts = rng.choice(QUESTIONS)
     steps = rng.randrange(1, 12)
     try:
-        found = NameClosure(pool.namings, max_steps=steps).resolve(NameNode(KEYS[base].key_id, parts))
+        found = NameClosure(pool.namings, Budget(steps=steps, signatures=1)).resolve(NameNode(KEYS[base].key_id, parts))
     except UncheckedError:
         return
-    assert found == NameClosure(pool.namings, max_steps=10**6).resolve(NameNode(KEYS[base].key_id, parts))
+    assert found == NameClosure(pool.namings, Budget(steps=10**6, signatures=1)).resolve(
+        NameNode(KEYS[base].key_id, parts)
+    )
 
 
 def test_doubling_names_stay_linear() -> None:
@@ -183,7 +186,7 @@ def test_doubling_names_stay_linear() -> None:
     ]
     raws.append(issue(Naming(issuer=KEYS[0], name=words[-1], subject=KEYS[0]), first).raw)
     pool = CertificatePool(raws)
-    closure = NameClosure(pool.namings, max_steps=400)
+    closure = NameClosure(pool.namings, Budget(steps=400, signatures=1))
     assert closure.resolve(NameNode(KEYS[0].key_id, (words[0],))) == {KEYS[0].key_id}
 
 
@@ -201,7 +204,7 @@ def test_a_thousand_names_are_within_the_limits() -> None:
     evidence, wish = [*namings, grant.raw], ask((b"a",))
     root = Root(subject=KEYS[0])
     assert Verifier([root]).decide(wish, principal=KEYS[1], evidence=evidence, at=NOW)
-    tight = Verifier([root], limits=VerifierLimits(max_name_steps=count)).decide(
+    tight = Verifier([root], limits=VerifierLimits(max_steps=count, octets_per_step=1 << 20)).decide(
         wish, principal=KEYS[1], evidence=evidence, at=NOW
     )
     assert tight.reason == "LIMIT_EXCEEDED"

@@ -72,7 +72,7 @@ def test_the_law_switched_off_is_noticed(search, monkeypatch):
 def test_shares_that_need_not_agree_are_noticed(monkeypatch):
     """Nor may one member of a threshold speak of what another closes."""
     found = (leak(draw_world(random.Random(seed))) for seed in range(1_500))
-    monkeypatch.setattr(DERIVE, "join", lambda shares: Narrowed(intersect(shares[0][0], shares[1][0])))
+    monkeypatch.setattr(DERIVE, "join", lambda shares, _budget: Narrowed(intersect(shares[0][0], shares[1][0])))
     assert any(found)
 
 

@@ -180,7 +180,8 @@ def test_home_that_owns_its_types_manages_their_keys_in_process(
     named = naming(domain, BROKERS, home.broker)
     assert not OwnKeyManager(home).manages(event_type, at=now)
     home.certificates.add(named)
-    plan = publish_plan(home, "Report", as_="domain", version=None, publication="one", at=now)
+    home.certificates.add(grant(domain, home.new_key("lab"), publish))
+    plan = publish_plan(home, "Report", as_="lab", version=None, publication="one", at=now)
     assert GroupKeys(home).groups() == tuple(sorted(groups))
     ring = home.keyring()
     assert len(ring.epochs(groups[0])) == 1

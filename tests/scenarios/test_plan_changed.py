@@ -1,5 +1,6 @@
-"""The network's key changes while the tasks of one micro-batch run: the micro-batch is repeated whole, nothing is lost.
+"""Tasks of two attempts at one micro-batch are never committed together: it is repeated whole, nothing is lost.
 
+Each attempt is planned once, on the driver; here each task is one of its own, and the network's key changes between.
 The writer is the one that Spark drives; its tasks run here, one after the other, in the network's time.
 """
 
@@ -54,11 +55,13 @@ class Stream:
         monkeypatch.setattr(writer.TaskContext, "get", lambda: self.task)
         monkeypatch.setattr(Home, "next_stamp", lambda _: network.stamp())
         home = str(network.homes["ccs"].path)
-        self.writer = MaiaStreamWriter(SourceOptions(home=home, type=TYPE_NAME, as_="CCTV", publication="camera"))
+        self.asked = SourceOptions(home=home, type=TYPE_NAME, as_="CCTV", publication="camera")
+        self.writer = MaiaStreamWriter(self.asked, None)
 
     def write(self, partition: int, batch: int, plates: list[str]) -> WrittenMessage:
-        """Run one task."""
+        """Run one task of an attempt that is planned now."""
         self.task = Task(partition, batch)
+        self.writer = MaiaStreamWriter(self.asked, writer.plan_publication(self.asked))
         written = self.writer.write(iter([self.network.rows(plates)] if plates else []))
         assert isinstance(written, WrittenMessage)
         return written

@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import pickle
 import re
+import traceback
+from pathlib import Path
 
 import pytest
 
@@ -44,6 +46,25 @@ def test_errors_survive_pickling(kind: type[errors.MaiaError]) -> None:
     copy = pickle.loads(pickle.dumps(kind("no `x` here", code="VERY_SPECIAL")))  # noqa: S301 - our own bytes
     assert type(copy) is kind
     assert (copy.message, copy.code) == ("no `x` here", "VERY_SPECIAL")
+
+
+def test_a_hint_comes_with_the_code_and_leaves_the_message_alone() -> None:
+    """`hint` says what to do, a traceback shows it below the message, and `str` stays one line; pickling keeps it."""
+    error = errors.UsageError("`x` cannot be revoked", code="IRREVOCABLE")
+    assert error.hint is not None
+    assert "crl:SIGNER" in error.hint
+    assert str(error) == "[IRREVOCABLE] `x` cannot be revoked"
+    shown = "".join(traceback.format_exception_only(error)).splitlines()
+    assert shown[-1] == f"hint: {error.hint}"
+    copy = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
+    assert (copy.hint, copy.__notes__) == (error.hint, error.__notes__)
+    assert errors.UsageError("nothing to say", code="VERY_SPECIAL").hint is None
+
+
+def test_every_hint_belongs_to_a_code_that_somebody_raises() -> None:
+    """A hint whose code is gone would never be seen."""
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "errors.md").read_text("utf-8")
+    assert [code for code in errors._HINTS if f"`{code}`" not in page] in ([], ["SPEAKS_OF_CLOSED"])
 
 
 def test_a_syntax_error_keeps_its_position_over_pickling() -> None:

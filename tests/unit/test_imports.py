@@ -115,3 +115,15 @@ def test_no_session_is_made_at_import() -> None:
                 names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
                 guilty += [path.name] if "SparkSession" in names else []
     assert guilty == []
+
+
+def test_only_the_doors_load_modules_by_name() -> None:
+    """A string hides an arrow: `lazy` loads what a package lists, the command a verb's module; nothing else does."""
+    found = {
+        str(path.relative_to(SOURCE))
+        for path in SOURCE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(node, (ast.Name, ast.Attribute, ast.alias))
+        and "import_module" in (getattr(node, "id", ""), getattr(node, "attr", ""), getattr(node, "name", ""))
+    }
+    assert found == {"lazy.py", "cli/group.py"}

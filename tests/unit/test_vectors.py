@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from maia.authority import (
+    Budget,
     CertificatePool,
     NameClosure,
     NameNode,
@@ -89,7 +90,7 @@ def resolve(given: Given) -> Given:
     pool = CertificatePool(verify_certificate(parse_certificate(raw)) for raw in raws)
     name = parse_principal(expression(given["name"]))
     assert isinstance(name, Name)
-    keys = NameClosure(pool.namings, max_steps=10_000).resolve(NameNode(name.base.key_id, name.parts))
+    keys = NameClosure(pool.namings, Budget(steps=10_000, signatures=1)).resolve(NameNode(name.base.key_id, name.parts))
     return {"key_ids_hex": sorted(key.hex() for key in keys)}
 
 

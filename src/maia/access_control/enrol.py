@@ -3,7 +3,8 @@
 Rules kept here:
 
 - an invitation works once, is kept as the hash of its code, and one that is wrong, used or too old is refused alike;
-- a name and a key are given once, also after their member has left;
+- a name and a key are given once, also after their member has left; names that mean something in a domain's namespace
+  are given to nobody, nor is the domain's own key a member's;
 - many that join together join in one transaction: all of them or nobody, and the answer comes when it is durable.
 """
 
@@ -36,10 +37,10 @@ from maia.access_control.values import (
     MemberKind,
 )
 from maia.errors import DeniedError, UsageError
-from maia.policy import BROKERS, Fact, FactKind, parse_fact
+from maia.policy import Fact, FactKind, parse_fact
+from maia.principals import is_reserved_name
 
 _MEMBER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_RESERVED = frozenset((BROKERS, "self"))
 _CODE = 32
 _Newcomer: TypeAlias = tuple[Member, list[tuple[Fact, datetime | None]]]
 """A member to be, with the facts that come along."""
@@ -104,6 +105,8 @@ def _admit(register: Register, records: Records, applying: Sequence[Application]
     keys = [item.who.key for item in applying]
     if len({key.raw for key in keys}) < len(keys) or any(map(register.has_key, keys)):
         raise UsageError("this key is or was a member already", code="MEMBER_KEY")
+    if any(key == register.key for key in keys):
+        raise UsageError("the domain's own key is no member's", code="MEMBER_KEY")
     shown = [_digest(item.invitation) for item in applying if item.invitation is not None]
     invitations = records.invitations.take(shown)
     book = book_of(records, at=at) if len(shown) < len(applying) else None
@@ -127,7 +130,7 @@ def _admit(register: Register, records: Records, applying: Sequence[Application]
 
 def _require_new(register: Register, records: Records, names: Sequence[str], *, at: datetime) -> None:
     for name in names:
-        if not _MEMBER_NAME.fullmatch(name) or name in _RESERVED:
+        if not _MEMBER_NAME.fullmatch(name) or is_reserved_name(name):
             raise UsageError(f"`{name}` cannot name a member", code="MEMBER_NAME")
     taken = {name for name in names if name in register.members} | records.invitations.invited(names, at=at)
     for name in names:

@@ -1,6 +1,7 @@
 """Rights and their algebra, chains and proofs, validity: does this evidence prove this right, now?"""
 
 from maia.authority.book import Confirmation, StatementBook
+from maia.authority.budget import Budget, MonotonicClock
 from maia.authority.condition_attributes import attributes_of
 from maia.authority.constraints import Constraint, row_request, rows_tag, value_tag
 from maia.authority.decision import STAGES, Decision, Grant, Stage
@@ -47,7 +48,7 @@ from maia.authority.statements import (
     verify_statement,
 )
 from maia.authority.tag_forms import EVERYTHING, NOTHING, Tag, is_nothing, one_of
-from maia.authority.tags import alternatives, check_ground, covers, intersect, parse_tag, permits
+from maia.authority.tags import alternatives, check_ground, covers, intersect, parse_tag, patterns_in, permits, splits
 from maia.authority.topics import VerifiedTopic, prove_topic_publish, prove_topic_subscribe, verify_topic
 from maia.authority.tuples import (
     FiveTuple,
@@ -76,6 +77,7 @@ __all__ = [
     "TRUSTED",
     "UNENFORCEABLE",
     "Action",
+    "Budget",
     "CellRight",
     "CertificatePool",
     "Challenge",
@@ -92,6 +94,7 @@ __all__ = [
     "Held",
     "Joined",
     "ListStatement",
+    "MonotonicClock",
     "NameClosure",
     "NameNode",
     "Narrowed",
@@ -149,6 +152,7 @@ __all__ = [
     "one_of",
     "parse_statement",
     "parse_tag",
+    "patterns_in",
     "permits",
     "principal_node",
     "prove_topic_publish",
@@ -161,6 +165,7 @@ __all__ = [
     "row_request",
     "rows_tag",
     "speaks",
+    "splits",
     "type_blanket",
     "type_right",
     "uids_tag",

@@ -1,8 +1,9 @@
 """One decision in progress: the stages that `verifier` lists, run over one pool of evidence for one request.
 
-Rules kept here: a certificate counts only while it is in force, and its signature is checked before anything rests on
-it; every link passes the same checks, and what it adds names only what its issuer holds; nothing of a case outlives its
-decision but what it proves.
+Rules kept here: a certificate counts only while it is in force and once its signature was checked, which happens when a
+search reaches it from a root and before anything is searched behind it; every link passes the same checks, and what it
+adds names only what its issuer holds; all of it draws from one budget; nothing of a case outlives its decision but what
+it proves.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from maia.authority.book import StatementBook
+from maia.authority.budget import Budget
 from maia.authority.decision import SEAL, Grant
 from maia.authority.derive import Derived, derive, keeps_law
 from maia.authority.diagnosis import Diagnosis, diagnose
-from maia.authority.graph import Graph
+from maia.authority.graph import Graph, mentioned
 from maia.authority.limits import VerifierLimits
 from maia.authority.pool import CertificatePool
 from maia.authority.proof import Joined, Proof, ProofTree
@@ -48,33 +50,21 @@ class Case:
     principal: KeyId
     at: datetime
     challenge: Challenge | None
+    budget: Budget
     problems: dict[CertificateId, VerificationError] = field(default_factory=dict)
     _usable: dict[CertificateId, bool] = field(default_factory=dict)
+    _signed: dict[CertificateId, Certificate | None] = field(default_factory=dict)
     _until: dict[CertificateId, datetime | None] = field(default_factory=dict)
     _nonces: dict[CertificateId, set[bytes]] = field(default_factory=dict)
     _admits: dict[int, bool] = field(default_factory=dict)
 
     def prove(self) -> Grant | None:
-        """Find a proof from certificates that are in force, then check the signatures it rests on.
-
-        When one of them is forged, all that could matter are checked and the search is run once more, so bad
-        signatures cost their sender one extra search and no more.
-        """
-        graph, roots, found = self._search()
-        derived = self._first(graph, roots, found)
-        if derived is None:
-            return None
-        try:
-            return self._grant(derived)
-        except SignatureError:
-            self._check_all(found.candidates)
+        """Find a proof from certificates that are in force and signed by their issuers."""
         derived = self._first(*self._search())
         return None if derived is None else self._grant(derived)
 
     def clauses(self) -> tuple[Derived, ...]:
         """Derive every right from verified certificates."""
-        _, _, found = self._search()
-        self._check_all(found.candidates)
         graph, roots, found = self._search()
         unique: dict[tuple[object, ...], Derived] = {}
         for derived in derive(graph, roots, found, self.request.wanted):
@@ -86,48 +76,41 @@ class Case:
         return tuple(unique.values())
 
     def explain(self) -> Diagnosis:
-        """Say what is missing, naming no forged link: what could lead to the principal is verified first."""
-        leading = self._leading_to_principal()
-        self._check_all(leading)
+        """Say what is missing, from what may have to do with the principal, whatever it grants."""
+        leads = self.pool.leading_to(self.principal, self.budget)
+        leading = [
+            link
+            for issuer in sorted(leads & self.pool.links.keys())
+            for link in self.pool.links[issuer]
+            if any(key in leads for key in mentioned(link.subject))
+        ]
         return diagnose(
             self.pool, leading, self.request, self.request.roots(self.roots), self.principal, self.usable,
-            self.problems, self.limits,
+            self.signed, self.problems, self.limits, self.budget,
         )  # fmt: skip
-
-    def _leading_to_principal(self) -> list[FiveTuple]:
-        """Walk back from the principal over every link, whatever it grants; a stranger's denial costs no signature."""
-        graph = Graph(self.pool.links, self.pool.namings, lambda _: True, self.limits)
-        towards: dict[KeyId, list[FiveTuple]] = {}
-        for links in self.pool.links.values():
-            for link in links:
-                for holder in graph.keys_of(link.subject):
-                    towards.setdefault(holder, []).append(link)
-        leading: list[FiveTuple] = []
-        seen, queue = {self.principal}, [self.principal]
-        while queue:
-            for link in towards.get(queue.pop(), ()):
-                leading.append(link)
-                if link.issuer not in seen:
-                    seen.add(link.issuer)
-                    queue.append(link.issuer)
-        return leading
 
     def nonces(self, identities: Iterable[CertificateId]) -> set[bytes]:
         """List the one-time answers that certificates rest on."""
         return {nonce for identity in identities for nonce in self._nonces.get(identity, ())}
 
     def usable(self, identity: CertificateId) -> bool:
-        """Tell whether a certificate is in force: period and tests; remember why not."""
+        """Tell whether a certificate is in force and signed: period, tests and signature; remember why not."""
         known = self._usable.get(identity)
         if known is None:
             try:
                 self._check_in_force(self.pool.get(identity))
-                known = True
+                known = self.signed(identity)
             except VerificationError as error:
                 self.problems[identity] = error
                 known = False
             self._usable[identity] = known
         return known
+
+    def signed(self, identity: CertificateId) -> bool:
+        """Tell whether a certificate was signed by its issuer; each is checked once."""
+        if identity not in self._signed:
+            self._signed[identity] = self._check_signature(identity)
+        return self._signed[identity] is not None
 
     def _check_in_force(self, certificate: UnverifiedCertificate) -> None:
         period = certificate.body.period
@@ -145,15 +128,19 @@ class Case:
         self._until[certificate.certificate_id] = until
 
     def _search(self) -> tuple[Graph, tuple[Root, ...], Reach]:
-        graph = Graph(self.pool.links, self.pool.namings, self.usable, self.limits)
+        leads = self.pool.leading_to(self.principal, self.budget)
+        graph = Graph(self.pool.links, self.pool.namings, self.usable, self.limits, self.budget, leads)
         roots = tuple(root for root in self.request.roots(self.roots) if root.period.contains(self.at))
-        return graph, roots, reach(graph, roots, self.principal, self._admits_link)
+        return graph, roots, reach(graph, roots, self.principal, self._admits_link, self._could_admit)
+
+    def _could_admit(self, link: FiveTuple) -> bool:
+        return not self.request.excluded_by(link.tag)
 
     def _admits_link(self, link: FiveTuple) -> bool:
         key = id(link.tag)
         known = self._admits.get(key)
         if known is None:
-            known = self._admits[key] = self.request.admitted_by(link.tag)
+            known = self._admits[key] = self.request.admitted_by(link.tag, self.budget)
         return known
 
     def _first(self, graph: Graph, roots: tuple[Root, ...], found: Reach) -> Derived | None:
@@ -162,13 +149,13 @@ class Case:
         if proof is None:
             return None
         wanted = self.request.wanted
-        if self.request.ground is not None and keeps_law(proof, wanted):
+        if self.request.ground is not None and keeps_law(proof, wanted, graph.budget):
             return _reduced(proof, wanted)
         derived = next(derive(graph, roots, found, wanted), None)
         return derived if derived is None or self.request.ground is None else replace(derived, tag=wanted)
 
     def _grant(self, derived: Derived) -> Grant:
-        certificates = tuple(self._check_signature(identity) for identity in derived.proof.certificate_ids())
+        certificates = tuple(self._verified(identity) for identity in derived.proof.certificate_ids())
         return Grant(
             self.principal, self.request, derived.proof, certificates, derived.tag,
             _common(derived.period, *(item.body.period for item in certificates)), self.at,
@@ -180,26 +167,21 @@ class Case:
         untils = (self._until.get(identity) for identity in identities)
         return min((until for until in untils if until is not None), default=None)
 
-    def _check_signature(self, identity: CertificateId) -> Certificate:
-        error: SignatureError | None = None
+    def _verified(self, identity: CertificateId) -> Certificate:
+        certificate = self._signed.get(identity)
+        # SECURITY: a grant rests on verified certificates only, whatever the search believed.
+        if certificate is None:
+            raise SignatureError("signature does not verify")
+        return certificate
+
+    def _check_signature(self, identity: CertificateId) -> Certificate | None:
         for spelling in self.pool.spellings(identity):
+            self.budget.check_signature()
             try:
                 return self.signatures.verify(spelling)
             except SignatureError as problem:
-                error = problem
-        self._usable[identity] = False
-        self.problems[identity] = error or SignatureError("signature does not verify")
-        raise self.problems[identity]
-
-    def _check_all(self, links: Iterable[FiveTuple]) -> None:
-        """Check the signatures of these links and of every name certificate, forgetting those that fail."""
-        sources = [link.source for link in links]
-        sources += [naming.source for namings in self.pool.namings.values() for naming in namings]
-        for identity in sources:
-            try:
-                self._check_signature(identity)
-            except SignatureError:
-                continue
+                self.problems[identity] = problem
+        return None
 
 
 def _reduced(proof: Proof, wanted: Tag) -> Derived:

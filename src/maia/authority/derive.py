@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import product
 
+from maia.authority.budget import Budget
 from maia.authority.graph import Graph
 from maia.authority.proof import Held, Joined, Proof, ProofTree
 from maia.authority.search import Reach
@@ -58,10 +59,11 @@ class _Question:
     wanted: Tag
     scope: Tag
     offences: list[ChainError]
+    budget: Budget | None
 
     def within(self, tag: Tag) -> Tag:
         """Cut what is held down to what is wanted."""
-        return tag if self.scope == self.wanted else _intersect(tag, self.wanted)
+        return tag if self.scope == self.wanted else _intersect(tag, self.wanted, self.budget)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,9 @@ class _State:
         if period is None:
             return None
         try:
-            heard = narrow(self.tag, link.tag, conditions=link.conditions, known=self.conditions)
+            heard = narrow(
+                self.tag, link.tag, conditions=link.conditions, known=self.conditions, budget=question.budget
+            )
         except TagError as error:
             raise _too_large(error) from error
         if is_nothing(question.within(heard.tag)):
@@ -117,10 +121,10 @@ def derive(
     useful: dict[KeyId, list[FiveTuple]] = {}
     for link in sorted(found.useful, key=lambda link: link.source):
         useful.setdefault(link.issuer, []).append(link)
-    question = _Question(wanted, scope_of(wanted), [] if offences is None else offences)
+    question = _Question(wanted, scope_of(wanted), [] if offences is None else offences, graph.budget)
     walker = _Walker(graph, found, useful, question)
     for root in roots:
-        start = _State(_intersect(root.tag, question.scope), root.period, root.delegate, ())
+        start = _State(_intersect(root.tag, question.scope, question.budget), root.period, root.delegate, ())
         if is_nothing(question.within(start.tag)):
             continue
         for state, tree in walker.from_node(root.node, start, frozenset()):
@@ -129,16 +133,16 @@ def derive(
                 yield Derived(tag, state.period, state.delegate, state.conditions, Proof(root, tree))
 
 
-def keeps_law(proof: Proof, wanted: Tag) -> bool:
+def keeps_law(proof: Proof, wanted: Tag, budget: Budget | None = None) -> bool:
     """Tell whether along a proof no link takes the request away by speaking of what its issuer does not hold.
 
     ``False`` may also mean that only the derivation can tell: the shares of a threshold have to be compared.
     """
     if not any(speaks(link.tag, link.conditions) for link in proof.links()):
         return True
-    question = _Question(wanted, scope_of(wanted), [])
+    question = _Question(wanted, scope_of(wanted), [], budget)
     root = proof.root
-    tree, state = proof.tree, _State(_intersect(root.tag, question.scope), root.period, root.delegate, ())
+    tree, state = proof.tree, _State(_intersect(root.tag, question.scope, budget), root.period, root.delegate, ())
     while isinstance(tree, Held) and tree.link is not None and tree.then is not None:
         narrowed = state.narrowed(tree.link, question)
         if narrowed is None:
@@ -164,7 +168,7 @@ class _Walker:
                 yield from self._from_key(node, key, state, path)
 
     def _from_key(self, node: PrincipalNode, key: KeyId, state: _State, path: frozenset[KeyId]) -> Iterator[_Result]:
-        self.graph.spend()
+        self.graph.spend(4 + (len(path) + len(state.conditions)) // 8)
         namings = self.graph.names.support(node, key) if isinstance(node, NameNode) else ()
         named = state.within(namings)
         if named is None:
@@ -218,10 +222,10 @@ class _Walker:
         yield from fill(node, 0, node.k, frozenset())
 
 
-def _intersect(a: Tag, b: Tag) -> Tag:
+def _intersect(a: Tag, b: Tag, budget: Budget | None) -> Tag:
     """Intersect as evidence wants it: what grows beyond bounds was not proven."""
     try:
-        return intersect(a, b)
+        return intersect(a, b, budget)
     except TagError as error:
         raise _too_large(error) from error
 
@@ -239,7 +243,7 @@ def _join(states: list[_State], question: _Question) -> _State | None:
     if period is None:
         return None
     try:
-        heard = join([(state.tag, state.conditions) for state in states])
+        heard = join([(state.tag, state.conditions) for state in states], question.budget)
     except TagError as error:
         raise _too_large(error) from error
     if is_nothing(question.within(heard.tag)):

@@ -1,7 +1,8 @@
 """Why not? The nearest thing that is missing from a proof, found by relaxing one rule at a time.
 
 Only evidence that the requester presented is spoken of. The order follows the stages of verification: what failed first
-is reported first.
+is reported first. An explanation draws from the budget of its decision. Certificates that nobody signed are looked at
+with a small part of it only: they may name the fault, and never make a proven denial a doubt.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from maia.authority.budget import Budget
 from maia.authority.decision import Stage
 from maia.authority.derive import derive
 from maia.authority.graph import Graph
@@ -37,6 +39,9 @@ _STAGE_OF: tuple[tuple[type[VerificationError], Stage], ...] = (
 )
 
 
+_FORGED_STEPS = 2_000
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
     """The first stage that failed, and what to do about it."""
@@ -54,7 +59,12 @@ class _Probe:
     request: Request
     roots: Sequence[Root]
     principal: KeyId
+    signed: Callable[[CertificateId], bool]
     limits: VerifierLimits
+    budget: Budget
+
+    def admits(self, link: FiveTuple) -> bool:
+        return self.request.admitted_by(link.tag, self.budget)
 
     def proof(
         self,
@@ -63,25 +73,28 @@ class _Probe:
         admits: Callable[[FiveTuple], bool],
         relax: Callable[[FiveTuple], FiveTuple] | None = None,
         roots: Sequence[Root] | None = None,
+        budget: Budget | None = None,
     ) -> tuple[Graph, Reach, Proof | None]:
         links = self.leading
         if relax is not None:
             links = {issuer: [relax(link) for link in issued] for issuer, issued in links.items()}
-        graph = Graph(links, self.pool.namings, usable, self.limits)
+        graph = Graph(links, self.pool.namings, usable, self.limits, budget or self.budget)
         start = self.roots if roots is None else roots
         found = reach(graph, start, self.principal, admits)
         return graph, found, find_proof(graph, start, found)
 
 
-def diagnose(
+def diagnose(  # noqa: PLR0917 - all that a decision knows
     pool: CertificatePool,
     leading: Sequence[FiveTuple],
     request: Request,
     roots: Sequence[Root],
     principal: KeyId,
     usable: Callable[[CertificateId], bool],
+    signed: Callable[[CertificateId], bool],
     problems: Mapping[CertificateId, VerificationError],
     limits: VerifierLimits,
+    budget: Budget,
 ) -> Diagnosis:
     """Name the first failing stage and the nearest missing link of a request that was not proven.
 
@@ -92,8 +105,10 @@ def diagnose(
         roots: The roots that count for it.
         principal: Who asked.
         usable: Whether a certificate is in force and signed by its issuer.
-        problems: Why certificates are not usable, filled by ``usable``.
+        signed: Whether a certificate was signed by its issuer.
+        problems: Why certificates are not usable, filled by ``usable`` and ``signed``.
         limits: Bounds on the search.
+        budget: What is left to the decision.
     """
     if not len(pool):
         code = pool.refused[0].code if pool.refused else "NO_EVIDENCE"
@@ -101,17 +116,13 @@ def diagnose(
     by_issuer: dict[KeyId, list[FiveTuple]] = {}
     for link in leading:
         by_issuer.setdefault(link.issuer, []).append(link)
-    probe = _Probe(pool, by_issuer, request, roots, principal, limits)
-
-    def admits(link: FiveTuple) -> bool:
-        return request.admitted_by(link.tag)
-
+    probe = _Probe(pool, by_issuer, request, roots, principal, signed, limits, budget)
     try:
         for look in (_invalid_link, _forbidden_delegation, _closed_speech, _missing_members, _narrow_right):
-            answer = look(probe, usable, problems, admits)
+            answer = look(probe, usable, problems, probe.admits)
             if answer is not None:
                 return answer
-        return _broken_chain(probe, usable, admits)
+        return _broken_chain(probe, usable, probe.admits)
     except UncheckedError as error:
         return Diagnosis(Stage.REDUCTION, error)
 
@@ -122,15 +133,25 @@ def _invalid_link(
     problems: Mapping[CertificateId, VerificationError],
     admits: Callable[[FiveTuple], bool],
 ) -> Diagnosis | None:
-    _, _, proof = probe.proof(usable=lambda _: True, admits=admits)
+    _, _, proof = probe.proof(usable=probe.signed, admits=admits)
+    if proof is None:
+        proof = _forged_proof(probe, admits)
     if proof is None:
         return None
-    failed = [problems[identity] for identity in proof.certificate_ids() if not usable(identity)]
+    failed = [problems[i] for i in proof.certificate_ids() if not (probe.signed(i) and usable(i))]
     for kind, stage in _STAGE_OF:
         for error in failed:
             if isinstance(error, kind):
                 return Diagnosis(stage, error)
     return None
+
+
+def _forged_proof(probe: _Probe, admits: Callable[[FiveTuple], bool]) -> Proof | None:
+    """Look whether only a signature is missing, at little cost: what nobody signed earns no search."""
+    try:
+        return probe.proof(usable=lambda _: True, admits=admits, budget=probe.budget.part(_FORGED_STEPS))[2]
+    except UncheckedError:
+        return None
 
 
 def _forbidden_delegation(
@@ -251,25 +272,23 @@ def _broken_chain(
     probe: _Probe, usable: Callable[[CertificateId], bool], admits: Callable[[FiveTuple], bool]
 ) -> Diagnosis:
     """Tell a chain that starts at the wrong key from one with a gap, and from no chain at all."""
-    graph = Graph(probe.pool.links, probe.pool.namings, usable, probe.limits)
-    towards = [
-        link
-        for links in probe.leading.values()
-        for link in links
-        if usable(link.source) and probe.principal in graph.keys_of(link.subject)
-    ]
+    graph = Graph(probe.pool.links, probe.pool.namings, usable, probe.limits, probe.budget)
+    leading = [link for links in probe.leading.values() for link in links]
+    leading.sort(key=lambda link: link.subject != probe.principal)  # one that needs no names tells as much, for less
+    ends = (link for link in leading if usable(link.source) and probe.principal in graph.keys_of(link.subject))
+    towards = next(ends, None)
     unresolved = _unresolved_name(probe, graph, admits)
     if unresolved is not None:
         return unresolved
-    if not towards:
+    if towards is None:
         message = f"no valid certificate names `{fingerprint(probe.principal)}`"
         return Diagnosis(Stage.REDUCTION, ChainError(message, code="NO_EVIDENCE"))
     from_roots = {key for root in probe.roots for key in graph.keys_of(root.node)}
-    if any(graph.links_of(key) for key in from_roots):
+    if any(True for key in from_roots for _ in graph.links_of(key)):
         owners = ", ".join(describe_node(root.node) for root in probe.roots)
         message = f"no chain leads from `{owners}` to `{fingerprint(probe.principal)}`"
         return Diagnosis(Stage.REDUCTION, ChainError(message, code="BROKEN_CHAIN"))
-    top = describe_node(towards[0].issuer)
+    top = describe_node(towards.issuer)
     return Diagnosis(Stage.ROOT, ChainError(f"the chain starts at `{top}`, which is no root here", code="WRONG_ROOT"))
 
 

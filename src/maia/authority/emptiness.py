@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from maia.authority.budget import Budget
+
 STAR = -1  # the token of a glob that stands for any run of octets
-MAX_STEPS = 20_000
+MAX_STEPS = 2_000
 _DECIDED = -1  # the string already lies strictly inside this limit
 
 Positions = frozenset[int]
@@ -28,8 +30,10 @@ Window = tuple[Edge | None, Edge | None]
 _State = tuple[tuple[Positions, ...], tuple[tuple[int, int], ...]]
 
 
-def disjoint(globs: Sequence[tuple[int, ...]], windows: Sequence[Window]) -> bool:
+def disjoint(globs: Sequence[tuple[int, ...]], windows: Sequence[Window], budget: Budget | None = None) -> bool:
     """Tell whether no string matches all globs and lies in all windows; ``False`` when in doubt.
+
+    What a budget does not allow stays in doubt, as what takes more than `MAX_STEPS` does.
 
     >>> a_then_anything, ends_in_b = (97, STAR), (STAR, 98)
     >>> disjoint([a_then_anything, ends_in_b], [])
@@ -45,6 +49,11 @@ def disjoint(globs: Sequence[tuple[int, ...]], windows: Sequence[Window]) -> boo
         if _accepts(state, globs, windows):
             return False
         width = sum(map(len, state[0])) + len(windows)  # what reading one letter costs
+        if budget is not None:
+            price = 4 * len(letters) + 2 * width
+            if budget.steps < 2 * price:  # the other half is for what must be known
+                return False
+            budget.spend(price)
         for letter in letters:
             steps += width
             if steps > MAX_STEPS:

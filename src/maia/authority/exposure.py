@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from maia.authority.book import StatementBook
+from maia.encoding import duration
 from maia.errors import UsageError
 from maia.principals import Certificate, OnlineTest, TestKind, UnverifiedCertificate, check_aware
 
@@ -26,7 +27,7 @@ class Exposure:
 
     def __str__(self) -> str:
         """Say it in one line."""
-        return f"{'unbounded' if self.window is None else self.window} ({self.bounded_by})"
+        return f"{'unbounded' if self.window is None else duration(self.window)} ({self.bounded_by})"
 
 
 def exposure_window(

@@ -1,9 +1,10 @@
-"""How much work a verifier does for a stranger before it says no."""
+"""How much work a verifier does for a stranger before it gives up."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from maia.authority.budget import Budget, MonotonicClock
 from maia.errors import UsageError
 
 
@@ -14,11 +15,13 @@ class VerifierLimits:
     Attributes:
         max_certificates: Largest pool that is searched.
         max_certificate_bytes: Largest single certificate.
+        max_evidence_bytes: Octets of all certificates of a pool together.
         max_chain_length: Longest chain from a root to the principal.
-        max_name_steps: Steps of the name closure: one per certificate, position and key.
-        max_search_steps: Steps of the search for chains, symbolic intersections included.
+        max_steps: Steps of one decision, whatever its parts and however little evidence there is.
+        octets_per_step: Octets of evidence that earn one step more, so that a large pool can be searched.
+        max_signatures: Signatures checked for one decision.
+        max_seconds: Wall time of one decision, where a clock is handed in; steps end it long before.
         max_clauses: Largest number of clauses kept for one principal.
-        max_threshold_steps: Steps of the search for distinct members of one threshold.
         max_statements: Validity statements kept per signer and kind.
         max_signers: Signers of validity statements, each kind counted by itself.
         max_answers: One-time answers held, and nonces remembered as spent.
@@ -27,11 +30,13 @@ class VerifierLimits:
 
     max_certificates: int = 100_000
     max_certificate_bytes: int = 1 << 16
+    max_evidence_bytes: int = 64 << 20
     max_chain_length: int = 256
-    max_name_steps: int = 500_000
-    max_search_steps: int = 200_000
+    max_steps: int = 4_000
+    octets_per_step: int = 8
+    max_signatures: int = 10_000
+    max_seconds: float = 10.0
     max_clauses: int = 1_000
-    max_threshold_steps: int = 100_000
     max_statements: int = 10_000
     max_signers: int = 10_000
     max_answers: int = 10_000
@@ -40,8 +45,17 @@ class VerifierLimits:
     def __post_init__(self) -> None:
         """Refuse limits that allow nothing."""
         for item in fields(self):
-            if getattr(self, item.name) < 1:
+            if getattr(self, item.name) <= 0:
                 raise UsageError(f"{item.name} must be positive")
+
+    def budget(self, octets: int = 0, *, clock: MonotonicClock | None = None) -> Budget:
+        """Start the budget of one decision on so many octets of evidence."""
+        return Budget(
+            steps=self.max_steps + octets // self.octets_per_step,
+            signatures=self.max_signatures,
+            clock=clock,
+            seconds=self.max_seconds,
+        )
 
 
 DEFAULT_VERIFIER_LIMITS = VerifierLimits()

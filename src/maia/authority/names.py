@@ -14,8 +14,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from maia.authority.budget import Budget
 from maia.authority.tuples import FourTuple, NameNode
-from maia.errors import UncheckedError
 from maia.principals import KeyId
 
 LocalName = tuple[KeyId, str]
@@ -42,10 +42,10 @@ class _Support:
 class NameClosure:
     """The meanings of names under one set of name certificates, computed when asked."""
 
-    def __init__(self, namings: Mapping[LocalName, Iterable[FourTuple]], *, max_steps: int) -> None:
-        """Take the certificates that are in force, grouped by issuer and name."""
+    def __init__(self, namings: Mapping[LocalName, Iterable[FourTuple]], budget: Budget) -> None:
+        """Take the certificates that are in force, grouped by issuer and name; each step is drawn from the budget."""
         self._namings = namings
-        self._steps_left = max_steps
+        self._budget = budget
         self._values: dict[LocalName, dict[KeyId, _Support]] = {}
         self._waiting: dict[LocalName, list[_Walk]] = defaultdict(list)
         self._visited: set[tuple[LocalName, object, int, KeyId]] = set()
@@ -55,9 +55,11 @@ class NameClosure:
         """Return the keys that a name stands for.
 
         Raises:
-            UncheckedError: The closure needs more steps than allowed.
+            UncheckedError: The closure needs more steps than are left.
         """
-        return frozenset(self._values[self._ask(name)])
+        found = self._values[self._ask(name)]
+        self._budget.spend(1 + len(found) // 16)
+        return frozenset(found)
 
     def support(self, name: NameNode, key: KeyId) -> tuple[FourTuple, ...]:
         """Return name certificates that show that ``name`` stands for ``key``, without doubles."""
@@ -71,6 +73,7 @@ class NameClosure:
             if fact in seen:
                 continue
             seen.add(fact)
+            self._budget.spend()
             place, value = fact
             support = self._values[place][value]
             if support.naming is not None:
@@ -112,9 +115,7 @@ class NameClosure:
             if seen in self._visited:
                 continue
             self._visited.add(seen)
-            self._steps_left -= 1
-            if self._steps_left < 0:
-                raise UncheckedError("resolving names takes more steps than allowed", code="LIMIT_EXCEEDED")
+            self._budget.spend(2)
             if walk.position == len(walk.parts):
                 queue.extend(self._learn(walk))
                 continue

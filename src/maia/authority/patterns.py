@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from typing import AnyStr, TypeAlias
 
+from maia.authority.budget import Budget
 from maia.authority.emptiness import STAR, Edge, disjoint
 from maia.authority.orderings import Ordering, OrderKey
 from maia.encoding import Sexp
@@ -169,8 +170,8 @@ def make_glob(pieces: tuple[bytes, ...]) -> Glob | Prefix | bytes:
     return Glob((pieces[0], *inner, pieces[-1]))
 
 
-def intersect_patterns(a: Pattern, b: Pattern) -> Pattern | None:
-    """Return the strings in both sets, or ``None`` when there are none.
+def intersect_patterns(a: Pattern, b: Pattern, budget: Budget | None = None) -> Pattern | None:
+    """Return the strings in both sets, or ``None`` when there are none; what it takes is drawn from the budget.
 
     >>> intersect_patterns(Prefix(b"a"), Prefix(b"ab"))
     Prefix(octets=b'ab')
@@ -185,6 +186,8 @@ def intersect_patterns(a: Pattern, b: Pattern) -> Pattern | None:
         while merged and part is not None:
             merged = False
             for index, other in enumerate(parts):
+                if budget is not None:
+                    budget.spend(6 + _length(part) // 64 + _length(other) // 64)
                 done, result = _merge(other, part)
                 if done:
                     del parts[index]
@@ -197,9 +200,18 @@ def intersect_patterns(a: Pattern, b: Pattern) -> Pattern | None:
         return parts[0]
     if len(parts) > MAX_CONJUNCTS:
         raise TagError(f"more than {MAX_CONJUNCTS} patterns on one string", code="TAG_TOO_LARGE")
-    if _disjoint(parts):
+    if _disjoint(parts, budget):
         return None
     return Conjunction(tuple(sorted(parts, key=_sort_key)))
+
+
+def _length(part: SimplePattern) -> int:
+    """Count the octets that comparing a pattern looks at."""
+    if isinstance(part, Prefix):
+        return len(part.octets)
+    if isinstance(part, Glob):
+        return sum(map(len, part.pieces)) + 8 * len(part.pieces)
+    return sum(len(limit.octets) for limit in (part.low, part.high) if limit is not None)
 
 
 def _parts(pattern: Pattern) -> tuple[SimplePattern, ...]:
@@ -291,7 +303,7 @@ def _successor(key: OrderKey) -> bytes:
 _FLOORS: dict[Ordering, OrderKey] = {Ordering.ALPHA: b"", Ordering.BINARY: 0, Ordering.TIME: 0, Ordering.DATE: 0}
 
 
-def _disjoint(parts: list[SimplePattern]) -> bool:
+def _disjoint(parts: list[SimplePattern], budget: Budget | None) -> bool:
     """Tell whether the prefixes, globs and alpha ranges among the parts share no string.
 
     Globs alone do exactly when their ends fit: the longest start, all middles in turn and the longest end match all.
@@ -306,7 +318,7 @@ def _disjoint(parts: list[SimplePattern]) -> bool:
         for part in parts
         if isinstance(part, Range) and part.ordering is Ordering.ALPHA
     ]
-    return bool(globs and windows) and disjoint([glob.tokens() for glob in globs], windows)
+    return bool(globs and windows) and disjoint([glob.tokens() for glob in globs], windows, budget)
 
 
 def _bound(limit: Limit | None) -> Edge | None:

@@ -1,4 +1,8 @@
-"""A pool of certificates to search, indexed for the search and still unverified."""
+"""A pool of certificates to search, indexed for the search and still unverified.
+
+Rules kept here: reading costs no more than a fixed price for each octet, and a certificate whose tag costs more is
+refused by itself; nothing is searched, and no signature checked, until a decision reaches it from a root.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,17 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from functools import partial
 
+from maia.authority.budget import Budget
+from maia.authority.graph import mentioned
 from maia.authority.limits import DEFAULT_VERIFIER_LIMITS, VerifierLimits
 from maia.authority.names import LocalName
-from maia.authority.tuples import FiveTuple, FourTuple, five_tuple, four_tuple
-from maia.encoding import SexpLimits
-from maia.errors import MalformedError, UncheckedError
+from maia.authority.tag_forms import Tag
+from maia.authority.tags import parse_tag
+from maia.authority.tuples import FiveTuple, FourTuple, Node, five_tuple, four_tuple
+from maia.encoding import Sexp, SexpLimits
+from maia.errors import MalformedError, TagError, UncheckedError
 from maia.principals import (
     CERTIFICATE_LIMITS,
     Authorisation,
@@ -21,6 +30,8 @@ from maia.principals import (
     UnverifiedCertificate,
     parse_certificate,
 )
+
+_READING_STEPS = 128  # and one for each octet
 
 
 class CertificatePool:
@@ -50,7 +61,10 @@ class CertificatePool:
         self.namings: dict[LocalName, list[FourTuple]] = defaultdict(list)
         self.refused: list[MalformedError] = []
         self._spellings: dict[CertificateId, dict[bytes, UnverifiedCertificate]] = {}
+        self._mentions: dict[KeyId, dict[KeyId, None]] = {}
+        self._tags: dict[Sexp, Tag] = {}
         self._read = 0
+        self.octets = 0
         self.token = object()  # replaced at every change; remembers decisions by the evidence they saw
         self._turns: tuple[object, list[datetime], list[datetime]] | None = None
         for item in evidence:
@@ -77,6 +91,11 @@ class CertificatePool:
         self._read += 1
         if self._read > self._limits.max_certificates:
             raise UncheckedError(f"more than {self._limits.max_certificates} certificates", code="LIMIT_EXCEEDED")
+        self.octets += len(item if isinstance(item, bytes) else item.raw)
+        if self.octets > self._limits.max_evidence_bytes:
+            raise UncheckedError(
+                f"more than {self._limits.max_evidence_bytes} octets of evidence", code="LIMIT_EXCEEDED"
+            )
         try:
             certificate = self._parse(item)
             if certificate.certificate_id in self._spellings:
@@ -106,6 +125,22 @@ class CertificatePool:
         _, starts, ends = self._turns
         return bisect_right(starts, at), bisect_left(ends, at)
 
+    def leading_to(self, principal: KeyId, budget: Budget) -> frozenset[KeyId]:
+        """Tell which keys may have to do with a principal: it, and whoever wrote of one that may.
+
+        No certificate is believed for it, so it says too much and never too little: a right, or a name, that ends at
+        the principal passes through these keys only.
+        """
+        seen, queue = {principal}, [principal]
+        while queue:
+            issuers = self._mentions.get(queue.pop(), {})
+            budget.spend(1 + len(issuers))
+            for issuer in issuers:
+                if issuer not in seen:
+                    seen.add(issuer)
+                    queue.append(issuer)
+        return frozenset(seen)
+
     def spellings(self, identity: CertificateId) -> tuple[UnverifiedCertificate, ...]:
         """Return the signed forms in which a certificate came."""
         return tuple(self._spellings[identity].values())
@@ -121,8 +156,25 @@ class CertificatePool:
 
     def _index(self, certificate: UnverifiedCertificate) -> None:
         if isinstance(certificate.body, Authorisation):
-            link = five_tuple(certificate)
+            link = five_tuple(certificate, partial(self._read_tag, len(certificate.raw)))
             self.links[link.issuer].append(link)
+            self._mention(link.issuer, link.subject)
         else:
             naming = four_tuple(certificate)
             self.namings[naming.issuer, naming.name].append(naming)
+            self._mention(naming.issuer, naming.subject)
+
+    def _mention(self, issuer: KeyId, subject: Node) -> None:
+        for key in mentioned(subject):
+            self._mentions.setdefault(key, {})[issuer] = None
+
+    def _read_tag(self, octets: int, expression: Sexp) -> Tag:
+        """Read a tag within what its certificate's octets allow; equal ones become one object, asked once."""
+        known = self._tags.get(expression)
+        if known is None:
+            budget = Budget(steps=_READING_STEPS + octets, signatures=1)
+            try:
+                known = self._tags[expression] = parse_tag(expression, budget)
+            except UncheckedError as error:
+                raise TagError("a tag that takes too long to read", code="TAG_TOO_LARGE") from error
+        return known

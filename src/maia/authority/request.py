@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 
+from maia.authority.budget import Budget
 from maia.authority.constraints import check_uid
 from maia.authority.rights import NETWORK, TYPE, Action, OnViolation, encode_name
 from maia.authority.tag_forms import EVERYTHING, Exactly, Tag, is_nothing, sequence
-from maia.authority.tags import check_ground, intersect, parse_tag, permits
+from maia.authority.tags import apart, check_ground, intersect, parse_tag, permits
 from maia.authority.tuples import Root
 from maia.encoding import Sexp, encode, format_advanced
 from maia.errors import TagError
@@ -36,11 +37,17 @@ class Request:
         owner: Sexp = b"" if self.owner is None else principal_id(self.owner)
         return hashlib.sha256(encode((b"request", self.wanted.to_sexp(), owner))).digest()
 
-    def admitted_by(self, tag: Tag) -> bool:
+    def admitted_by(self, tag: Tag, budget: Budget | None = None) -> bool:
         """Tell whether a tag permits the request, or a part of it."""
         if self.ground is not None:
             return permits(tag, self.ground)
-        return not is_nothing(intersect(tag, self.wanted))
+        return not is_nothing(intersect(tag, self.wanted, budget))
+
+    def excluded_by(self, tag: Tag) -> bool:
+        """Tell, in one look at each part of a tag, that it surely permits nothing of the request."""
+        if self.ground is not None:
+            return not permits(tag, self.ground)
+        return apart(tag, self.wanted)
 
     def roots(self, configured: tuple[Root, ...]) -> tuple[Root, ...]:
         """Return the roots that count: the owner in the name, else what the verifier was configured with."""

@@ -2,7 +2,8 @@
 
 The question is answered by reachability, not by building intersections, so its cost is linear in the links looked at:
 
-1. forward from the roots, over links that permit the request, collect what could matter;
+1. forward from the roots, over links that are signed, in force and permit the request, collect what could matter. What
+   no such link reaches is never looked at, so forged evidence and that of strangers costs its reading and no more;
 2. backward from the principal, compute the least set of keys from which the right reaches it. A key is in the set when
    it issued a link whose subject is the principal, or (when the link may be passed on) is itself in the set. A name is
    in when one of its keys is; a threshold when enough distinct member keys are, each with a path of its own (C36);
@@ -42,16 +43,23 @@ class Reach:
         return lambda key: key == self.principal or self.rank.get(key, limit) < limit
 
 
-def reach(graph: Graph, roots: Sequence[Root], principal: KeyId, admits: Callable[[FiveTuple], bool]) -> Reach:
+def reach(
+    graph: Graph,
+    roots: Sequence[Root],
+    principal: KeyId,
+    admits: Callable[[FiveTuple], bool],
+    could: Callable[[FiveTuple], bool] = lambda _: True,
+) -> Reach:
     """Find every link that can take part in bringing the right from a root to the principal.
 
     Args:
         graph: The certificates in force.
         roots: Roots that admit the request.
         principal: Who asks.
-        admits: Whether a link permits the request.
+        admits: Whether a link permits the request; asked only of links that are in force and signed.
+        could: Rules links out at little cost, before their signature is checked.
     """
-    result = Reach(principal, candidates=_forward(graph, roots, admits))
+    result = Reach(principal, candidates=_forward(graph, roots, admits, could))
     _backward(graph, result)
     return result
 
@@ -73,7 +81,12 @@ def satisfied(graph: Graph, node: Node, found: Reach, *, delegate: bool) -> bool
     return any(willing(key) for key in graph.keys_of(node))
 
 
-def _forward(graph: Graph, roots: Sequence[Root], admits: Callable[[FiveTuple], bool]) -> list[FiveTuple]:
+def _forward(
+    graph: Graph,
+    roots: Sequence[Root],
+    admits: Callable[[FiveTuple], bool],
+    could: Callable[[FiveTuple], bool],
+) -> list[FiveTuple]:
     candidates: list[FiveTuple] = []
     seen: set[KeyId] = set()
     queue: deque[tuple[KeyId, int]] = deque()
@@ -85,12 +98,12 @@ def _forward(graph: Graph, roots: Sequence[Root], admits: Callable[[FiveTuple], 
         if key in seen or depth >= graph.limits.max_chain_length:
             continue
         seen.add(key)
-        for link in graph.links_of(key):
-            graph.spend()
-            if admits(link):
-                candidates.append(link)
-                if link.delegate:
-                    queue.extend((holder, depth + 1) for holder in graph.keys_of(link.subject))
+        for link in graph.links_of(key, could):
+            if not admits(link):
+                continue
+            candidates.append(link)
+            if link.delegate:
+                queue.extend((holder, depth + 1) for holder in graph.keys_of(link.subject))
     return candidates
 
 
@@ -99,12 +112,14 @@ def _backward(graph: Graph, found: Reach) -> None:
     # The order of evidence must not choose the proof either, hence by identity.
     for link in sorted(found.candidates, key=lambda link: link.source):
         for key in graph.keys_of(link.subject):
+            graph.spend()
             waiting[key].append(link)
     done: set[bytes] = set()
     queue = deque([found.principal])
     while queue:
         key = queue.popleft()
         for link in waiting[key]:
+            graph.spend()
             if link.source in done or not satisfied(graph, link.subject, found, delegate=link.delegate):
                 continue
             done.add(link.source)

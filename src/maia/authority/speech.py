@@ -30,6 +30,7 @@ from itertools import product
 from math import prod
 from typing import TypeGuard
 
+from maia.authority.budget import Budget
 from maia.authority.condition_attributes import attributes_of
 from maia.authority.rights import TYPE, Action
 from maia.authority.tag_forms import (
@@ -67,7 +68,14 @@ class Narrowed:
     closed: tuple[str, ...] = ()
 
 
-def narrow(held: Tag, given: Tag, *, conditions: Iterable[str] = (), known: Iterable[str] = ()) -> Narrowed:
+def narrow(
+    held: Tag,
+    given: Tag,
+    *,
+    conditions: Iterable[str] = (),
+    known: Iterable[str] = (),
+    budget: Budget | None = None,
+) -> Narrowed:
     """Apply a link to the right of its issuer, as the law of speech allows.
 
     Args:
@@ -75,6 +83,7 @@ def narrow(held: Tag, given: Tag, *, conditions: Iterable[str] = (), known: Iter
         given: The tag of the link.
         conditions: The conditions of the link.
         known: The conditions of the chain up to the issuer.
+        budget: What the decision may cost.
 
     Raises:
         TagError: The result has more alternatives than a tag may have.
@@ -92,26 +101,26 @@ def narrow(held: Tag, given: Tag, *, conditions: Iterable[str] = (), known: Iter
     added = [condition for condition in conditions if condition not in above]
     rights, options = _members(held), _members(given)
     if not speaks(given, added) or not any(_closes(right) for right in rights):
-        return Narrowed(intersect(held, given))
+        return Narrowed(intersect(held, given, budget))
     named = [attributes_of(condition) for condition in added]
     if len(rights) * len(options) > MAX_PAIRS:
         raise TagError(f"more than {MAX_PAIRS} pairs of alternatives", code="TAG_TOO_LARGE")
     left: list[Tag] = []
     closed: set[str] = set()
     for right in rights:
-        offence = _offence(right, options, named)
+        offence = _offence(right, options, named, budget)
         if not offence:
-            left.append(intersect(right, given))
+            left.append(intersect(right, given, budget))
             continue
         for part in _parts(right, options):
-            said = _offence(part, options, named)
+            said = _offence(part, options, named, budget)
             closed |= said
             if not said:
-                left.append(intersect(part, given))
+                left.append(intersect(part, given, budget))
     return Narrowed(one_of(left), tuple(sorted(closed)))
 
 
-def join(shares: Sequence[tuple[Tag, tuple[str, ...]]]) -> Narrowed:
+def join(shares: Sequence[tuple[Tag, tuple[str, ...]]], budget: Budget | None = None) -> Narrowed:
     """Intersect the shares of a threshold, each a right with the conditions of its chain.
 
     Raises:
@@ -125,7 +134,7 @@ def join(shares: Sequence[tuple[Tag, tuple[str, ...]]]) -> Narrowed:
     ('8',)
     """
     if not any(speaks(tag, conditions) for tag, conditions in shares):
-        return Narrowed(reduce(intersect, (tag for tag, _ in shares)))
+        return Narrowed(_all((tag for tag, _ in shares), budget))
     options = [[part for right in _members(tag) for part in _by_demand(right)] for tag, _ in shares]
     if prod(len(parts) for parts in options) > MAX_PAIRS:
         raise TagError(f"more than {MAX_PAIRS} pairs of alternatives", code="TAG_TOO_LARGE")
@@ -134,8 +143,10 @@ def join(shares: Sequence[tuple[Tag, tuple[str, ...]]]) -> Narrowed:
     left: list[Tag] = []
     closed: set[str] = set()
     for parts in product(*options):
-        together = reduce(intersect, parts)
-        said = set().union(*(_offence(part, (together,), named) for part, named in zip(parts, added, strict=True)))
+        together = _all(parts, budget)
+        said = set().union(
+            *(_offence(part, (together,), named, budget) for part, named in zip(parts, added, strict=True))
+        )
         closed |= said
         if not said:
             left.append(together)
@@ -183,11 +194,17 @@ def _demands(tag: Tag) -> tuple[Tag, ...]:
     return _members(_item(tag, _ROWS)) if _on_type(tag) else (EVERYTHING,)
 
 
-def _offence(right: Tag, options: tuple[Tag, ...], named: list[frozenset[str] | None]) -> set[str]:
+def _all(tags: Iterable[Tag], budget: Budget | None) -> Tag:
+    return reduce(lambda a, b: intersect(a, b, budget), tags)
+
+
+def _offence(
+    right: Tag, options: tuple[Tag, ...], named: list[frozenset[str] | None], budget: Budget | None
+) -> set[str]:
     """List what a link says of attributes that one alternative of its issuer's right keeps closed."""
     if not _closes(right):
         return set()
-    heard = [option for option in options if not is_nothing(intersect(right, option))]
+    heard = [option for option in options if not is_nothing(intersect(right, option, budget))]
     if not heard:
         return set()
     uids = _item(right, _UIDS)
@@ -195,7 +212,7 @@ def _offence(right: Tag, options: tuple[Tag, ...], named: list[frozenset[str] | 
     for option in heard:
         for demand in _demands(option):
             for before in _demands(right):
-                found |= _added(before, demand, uids)
+                found |= _added(before, demand, uids, budget)
     return found
 
 
@@ -209,9 +226,9 @@ def _unheld(named: Iterable[frozenset[str] | None], uids: Tag) -> set[str]:
     }
 
 
-def _added(before: Tag, demand: Tag, uids: Tag) -> set[str]:
+def _added(before: Tag, demand: Tag, uids: Tag, budget: Budget | None) -> set[str]:
     """List the closed attributes on which a demand asks for more than was asked before."""
-    together = intersect(before, demand)
+    together = intersect(before, demand, budget)
     if together == before or is_nothing(together):
         return set()
     if not isinstance(demand, Rows):
@@ -219,7 +236,7 @@ def _added(before: Tag, demand: Tag, uids: Tag) -> set[str]:
     found: set[str] = set()
     for uid, wanted in demand.constraints:
         asked = before.get(uid) if isinstance(before, Rows) else None
-        if not permits(uids, uid) and (asked is None or intersect(asked, wanted) != asked):
+        if not permits(uids, uid) and (asked is None or intersect(asked, wanted, budget) != asked):
             found.add(uid.decode("ascii", "backslashreplace"))
     return found
 

@@ -47,6 +47,7 @@ class ListTag:
     """A list of tags; requests may be longer."""
 
     items: tuple[Tag, ...]
+    _written: bytes = field(init=False, compare=False, repr=False, default=b"")
 
     def to_sexp(self) -> Sexp:
         """Write the list."""
@@ -58,6 +59,7 @@ class OneOf:
     """A set of tags; without members it stands for no request at all."""
 
     members: tuple[Tag, ...]
+    _written: bytes = field(init=False, compare=False, repr=False, default=b"")
 
     def to_sexp(self) -> Sexp:
         """Write ``(* set …)``, members in the order of their canonical bytes."""
@@ -118,6 +120,25 @@ def is_nothing(tag: Tag) -> bool:
     return isinstance(tag, OneOf) and not tag.members
 
 
+def canonical(tag: Tag) -> bytes:
+    """Write a tag's canonical octets; parts that were written before are not written again.
+
+    >>> canonical(sequence([Exactly(b"a"), one_of([Exactly(b"c"), Exactly(b"b")])]))
+    b'(1:a(1:*3:set1:b1:c))'
+    """
+    if isinstance(tag, Exactly) and isinstance(tag.value, bytes):
+        return b"%d:%b" % (len(tag.value), tag.value)
+    if not isinstance(tag, (ListTag, OneOf)):
+        return encode(tag.to_sexp())
+    if not tag._written:  # noqa: SLF001 - of this module
+        if isinstance(tag, OneOf):
+            written = b"(1:*3:set%b)" % b"".join(map(canonical, tag.members))
+        else:
+            written = b"(%b)" % b"".join(map(canonical, tag.items))
+        object.__setattr__(tag, "_written", written)
+    return tag._written  # noqa: SLF001
+
+
 def one_of(tags: Iterable[Tag]) -> Tag:
     """Unite tags: flat, without doubles, in canonical order; one member stands alone.
 
@@ -129,7 +150,7 @@ def one_of(tags: Iterable[Tag]) -> Tag:
         if isinstance(tag, Everything):
             return EVERYTHING
         for member in tag.members if isinstance(tag, OneOf) else (tag,):
-            members[encode(member.to_sexp())] = member
+            members[canonical(member)] = member
     if len(members) == 1:
         return next(iter(members.values()))
     if len(members) > MAX_ALTERNATIVES:

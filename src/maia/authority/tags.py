@@ -16,8 +16,10 @@ Rules kept here: anything else is refused; lists are never empty; requests are g
 
 from __future__ import annotations
 
+from maia.authority.budget import Budget
 from maia.authority.orderings import Ordering
 from maia.authority.patterns import (
+    Conjunction,
     Limit,
     Prefix,
     Range,
@@ -36,6 +38,7 @@ from maia.authority.tag_forms import (
     Rows,
     Strings,
     Tag,
+    is_nothing,
     one_of,
     rows,
     sequence,
@@ -48,14 +51,15 @@ MAX_PAIRS = 16 * MAX_ALTERNATIVES
 _LIMITS = {b"g": (True, False), b"ge": (True, True), b"l": (False, False), b"le": (False, True)}
 
 
-def parse_tag(expression: Sexp) -> Tag:
-    """Read a tag from its expression.
+def parse_tag(expression: Sexp, budget: Budget | None = None) -> Tag:
+    """Read a tag from its expression; written intersections draw from a budget, where there is one.
 
     Returns:
         The tag in normal form: sets flat and sorted, globs simple.
 
     Raises:
         TagError: The expression is not a tag.
+        UncheckedError: The budget is used up.
 
     >>> from maia.encoding import parse_advanced
     >>> parse_tag(parse_advanced("(ftp (* set read write))")).to_sexp()
@@ -66,16 +70,16 @@ def parse_tag(expression: Sexp) -> Tag:
     if not expression:
         raise TagError("a tag holds an empty list", code="TAG_EMPTY_LIST")
     if expression[0] != b"*":
-        return sequence([parse_tag(item) for item in expression])
+        return sequence([parse_tag(item, budget) for item in expression])
     match expression[1:]:
         case ():
             return EVERYTHING
         case (b"set", *members):
-            return one_of(parse_tag(member) for member in members)
+            return one_of(parse_tag(member, budget) for member in members)
         case (b"where", *constraints):
-            return _parse_where(constraints)
+            return _parse_where(constraints, budget)
         case (b"and", *parts):
-            return _parse_and(parts)
+            return _parse_and(parts, budget)
         case _:
             return _parse_strings(expression[1:])
 
@@ -124,17 +128,17 @@ def _parse_range(name: bytes, limits: list[Sexp]) -> Tag:
     return NOTHING if window.is_empty() else Strings(window)
 
 
-def _parse_and(parts: list[Sexp]) -> Tag:
+def _parse_and(parts: list[Sexp], budget: Budget | None) -> Tag:
     if not parts:
         raise TagError("an intersection of nothing", code="TAG_FORM")
     result: Tag = EVERYTHING
     for part in parts:
-        tag = parse_tag(part)
+        tag = parse_tag(part, budget)
         if not isinstance(tag, (Strings, Exactly, OneOf)):
             raise TagError("an intersection of something else than strings", code="TAG_FORM")
         if _patterns_in(result) * _patterns_in(tag) > MAX_AND_PAIRS:
             raise TagError(f"more than {MAX_AND_PAIRS} pairs of patterns in one intersection", code="TAG_TOO_LARGE")
-        result = intersect(result, tag)
+        result = intersect(result, tag, budget)
     return result
 
 
@@ -142,58 +146,63 @@ def _patterns_in(tag: Tag) -> int:
     return sum(isinstance(member, Strings) for member in (tag.members if isinstance(tag, OneOf) else (tag,)))
 
 
-def _parse_where(constraints: list[Sexp]) -> Tag:
+def _parse_where(constraints: list[Sexp], budget: Budget | None) -> Tag:
     found: dict[bytes, Tag] = {}
     enforced: set[bytes] = set()
     for constraint in constraints:
         match constraint:
             case (bytes() as uid, tag) if uid and uid not in found:
-                found[uid] = parse_tag(tag)
+                found[uid] = parse_tag(tag, budget)
             case (bytes() as uid, tag, word) if uid and uid not in found and word == ENFORCED:
-                found[uid] = parse_tag(tag)
+                found[uid] = parse_tag(tag, budget)
                 enforced.add(uid)
             case _:
                 raise TagError("a row constraint is a list of uid and tag, each uid once", code="TAG_WHERE")
     return rows(found.items(), enforced=enforced)
 
 
-def intersect(a: Tag, b: Tag) -> Tag:
-    """Return what both tags admit; `NOTHING` when that is nothing.
+def intersect(a: Tag, b: Tag, budget: Budget | None = None) -> Tag:
+    """Return what both tags admit; `NOTHING` when that is nothing. Each pair that meets is a step of the budget.
 
     Raises:
         TagError: The result has more than `MAX_ALTERNATIVES` alternatives. Decisions do not need it: see `permits`.
+        UncheckedError: The budget is used up.
 
     >>> from maia.encoding import parse_advanced
     >>> a, b = (parse_tag(parse_advanced(t)) for t in ("(ftp (* prefix a))", "(ftp (* set ab b) read)"))
     >>> intersect(a, b).to_sexp()
     (b'ftp', b'ab', b'read')
     """
+    if budget is not None:
+        budget.spend()
     if isinstance(a, Everything) or isinstance(b, Everything):
         return b if isinstance(a, Everything) else a
     if isinstance(a, OneOf) or isinstance(b, OneOf):
         left = a.members if isinstance(a, OneOf) else (a,)
-        return _intersect_sets(left, b.members if isinstance(b, OneOf) else (b,))
+        return _intersect_sets(left, b.members if isinstance(b, OneOf) else (b,), budget)
     if isinstance(a, Exactly) or isinstance(b, Exactly):
         exact, other = (a, b) if isinstance(a, Exactly) else (b, a)
         return exact if permits(other, exact.to_sexp()) else NOTHING
     if isinstance(a, ListTag) and isinstance(b, ListTag):
         shorter, longer = sorted((a.items, b.items), key=len)
-        common = [intersect(x, y) for x, y in zip(shorter, longer, strict=False)]
+        common = [intersect(x, y, budget) for x, y in zip(shorter, longer, strict=False)]
         return sequence([*common, *longer[len(shorter) :]])
     if isinstance(a, Strings) and isinstance(b, Strings):
-        pattern = intersect_patterns(a.pattern, b.pattern)
+        pattern = intersect_patterns(a.pattern, b.pattern, budget)
         return NOTHING if pattern is None else Strings(pattern)
     if isinstance(a, Rows) and isinstance(b, Rows):
-        return _intersect_rows(a, b)
+        return _intersect_rows(a, b, budget)
     if isinstance(a, Rows) and isinstance(b, ListTag):
-        return _constrain_cells(a, b)
+        return _constrain_cells(a, b, budget)
     if isinstance(b, Rows) and isinstance(a, ListTag):
-        return _constrain_cells(b, a)
+        return _constrain_cells(b, a, budget)
     return NOTHING
 
 
-def _intersect_sets(left: tuple[Tag, ...], right: tuple[Tag, ...]) -> Tag:
+def _intersect_sets(left: tuple[Tag, ...], right: tuple[Tag, ...], budget: Budget | None) -> Tag:
     """Unite the intersections of all pairs; plain strings meet by lookup, so long lists of them cost little."""
+    if budget is not None:
+        budget.spend((len(left) + len(right)) // 2)
     plain = [frozenset(tag for tag in side if isinstance(tag, Exactly)) for side in (left, right)]
     others = [tuple(tag for tag in side if not isinstance(tag, Exactly)) for side in (left, right)]
     if len(others[0]) * len(right) + len(plain[0]) * len(others[1]) > MAX_PAIRS:
@@ -202,21 +211,25 @@ def _intersect_sets(left: tuple[Tag, ...], right: tuple[Tag, ...]) -> Tag:
         common = tuple(tag for tag in left if tag in plain[1])  # in the order of the left side, which is canonical
         return common[0] if len(common) == 1 else OneOf(common)
     found: list[Tag] = list(plain[0] & plain[1])
-    found += [intersect(x, y) for x in others[0] for y in right]
-    found += [intersect(x, y) for x in plain[0] for y in others[1]]
+    found += [intersect(x, y, budget) for x in others[0] for y in right]
+    found += [intersect(x, y, budget) for x in plain[0] for y in others[1]]
+    if budget is not None:
+        budget.spend(8 * sum(not is_nothing(tag) for tag in found))
     return one_of(found)
 
 
-def _intersect_rows(a: Rows, b: Rows) -> Tag:
+def _intersect_rows(a: Rows, b: Rows, budget: Budget | None) -> Tag:
+    if budget is not None:
+        budget.spend((len(a.constraints) + len(b.constraints)) // 2)
     merged = dict(a.constraints)
     for uid, tag in b.constraints:
-        merged[uid] = intersect(merged[uid], tag) if uid in merged else tag
+        merged[uid] = intersect(merged[uid], tag, budget) if uid in merged else tag
     # SECURITY: whoever sets a demand says who enforces it; nobody below can say so of a demand set above.
     distrusted = {uid for side in (a, b) for uid, _ in side.constraints if uid not in side.enforced}
     return rows(merged.items(), enforced=merged.keys() - distrusted)
 
 
-def _constrain_cells(wanted: Rows, listed: ListTag) -> Tag:
+def _constrain_cells(wanted: Rows, listed: ListTag, budget: Budget | None) -> Tag:
     """Narrow the cells of a list that spells a row out, as a request for one cell does.
 
     A demand on an attribute that the list does not spell out leaves nothing, though a longer row might meet it: no tag
@@ -229,7 +242,7 @@ def _constrain_cells(wanted: Rows, listed: ListTag) -> Tag:
     for item in listed.items[1:]:
         match item:
             case ListTag((Exactly(bytes() as uid), value)) if uid in open_demands:
-                items.append(sequence((Exactly(uid), intersect(open_demands.pop(uid), value))))
+                items.append(sequence((Exactly(uid), intersect(open_demands.pop(uid), value, budget))))
             case _:
                 items.append(item)
     return NOTHING if open_demands else sequence(items)
@@ -257,6 +270,21 @@ def permits(tag: Tag, request: Sexp) -> bool:
     if isinstance(tag, Strings):
         return isinstance(request, bytes) and tag.pattern.contains(request)
     return _permits_row(tag, request)
+
+
+def apart(tag: Tag, wanted: Tag) -> bool:
+    """Tell, looking at each part once, that two tags surely have nothing in common; ``False`` when in doubt.
+
+    >>> apart(parse_tag((b"a", b"b")), parse_tag((b"a", b"c"))), apart(EVERYTHING, Exactly(b"a"))
+    (True, False)
+    """
+    if isinstance(tag, OneOf):
+        return not isinstance(wanted, OneOf) and all(apart(member, wanted) for member in tag.members)
+    if isinstance(tag, Exactly) and isinstance(wanted, Exactly):
+        return tag.value != wanted.value
+    if isinstance(tag, ListTag) and isinstance(wanted, ListTag):
+        return any(apart(x, y) for x, y in zip(tag.items, wanted.items, strict=False))
+    return False
 
 
 def _permits_row(tag: Rows, request: Sexp) -> bool:
@@ -302,6 +330,29 @@ def covers(wide: Tag, narrow: Tag) -> bool:
         trusted = all(uid in wide.enforced or wide.get(uid) is None for uid in narrow.enforced)
         return trusted and all(inner is not None and covers(tag, inner) for tag, inner in found)
     return intersect(wide, narrow) == narrow
+
+
+def patterns_in(tag: Tag) -> int:
+    """Count the patterns that a value must be compared with, one by one, to know whether it lies in a tag.
+
+    >>> patterns_in(parse_tag((b"*", b"set", b"a", (b"*", b"prefix", b"b"), (b"*", b"glob", b"*c"))))
+    2
+    """
+    if isinstance(tag, OneOf):
+        return sum(map(patterns_in, tag.members))
+    if isinstance(tag, Strings):
+        return len(tag.pattern.parts) if isinstance(tag.pattern, Conjunction) else 1
+    if isinstance(tag, ListTag):
+        return sum(map(patterns_in, tag.items))
+    return 0
+
+
+def splits(tag: Tag) -> tuple[frozenset[bytes], Tag]:
+    """Part a tag into the plain octet strings of its set, to be looked up, and the rest."""
+    members = tag.members if isinstance(tag, OneOf) else (tag,)
+    plain = [item.value for item in members if isinstance(item, Exactly) and isinstance(item.value, bytes)]
+    rest = [item for item in members if not (isinstance(item, Exactly) and isinstance(item.value, bytes))]
+    return frozenset(plain), rest[0] if len(rest) == 1 else OneOf(tuple(rest))
 
 
 def alternatives(tag: Sexp) -> list[Sexp]:

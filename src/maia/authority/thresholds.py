@@ -8,26 +8,12 @@ one member. Choosing disjoint keys is a packing problem, so the search is bounde
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
+from maia.authority.budget import Budget
 from maia.authority.tuples import PrincipalNode, ThresholdNode
-from maia.errors import UncheckedError
 from maia.principals import KeyId
 
 Choice = tuple[tuple[PrincipalNode, KeyId], ...]
-
-
-@dataclass(slots=True)
-class Budget:
-    """Steps that may still be taken."""
-
-    left: int
-
-    def spend(self) -> None:
-        """Take one step, or give up."""
-        self.left -= 1
-        if self.left < 0:
-            raise UncheckedError("choosing members of a threshold takes more steps than allowed", code="LIMIT_EXCEEDED")
 
 
 def choose_members(
@@ -38,7 +24,7 @@ def choose_members(
     Args:
         threshold: The threshold, perhaps nested.
         willing: For a leaf, the keys of it that pass the right on.
-        budget: Bound on the search.
+        budget: What is left to the decision.
 
     Returns:
         Pairs of leaf and key, or ``None`` when the threshold cannot be met.
@@ -47,20 +33,22 @@ def choose_members(
         UncheckedError: The search exceeds its budget.
 
     >>> two = ThresholdNode(2, (KeyId(b"a"), KeyId(b"a"), KeyId(b"b")))
-    >>> choose_members(two, lambda leaf: frozenset({leaf}), Budget(100))
+    >>> budget = Budget(steps=100, signatures=1)
+    >>> choose_members(two, lambda leaf: frozenset({leaf}), budget)
     ((b'a', b'a'), (b'b', b'b'))
-    >>> choose_members(two, lambda leaf: frozenset({leaf} & {b"a"}), Budget(100)) is None
+    >>> choose_members(two, lambda leaf: frozenset({leaf} & {b"a"}), budget) is None
     True
     """
-    if not _could_meet(threshold, willing):
+    if not _could_meet(threshold, willing, budget):
         return None
     return next(_choices(threshold, willing, frozenset(), budget), None)
 
 
-def _could_meet(node: PrincipalNode, willing: Callable[[PrincipalNode], frozenset[KeyId]]) -> bool:
+def _could_meet(node: PrincipalNode, willing: Callable[[PrincipalNode], frozenset[KeyId]], budget: Budget) -> bool:
     """Rule out quickly what fails even when keys may be used twice."""
+    budget.spend(2)
     if isinstance(node, ThresholdNode):
-        return sum(_could_meet(member, willing) for member in node.members) >= node.k
+        return sum(_could_meet(member, willing, budget) for member in node.members) >= node.k
     return bool(willing(node))
 
 
@@ -70,7 +58,7 @@ def _choices(
     used: frozenset[KeyId],
     budget: Budget,
 ) -> Iterator[Choice]:
-    budget.spend()
+    budget.spend(2 + len(used) // 16)
     if not isinstance(node, ThresholdNode):
         for key in sorted(willing(node) - used):
             yield ((node, key),)

@@ -10,9 +10,8 @@ only what the first opens (see `speech`): reduction goes from the trusted issuer
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TypeAlias
 
 from maia.authority.speech import SPEAKS_OF_CLOSED, Narrowed, narrow
@@ -122,8 +121,8 @@ def subject_node(subject: Subject) -> Node:
     return ObjectNode(subject.digest) if isinstance(subject, ObjectHash) else principal_node(subject)
 
 
-def five_tuple(certificate: Certificate | UnverifiedCertificate) -> FiveTuple:
-    """Read the right out of an authorisation certificate.
+def five_tuple(certificate: Certificate | UnverifiedCertificate, read: Callable[[Sexp], Tag] = parse_tag) -> FiveTuple:
+    """Read the right out of an authorisation certificate, its tag with ``read``.
 
     Raises:
         TagError: Its tag is not one Maia understands.
@@ -132,17 +131,11 @@ def five_tuple(certificate: Certificate | UnverifiedCertificate) -> FiveTuple:
     body = certificate.body
     if not isinstance(body, Authorisation):
         raise UsageError("a name certificate holds no right")
-    tag = _read_tag(body.tag)
+    tag = read(body.tag)
     return FiveTuple(
         body.issuer_id, subject_node(body.subject), body.delegate, tag, body.period, body.conditions,
         certificate.certificate_id,
     )  # fmt: skip
-
-
-@lru_cache(maxsize=256)
-def _read_tag(expression: Sexp) -> Tag:
-    """Read a tag; equal ones of one pool become one object, which is then asked once."""
-    return parse_tag(expression)
 
 
 def four_tuple(certificate: Certificate | UnverifiedCertificate) -> FourTuple:

@@ -226,7 +226,7 @@ class _Case:
         except VerificationError as error:
             message = f"the previous version is not proven: {error.message}"
             raise ChainError(message, code="PREVIOUS_UNPROVEN") from error
-        changes = diff(previous.definition, definition)
+        changes = diff(previous.definition, definition, self._ancestors(previous.definition))
         beyond = changes.beyond(frozenset(held))
         if beyond:
             raise ChainError(f"the signer may not {', '.join(beyond)}", code="NOT_PERMITTED")

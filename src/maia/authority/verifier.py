@@ -12,6 +12,10 @@ A decision goes through fixed stages (row 6.02), and nothing later can make up f
 7. root: the first issuer is the owner in the name of what is asked, or a configured root; never one from the evidence;
 8. request: every link permits the request, and together they leave something of it.
 
+One `Budget` counts what all stages of a decision cost; what runs out of it is a doubt, ``LIMIT_EXCEEDED``, no proven
+denial. Signatures are checked as certificates are reached from a root, before anything is searched behind them, so
+evidence that is forged, or signed by keys that no root leads to, costs its reading and hashing.
+
 There is no second, shorter path for delegated certificates: every link passes the same function. The order of the
 evidence, its repetition, and the state of caches do not change an answer. Cached are: signatures, by the exact bytes
 (they are true forever); and grants, by principal, request, evidence and statements, and only while every certificate of
@@ -26,6 +30,7 @@ from datetime import datetime
 from itertools import islice
 
 from maia.authority.book import StatementBook
+from maia.authority.budget import Budget, MonotonicClock
 from maia.authority.case import Case
 from maia.authority.decision import Decision, Grant, Stage
 from maia.authority.derive import Derived
@@ -57,6 +62,7 @@ class Verifier:
         statements: StatementBook | None = None,
         limits: VerifierLimits = DEFAULT_VERIFIER_LIMITS,
         signatures: SignatureCache | None = None,
+        clock: MonotonicClock | None = None,
     ) -> None:
         """Configure what is trusted.
 
@@ -65,9 +71,11 @@ class Verifier:
             statements: What is known about validity; empty by default, which denies what needs a statement.
             limits: Bounds on the work for one decision.
             signatures: A cache to share between verifiers.
+            clock: Tells the wall time that a decision takes; without one only steps and signatures are counted.
         """
         self._roots = tuple(roots)
         self._limits = limits
+        self._clock = clock
         self._statements = statements if statements is not None else StatementBook(limits=limits)
         self.signatures = signatures if signatures is not None else SignatureCache(limits.max_memory)
         # INVARIANT: what a remembered grant rests on and its key does not name stays the same, hence no setters.
@@ -85,9 +93,18 @@ class Verifier:
         return self._limits
 
     @property
+    def clock(self) -> MonotonicClock | None:
+        """What tells the wall time of a decision, if anything does."""
+        return self._clock
+
+    @property
     def statements(self) -> StatementBook:
         """What this verifier knows about validity."""
         return self._statements
+
+    def budget(self, evidence: CertificatePool) -> Budget:
+        """Start the budget of one decision on this evidence; hand it to each question that the decision asks."""
+        return self._limits.budget(evidence.octets, clock=self._clock)
 
     def verify(
         self,
@@ -97,6 +114,7 @@ class Verifier:
         evidence: Evidence,
         at: datetime,
         challenge: Challenge | None = None,
+        budget: Budget | None = None,
     ) -> Grant:
         """Prove that a principal has a right now, or raise.
 
@@ -106,6 +124,7 @@ class Verifier:
             evidence: Certificates in any order, more than needed or a pool.
             at: The instant of the decision.
             challenge: The question asked for one-time revalidations, if any; one asked for another request is none.
+            budget: Where this question is part of a larger decision, what is left to that.
 
         Returns:
             The grant, with a proof that a third party can replay.
@@ -113,7 +132,9 @@ class Verifier:
         Raises:
             VerificationError: Not proven; the error names the first stage that failed and the nearest missing link.
         """
-        decision = self.decide(request, principal=principal, evidence=evidence, at=at, challenge=challenge)
+        decision = self.decide(
+            request, principal=principal, evidence=evidence, at=at, challenge=challenge, budget=budget
+        )
         if decision.grant is None:
             raise decision.error if decision.error is not None else VerificationError("not proven")
         return decision.grant
@@ -126,6 +147,7 @@ class Verifier:
         evidence: Evidence,
         at: datetime,
         challenge: Challenge | None = None,
+        budget: Budget | None = None,
     ) -> Decision:
         """Answer a request with a `Decision`; like `verify`, but a denial is a value."""
         check_aware(at)
@@ -140,7 +162,7 @@ class Verifier:
         known = self._grants.get(memory) if challenge is None else None
         if known is not None and known.holds_at(at):
             return Decision(known, None, None)
-        case = self._case(pool, request, principal, at, challenge)
+        case = self._case(pool, request, principal, at, challenge, budget)
         try:
             grant = case.prove()
             if grant is None:
@@ -162,16 +184,17 @@ class Verifier:
         evidence: Evidence,
         at: datetime,
         challenge: Challenge | None = None,
+        budget: Budget | None = None,
     ) -> tuple[Derived, ...]:
         """List every right of a principal within a request, one per chain; the clauses of its authority.
 
         The answers to a challenge on which they rest are spent: they serve this derivation and no other.
 
         Raises:
-            UncheckedError: There are more chains than the limits allow.
+            UncheckedError: There are more chains than the limits allow, or the budget is used up.
         """
         check_aware(at)
-        case = self._case(self._pool(evidence), request, principal, at, challenge)
+        case = self._case(self._pool(evidence), request, principal, at, challenge, budget)
         found = case.clauses()
         if challenge is not None:
             used = {identity for derived in found for identity in derived.proof.certificate_ids()}
@@ -185,10 +208,12 @@ class Verifier:
         principal: PublicKey | KeyHash,
         at: datetime,
         challenge: Challenge | None,
+        budget: Budget | None,
     ) -> Case:
         return Case(
-            self._roots, self._statements, self._limits, self.signatures, pool, request, principal.key_id, at, challenge
-        )
+            self._roots, self._statements, self._limits, self.signatures, pool, request, principal.key_id, at,
+            challenge, self.budget(pool) if budget is None else budget,
+        )  # fmt: skip
 
     def _pool(self, evidence: Evidence) -> CertificatePool:
         if isinstance(evidence, CertificatePool):

@@ -118,7 +118,7 @@ class Bench:
         self.domain = make_domain(folder / f"{mode.value}-{attributes}", attributes, mode)
         self.home = self.domain.home
         self.plan: PublishPlan = self.domain.publish_plan(
-            TYPE, client=WRITER, publication="bench", max_events=1 << 20
+            TYPE, client=self.domain.prove(WRITER), publication="bench", max_events=1 << 20
         )  # fmt: skip
         self.keys = self.home.keyring()
 

@@ -82,7 +82,9 @@ def make_domain(root: Path, attributes: int, mode: EncryptionMode) -> Domain:
 def plan_of(domain: Domain, subscriptions: int) -> DeliverPlan:
     """Compile so many subscriptions over all that the log holds; with one it is for every event."""
     at = now()
-    plan = domain.deliver_plan(TYPE, client=READER, where="a0 any", commits=list(domain.log.commits()), at=at)
+    plan = domain.deliver_plan(
+        TYPE, client=domain.prove(READER), where="a0 any", commits=list(domain.log.commits()), at=at
+    )
     if subscriptions == 1:
         return plan
     name, known, client = domain.find_type(TYPE), domain.known(at=at), domain.home.key(READER)

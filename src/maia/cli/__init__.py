@@ -83,6 +83,7 @@ _VERBS = _MappingProxy(
 
 class _Maia(_LazyGroup):
     verbs = _VERBS
+    former = _MappingProxy({"withdraw": "revoke", "retract": "revoke", "end": "revoke"})
 
 
 app = _typer.Typer(

@@ -9,6 +9,7 @@ exit code; a command may return its exit code.
 from __future__ import annotations
 
 import importlib
+import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -18,8 +19,9 @@ from typing import Annotated, Any, ClassVar
 import typer
 from typer.core import TyperGroup
 
+from maia.cli.read.passphrases import PASSPHRASE_VARIABLE
 from maia.cli.show.exits import ExitCode, exit_code
-from maia.cli.show.output import State, current_state, logging_to_stderr, report_error
+from maia.cli.show.output import State, current_state, logging_to_stderr, note, report_error
 from maia.encoding import did_you_mean
 from maia.errors import MaiaError, UnavailableError, UsageError
 
@@ -49,6 +51,8 @@ class LazyGroup(TyperGroup):
     """A group whose commands are modules with a typer ``app``, imported on first use."""
 
     verbs: ClassVar[Mapping[str, Verb]] = {}
+    former: ClassVar[Mapping[str, str]] = {}
+    """Words that a verb was called before, which stay for a release and are shown nowhere."""
 
     def all_verbs(self) -> dict[str, Verb]:
         """List the product's own verbs and those of the programs beside it; nobody takes the name of an own one."""
@@ -75,8 +79,12 @@ class LazyGroup(TyperGroup):
         return command
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - as above
-        """Find the command of a verb, or say which one is near."""
+        """Find the command of a verb, also by a word that it was called before; or say which one is near."""
         name = args[0]
+        if name in self.former:
+            now = self.former[name]
+            note(f"`maia {name}` is `maia {now}` now; the old word goes with the next release")
+            return super().resolve_command(ctx, [now, *args[1:]])
         if not name.startswith("-") and name not in self.verbs and name not in self.all_verbs():
             raise UsageError(f"no such command `{name}`{did_you_mean(name, self.all_verbs())}")
         return super().resolve_command(ctx, args)
@@ -103,7 +111,8 @@ class LazyGroup(TyperGroup):
         **extra: Any,  # noqa: ANN401 - typer's signature
     ) -> Any:  # noqa: ANN401 - typer's signature
         """Run a command line, and leave with its exit code when standing alone; the program is called `maia`."""
-        state = State()
+        # SECURITY: no process that this one starts, be it a Java machine or a worker, gets the passphrase.
+        state = State(passphrase=os.environ.pop(PASSPHRASE_VARIABLE, None))
 
         def run() -> object:
             return super(LazyGroup, self).main(

@@ -99,7 +99,8 @@ class AddressPolicy:
             return
         if any(inner in network for network in self.networks if network.version == inner.version):
             return
-        if not inner.is_global or inner.is_multicast or inner.is_reserved or inner.is_unspecified:
+        site_local = isinstance(inner, IPv6Address) and inner.is_site_local  # fec0::/10, which Python calls global
+        if not inner.is_global or inner.is_multicast or inner.is_reserved or inner.is_unspecified or site_local:
             raise MalformedError("the address is in a private network", code="PRIVATE_ADDRESS")
 
     def resolve(self, host: str, port: int, *, seconds: float, resolver: Resolver | None = None) -> tuple[str, ...]:

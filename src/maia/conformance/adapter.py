@@ -6,7 +6,6 @@ answer back. The process answers every line, also one that makes no sense, and n
 
 from __future__ import annotations
 
-import importlib
 import json
 import logging
 import threading
@@ -84,18 +83,40 @@ def _answer(handler: Handler, request: Mapping[str, object]) -> dict[str, object
 
 
 def _handler(verb: str) -> Handler | None:
-    module = FAMILIES.get(verb.partition(".")[0])
-    if module is None:
+    family = FAMILIES.get(verb.partition(".")[0])
+    if family is None:
         return None
-    if module == "scenarios":
+    if family == "scenarios":
         _warm_up_once()
-    verbs: dict[str, Handler] = importlib.import_module(f"maia.conformance.{module}").VERBS
-    return verbs.get(verb)
+    return _verbs(family).get(verb)
+
+
+def _verbs(family: str) -> Mapping[str, Handler]:
+    """Load a family of verbs when the first of them is asked for."""
+    match family:
+        case "trust":
+            from maia.conformance.trust import VERBS
+        case "filters":
+            from maia.conformance.filters import VERBS
+        case "types":
+            from maia.conformance.types import VERBS
+        case "keys":
+            from maia.conformance.keys import VERBS
+        case "parcels":
+            from maia.conformance.parcels import VERBS
+        case "roles":
+            from maia.conformance.roles import VERBS
+        case "scenarios":
+            from maia.conformance.scenarios import VERBS
+        case _:
+            from maia.conformance.labels import VERBS
+    return VERBS
 
 
 def _warm_up_once() -> None:
     """Begin to start Spark when scenarios come, so that the first one that asks for it waits less."""
     if not _warming:
-        engine = importlib.import_module("maia.conformance.spark_engine")
-        _warming.append(threading.Thread(target=engine.warm_up, daemon=True))
+        from maia.conformance.spark_engine import warm_up
+
+        _warming.append(threading.Thread(target=warm_up, daemon=True))
         _warming[0].start()

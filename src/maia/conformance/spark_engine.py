@@ -19,7 +19,7 @@ _starting = threading.Lock()
 def warm_up() -> None:
     """Start Spark and one worker ahead of the first scenario that needs them; without Java, leave it to that one."""
     with _starting, contextlib.suppress(Exception):
-        frame = session(spark_master="local[2]").range(2).repartition(2)
+        frame = session(spark_master="local[2,4]").range(2).repartition(2)
         frame.mapInArrow(lambda batches: batches, "id long").collect()
 
 
@@ -28,7 +28,7 @@ def run_in_spark(tasks: list[Task]) -> list[TaskResult]:
     if not tasks:
         return []
     with _starting:
-        spark = session(spark_master="local[2]")
+        spark = session(spark_master="local[2,4]")
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

@@ -23,11 +23,11 @@ from maia.database.access_control import (
     RoleRows,
 )
 from maia.database.columns import Instant
-from maia.database.engine import open_database, reading, scrub, transaction
+from maia.database.engine import OpenDatabase, Transactions, open_database, reading, transaction
 from maia.database.key_groups import key_brokers, key_changes, key_groups, key_messages, key_places, key_revoked
 from maia.database.leadership import Leadership
 from maia.database.memory import RequestMemory
-from maia.database.migration import downgrade, migrate
+from maia.database.migration import migrate
 from maia.database.tables import metadata
 
 __all__ = [
@@ -38,9 +38,10 @@ __all__ = [
     "JournalRecord",
     "Leadership",
     "MemberRecord",
+    "OpenDatabase",
     "RequestMemory",
     "RoleRows",
-    "downgrade",
+    "Transactions",
     "key_brokers",
     "key_changes",
     "key_groups",
@@ -51,6 +52,5 @@ __all__ = [
     "migrate",
     "open_database",
     "reading",
-    "scrub",
     "transaction",
 ]

@@ -5,8 +5,13 @@ Rules kept here:
 - writing transactions are serial: SQLite begins them with BEGIN IMMEDIATE, PostgreSQL with one advisory lock that
   ends with the transaction, so a writer sees everything that earlier writers committed;
 - what is committed survives a power cut (SQLite: WAL with synchronous=FULL; PostgreSQL: its default);
-- deleted rows are overwritten in the file (SQLite's secure_delete), and `scrub` takes them out of the journal too;
+- deleted rows are overwritten in the file (SQLite's secure_delete), and leave the journal when it is next written over;
 - a SQLite file is readable by its owner only, from its first octet on;
+- SECURITY: nothing but SQLite opens its files. POSIX locks belong to a process, so closing any other descriptor of the
+  file drops the locks of every connection in the process, and the next process that leaves takes the journal away with
+  what was acknowledged. A new file is therefore made beside its place and linked there, and a mode is set by name;
+- a commit counts only when the files that it went to are still the database's: one whose journal was taken away, or
+  whose file was replaced by another, is not acknowledged (``DATABASE_REPLACED``);
 - every wait has a limit;
 - no password and no parameter of a statement stands in an error, a log line or a ``repr``.
 """
@@ -15,16 +20,18 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from maia.errors import UnavailableError, UsageError
-from maia.home import PRIVATE_FILE
+from maia.errors import NotFoundError, UnavailableError, UsageError
+from maia.home import PRIVATE_FILE, write_file
 
 WAIT_SECONDS = 5
 """How long a transaction waits for another writer, or for the server to accept a connection."""
@@ -32,6 +39,12 @@ WAIT_SECONDS = 5
 _STATEMENT_SECONDS = 30
 _WRITERS = 0x6D616961_00000001  # "maia", 1: the advisory lock of writers; leaders use hashes, see leadership.py
 _READING = "maia_reading"
+_FILES = "maia_files"
+
+OpenDatabase = Engine
+"""A database that this process has opened, once."""
+Transactions = Callable[[], AbstractContextManager[Connection]]
+"""What begins a transaction."""
 
 
 def open_database(url: str) -> Engine:
@@ -78,10 +91,19 @@ def transaction(engine: Engine) -> Iterator[Connection]:
 
     Raises:
         UnavailableError: The database did not do it (`DATABASE_UNAVAILABLE`), or a rule of its tables forbids it
-            (`DATABASE_CONFLICT`); nothing is changed.
+            (`DATABASE_CONFLICT`); nothing is changed. Or its files were exchanged or taken away meanwhile
+            (`DATABASE_REPLACED`); then what was written may be lost, and whoever asks again finds out.
     """
     with _translated(), engine.begin() as connection:
+        files: _Files | None = connection.info.get(_FILES)
         yield connection
+    if files is not None and files != _Files.of(files.path):
+        engine.dispose()  # the next transaction opens what is there now
+        raise UnavailableError(
+            f"the files of `{files.path}` were exchanged or taken away while it was in use; what was just written may "
+            "be lost: look before you ask again",
+            code="DATABASE_REPLACED",
+        )
 
 
 @contextmanager
@@ -89,12 +111,6 @@ def reading(engine: Engine) -> Iterator[Connection]:
     """Give a connection that sees one state of the database throughout, waits for no writer and changes nothing."""
     with _translated(), engine.connect().execution_options(**{_READING: True}) as connection, connection.begin():
         yield connection
-
-
-def scrub(engine: Engine) -> None:
-    """Take what was deleted out of the database's files as well, as far as the database can."""
-    with _translated(), engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.execute(text("PRAGMA wal_checkpoint(TRUNCATE)" if sqlite_path(engine) else "VACUUM"))
 
 
 def sqlite_path(engine: Engine) -> Path | None:
@@ -122,15 +138,7 @@ def _open_sqlite(url: URL) -> Engine:
     if not url.database or url.database == ":memory:" or url.query:
         raise UsageError("a SQLite database is a file", code="DATABASE_ADDRESS")
     path = Path(url.database).absolute()
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
-        try:
-            os.fchmod(descriptor, PRIVATE_FILE)
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        reason = os.strerror(error.errno or 0).lower()
-        raise UnavailableError(f"cannot use `{path}`: {reason}", code="FILE_UNAVAILABLE") from error
+    _make_private(path)
     engine = create_engine(
         url.set(database=str(path)),
         hide_parameters=True,
@@ -141,7 +149,47 @@ def _open_sqlite(url: URL) -> Engine:
     return engine
 
 
-def _set_up_sqlite(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
+def _make_private(path: Path) -> None:
+    """Make the file unless it is there, and close it to others, without ever opening it."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        try:
+            write_file(path, b"", mode=PRIVATE_FILE, replace=False)
+        except NotFoundError as error:
+            raise UnavailableError(f"cannot use `{path}`: no such folder", code="FILE_UNAVAILABLE") from error
+        return
+    except OSError as error:
+        reason = os.strerror(error.errno or 0).lower()
+        raise UnavailableError(f"cannot use `{path}`: {reason}", code="FILE_UNAVAILABLE") from error
+    if stat.S_IMODE(mode) != PRIVATE_FILE:
+        with suppress(OSError):  # a database that somebody else owns is theirs to close; SQLite says what it may not
+            path.chmod(PRIVATE_FILE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """Which files a connection writes to: the database and its journal, by device and number."""
+
+    path: Path
+    database: tuple[int, int] | None
+    journal: tuple[int, int] | None
+
+    @classmethod
+    def of(cls, path: Path) -> _Files:
+        """Look, without opening anything."""
+        return cls(path, _identity(path), _identity(path.with_name(f"{path.name}-wal")))
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _set_up_sqlite(connection: sqlite3.Connection, entry: ConnectionPoolEntry) -> None:
     connection.isolation_level = None  # this module begins transactions, not the driver
     cursor = connection.cursor()
     try:
@@ -153,6 +201,11 @@ def _set_up_sqlite(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) 
             "trusted_schema=OFF",
         ):
             cursor.execute(f"PRAGMA {pragma}")
+        cursor.execute(
+            "SELECT count(*) FROM sqlite_master"
+        ).fetchall()  # opens the journal, which stays open from now on
+        _, _, name = cursor.execute("PRAGMA database_list").fetchone()
+        entry.info[_FILES] = _Files.of(Path(name))
     finally:
         cursor.close()
 

@@ -138,9 +138,12 @@ class Leadership:
             raise UnavailableError(f"cannot lock `{path}`", code="FILE_UNAVAILABLE") from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             os.close(descriptor)
             return False
+        except OSError as error:
+            os.close(descriptor)
+            raise UnavailableError(f"cannot lock `{path}`", code="FILE_UNAVAILABLE") from error
         self._file = descriptor
         return True
 

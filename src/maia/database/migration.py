@@ -1,4 +1,4 @@
-"""Bringing a database to the tables of this version of Maia, and back.
+"""Bringing a database to the tables of this version of Maia; there is no way back but a copy.
 
 Migrations are shipped inside the package and run in one writing transaction: two processes that start at once run them
 one after the other, and a crash leaves the tables as they were.
@@ -6,7 +6,6 @@ one after the other, and a crash leaves the tables as they were.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from alembic import command
@@ -26,20 +25,11 @@ def migrate(engine: Engine) -> None:
     Raises:
         UnavailableError: The database did not do it, or was made by a newer version (`DATABASE_NEWER`).
     """
-    _run(engine, lambda config: command.upgrade(config, "head"))
-
-
-def downgrade(engine: Engine, revision: str = "base") -> None:
-    """Take the tables back to a revision: ``base`` drops all of them, with everything that is in them."""
-    _run(engine, lambda config: command.downgrade(config, revision))
-
-
-def _run(engine: Engine, work: Callable[[Config], None]) -> None:
     config = Config()
     config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
     with transaction(engine) as connection:
         config.attributes["connection"] = connection
         try:
-            work(config)
+            command.upgrade(config, "head")
         except CommandError as error:
             raise UnavailableError("the database was made by another version of Maia", code="DATABASE_NEWER") from error

@@ -26,7 +26,7 @@ from maia.errors import MaiaError
 from maia.events import EventType, TypeName, attribute, parse_version, sign_event_type
 from maia.home import Home, HomeConfig
 from maia.principals import KeySigner
-from maia.spark import session
+from maia.spark import start_spark
 from maia.testing import ATTRIBUTES, NETWORK_NAME, TYPE_NAME, TYPE_VERSION, NumberplateNetwork, grant
 
 if TYPE_CHECKING:
@@ -81,8 +81,7 @@ def play(network: NumberplateNetwork, folder: Path, *, events: int, say: Say) ->
     facts = StreamFacts(events)
     domains = _domains(network, folder)
     say("starting Spark")
-    spark = session()
-    _quiet(spark)
+    spark = start_spark()
     frames = _sightings(spark, events, network.now)
     say(f"publishing {events:,} sightings")
     _warm(domains["ccs"], frames["CCTV"], folder)
@@ -272,7 +271,3 @@ def _timed(work: Callable[[], object]) -> float:
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
-
-
-def _quiet(spark: SparkSession) -> None:
-    spark.sparkContext.setLogLevel("OFF")

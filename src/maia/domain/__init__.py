@@ -20,7 +20,7 @@ if _typing.TYPE_CHECKING:
     )
     from maia.domain.agreements import AgreementState, advance_agreement, draft_and_sign
     from maia.domain.certificates import push_certificates
-    from maia.domain.chains import explain_chains
+    from maia.domain.chains import BrokerNeeds, explain_chains
     from maia.domain.client import Client
     from maia.domain.conditions import ask_conditions
     from maia.domain.deliveries import (
@@ -47,6 +47,7 @@ if _typing.TYPE_CHECKING:
     )
     from maia.domain.keys import HomeKeys, ensure_keys
     from maia.domain.log_parts import LogPart, parts_of, scan, share_out
+    from maia.domain.losses import find_losses
     from maia.domain.manager_key import manager_signer
     from maia.domain.own_key_manager import OwnKeyManager
     from maia.domain.plans import MAX_EVENTS
@@ -58,6 +59,7 @@ if _typing.TYPE_CHECKING:
         proof_lines,
         submit_policy,
     )
+    from maia.domain.possession import ProvenClient
     from maia.domain.publication import Published, Written, commit_publication, published_before, write_partition
     from maia.domain.questions import RightQuestion
     from maia.domain.register import in_register
@@ -72,6 +74,7 @@ __all__ = [
     "MAX_EVENTS",
     "AgreementState",
     "Asked",
+    "BrokerNeeds",
     "CellExplanation",
     "Client",
     "Delivered",
@@ -87,6 +90,7 @@ __all__ = [
     "LogPart",
     "LogStatus",
     "OwnKeyManager",
+    "ProvenClient",
     "Published",
     "Report",
     "RightQuestion",
@@ -113,6 +117,7 @@ __all__ = [
     "ensure_keys",
     "expire_log",
     "explain_chains",
+    "find_losses",
     "find_subscription",
     "find_type",
     "format_file",
@@ -153,6 +158,7 @@ __getattr__ = _on_first_use(
         "MAX_EVENTS": "plans",
         "AgreementState": "agreements",
         "Asked": "engine",
+        "BrokerNeeds": "chains",
         "CellExplanation": "explanation",
         "Client": "client",
         "Delivered": "deliveries",
@@ -168,6 +174,7 @@ __getattr__ = _on_first_use(
         "LogPart": "log_parts",
         "LogStatus": "status",
         "OwnKeyManager": "own_key_manager",
+        "ProvenClient": "possession",
         "Published": "publication",
         "Report": "delivery",
         "RightQuestion": "questions",
@@ -197,6 +204,7 @@ __getattr__ = _on_first_use(
         "find_subscription": "deliveries",
         "find_type": "types",
         "format_file": "policy_files",
+        "find_losses": "losses",
         "in_register": "register",
         "join_key_groups": "key_groups",
         "keep_handed": "handed",

@@ -1,25 +1,35 @@
-"""All chains of a right, each walked from its root, with its conditions asked now and the broker's own right."""
+"""All chains of a right, each walked from its root, with its conditions asked now and what the broker lacks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from maia.authority import Decision, Grant, Proof, Tag
+from maia.authority import Action, Decision, Grant, Proof, Tag, ask_type
 from maia.domain.conditions import ConditionState, ask_conditions
 from maia.domain.questions import RightQuestion
+from maia.encryption import groups_of
 from maia.errors import NotFoundError
-from maia.home import words
+from maia.home import Home, words
 from maia.policy import Occasion
+from maia.principals import Principal, principal_id
 
 MAX_CHAINS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerRight:
-    """The broker of this home, and whether it has the right that its client has."""
+class BrokerNeeds:
+    """What the broker of this home lacks, for its client to use the right.
+
+    Attributes:
+        name: The broker.
+        publish: Whether it may publish the type itself, which its parcels have to prove; nothing when that is not
+            asked for. To deliver, a broker needs no right of its own.
+        keyless: Attributes whose key somebody else manages and this home does not hold: null in whatever it delivers.
+    """
 
     name: str
-    decision: Decision
+    publish: Decision | None
+    keyless: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +41,7 @@ class RightChains:
     held: str
     conditions: tuple[ConditionState, ...]
     usable: bool
-    broker: BrokerRight | None
+    broker: BrokerNeeds | None
 
     def text(self) -> str:
         """Say what is held, and what keeps it from being used now."""
@@ -72,14 +82,11 @@ def explain_chains(question: RightQuestion, grant: Grant) -> RightChains:
     )  # fmt: skip
 
 
-def _broker(question: RightQuestion) -> BrokerRight | None:
-    """Look at the broker of a home, which needs what its client needs to publish or deliver."""
+def _broker(question: RightQuestion) -> BrokerNeeds | None:
+    """Look at the broker of a home, for what a plan asks of it: its own right to publish, and keys to deliver."""
     home, views = question.home, words.views(question.request.wanted.to_sexp(), question.home)
-    if (
-        home.config is None
-        or not views
-        or not any({"publish", "subscribe"} & set(view.actions or ()) for view in views)
-    ):
+    owner = question.request.owner
+    if home.config is None or owner is None or not views or views[0].kind != "type" or views[0].name is None:
         return None
     try:
         key = home.key(home.config.broker)
@@ -87,7 +94,31 @@ def _broker(question: RightQuestion) -> BrokerRight | None:
         return None
     if key.key_id == question.principal.key_id:
         return None
-    return BrokerRight(name=home.show(key.key_id), decision=replace(question, principal=key).decide())
+    actions = {action for view in views for action in view.actions or ()}
+    publish = None
+    if "publish" in actions:
+        request = ask_type(Action.PUBLISH, owner, views[0].name, None)
+        publish = replace(question, principal=key, request=request).decide()
+    keyless = _keyless(question, views[0], owner) if "subscribe" in actions else ()
+    return BrokerNeeds(name=home.show(key.key_id), publish=publish, keyless=keyless)
+
+
+def _keyless(question: RightQuestion, view: words.RightView, owner: Principal) -> tuple[str, ...]:
+    """Name the attributes whose keys come from a key manager that this home has not got them from."""
+    folder = question.home
+    if folder.config is None or folder.config.key_manager is None:
+        return ()  # keys are made here, with the first publication
+    found: dict[str, None] = {}
+    ring = Home.open(folder.path).keyring()
+    for version in folder.versions(principal_id(owner), view.name or ""):
+        if view.version not in (None, version.name.version.text):
+            continue
+        for item in version.attributes:
+            groups = groups_of(version.type_id, [item.uid.encode()], version.options.encryption)
+            asked = view.attributes is None or item.uid in view.attributes
+            if asked and not all(ring.epochs(group) for group in groups):
+                found[item.name] = None
+    return tuple(found)
 
 
 def _occasion(question: RightQuestion) -> Occasion:

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from maia.domain.engine import Asked
+from maia.domain.possession import ProvenClient
 from maia.domain.publication import Published
+from maia.encoding import html_table
 from maia.errors import UsageError
 from maia.principals import PublicKey
 
@@ -24,29 +26,57 @@ class Client:
     """Publishes and reads as one key of a domain. Only `Domain.client` makes one, after the key was unlocked.
 
     Attributes:
-        name: What the key is called in the domain's home.
-        key: The public key.
+        proven: The client's name and key, with the proof; plans are made for it.
     """
 
-    __slots__ = ("_checkpoints", "_engine", "key", "name")
+    __slots__ = ("_agent", "_checkpoints", "_engine", "_locked", "proven")
 
-    def __init__(self, engine: Callable[[], Engine], name: str, key: PublicKey, *, checkpoints: Path) -> None:
+    def __init__(
+        self,
+        engine: Callable[[], Engine],
+        proven: ProvenClient,
+        *,
+        locked: bool,
+        agent: Callable[[], Path],
+        checkpoints: Path,
+    ) -> None:
         """Act for a key that was proven.
 
         Args:
             engine: Gives what moves rows for the domain.
-            name: What the key is called in the domain's home.
-            key: The key.
+            proven: The client.
+            locked: Whether the file alone does not unlock the key, so that other processes need the agent.
+            agent: Starts the agent that proves the key to other processes; gives its socket.
             checkpoints: Where streams that publish keep their place.
         """
         self._engine = engine
+        self._agent = agent
+        self._locked = locked
         self._checkpoints = checkpoints
-        self.name = name
-        self.key = key
+        self.proven = proven
+
+    @property
+    def name(self) -> str:
+        """What the key is called in the domain's home."""
+        return self.proven.name
+
+    @property
+    def key(self) -> PublicKey:
+        """The public key."""
+        return self.proven.key
+
+    @property
+    def agent(self) -> str:
+        """Where other processes of this user have the key proven: what the option ``agent`` of Spark's names."""
+        return str(self._agent())
 
     def __repr__(self) -> str:
         """Name the client and its key."""
         return f"<client {self.name}, {self.key.fingerprint}>"
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        return html_table(f"client {self.name}", ("", ""), [("key", self.key.fingerprint)])
 
     def publish(
         self,
@@ -73,7 +103,7 @@ class Client:
             DeniedError: With ``strict``, rows were refused: ``ROWS_REFUSED``.
             MaiaError: The type is unknown, or the client or the domain's broker has no right.
         """
-        asked = Asked(client=self.name, type=type, version=version)
+        asked = self._asked(type, "", None, version, with_event_id=False)
         engine = self._engine()
         if not engine.is_stream(rows):
             name = publication or secrets.token_hex(16)
@@ -92,7 +122,7 @@ class Client:
         type: str,  # noqa: A002 - as everywhere
         *,
         where: str = "",
-        attributes: Sequence[str] | None = None,
+        attributes: str | Sequence[str] | None = None,
         version: str | None = None,
         with_event_id: bool = False,
     ) -> DataFrame:
@@ -115,7 +145,7 @@ class Client:
         type: str,  # noqa: A002 - as everywhere
         *,
         where: str = "",
-        attributes: Sequence[str] | None = None,
+        attributes: str | Sequence[str] | None = None,
         version: str | None = None,
         with_event_id: bool = False,
         starting: str = "earliest",
@@ -140,12 +170,13 @@ class Client:
         self,
         name: str,
         where: str,
-        attributes: Sequence[str] | None,
+        attributes: str | Sequence[str] | None,
         version: str | None,
         *,
         with_event_id: bool,
     ) -> Asked:
+        one = (attributes,) if isinstance(attributes, str) else attributes
         return Asked(
-            client=self.name, type=name, version=version, where=where,
-            attributes=None if attributes is None else tuple(attributes), with_event_id=with_event_id,
+            client=self.proven, agent=self.agent if self._locked else None, type=name, version=version, where=where,
+            attributes=None if one is None else tuple(one), with_event_id=with_event_id,
         )  # fmt: skip

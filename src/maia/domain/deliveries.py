@@ -114,7 +114,7 @@ def read_deliveries(domain: Domain, client: Client, name: str) -> Iterator[pa.Re
     if wanted.as_ != client.name:
         raise DeniedError("the subscription is somebody else's", code="NOT_YOUR_SUBSCRIPTION")
     plan = domain.deliver_plan(
-        wanted.type, client=wanted.as_, where=wanted.where, version=wanted.version, commits=()
+        wanted.type, client=client.proven, where=wanted.where, version=wanted.version, commits=()
     )  # fmt: skip
     held = plan.subscriptions[0]
     clauses = [clause for clause in held.clauses if clause.counts]

@@ -14,19 +14,22 @@ from typing import TYPE_CHECKING, Self
 from maia.domain.client import Client
 from maia.domain.explanation import CellExplanation, explain_cell
 from maia.domain.following import Follower
+from maia.domain.given import AskPassphrase, asks, several
 from maia.domain.grants import Granted, RevocationDraft, draft_grant, draft_revocation, sign_grant, sign_list
 from maia.domain.own_key_manager import OwnKeyManager
 from maia.domain.plans import MAX_EVENTS, Planner
+from maia.domain.possession import ProvenClient, is_locked, prove_by_agent, prove_client, unlock_client
 from maia.domain.register import in_register
 from maia.domain.snapshot import Snapshot, Snapshots
 from maia.domain.status import DomainStatus, domain_status
 from maia.domain.types import find_type
-from maia.errors import UsageError, VerificationError
+from maia.encoding import html_table
+from maia.errors import UsageError
 from maia.events import EventType, TypeName
-from maia.home import Folder, Home, HomeConfig, now, read_key, words
+from maia.home import Folder, Home, HomeConfig, KeyAgent, now, passphrase_asker, words
 from maia.kernel import DeliverPlan, PublishPlan
 from maia.log import Commit, LogDirectory, Repeats
-from maia.principals import OnlineTest, Period, Principal, PublicKey
+from maia.principals import KeySigner, OnlineTest, Period, Principal, PublicKey
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,12 +37,7 @@ if TYPE_CHECKING:
     from maia.domain.engine import Engine
 
 
-def _no_passphrase() -> str:
-    raise UsageError("the key is sealed: say how to ask for its passphrase", code="PASSPHRASE_MISSING")
-
-
 MakeEngine = Callable[["Domain"], "Engine"]
-AskPassphrase = Callable[[], str]
 
 
 class Domain:
@@ -48,7 +46,7 @@ class Domain:
     Attributes:
         home: Its files.
         log: Its log.
-        clock: Reads the time.
+        clock: Says what time it is: `datetime.now` in UTC, or a function of a test.
     """
 
     def __init__(self, home: Home, *, engine: MakeEngine | None = None, clock: Callable[[], datetime] = now) -> None:
@@ -57,7 +55,7 @@ class Domain:
         Args:
             home: The files.
             engine: Makes what moves rows, when frames are published or read.
-            clock: Reads the time.
+            clock: Says what time it is; in UTC, with its zone.
         """
         self.home = home
         self.clock = clock
@@ -69,6 +67,8 @@ class Domain:
         self._snapshots = Snapshots(home)
         self._planner = Planner(home, self.log, self._own)
         self._repeats: Repeats | None = None
+        self._proven: dict[str, ProvenClient] = {}
+        self._agents: dict[str, KeyAgent] = {}
 
     @classmethod
     def open(cls, path: Path | str, *, engine: MakeEngine | None = None) -> Domain:
@@ -120,8 +120,11 @@ class Domain:
         return self._repeats
 
     def close(self) -> None:
-        """Let go of what was opened; it opens again when it is needed."""
+        """Let go of what was opened; it opens again when it is needed. Agents of sealed keys stop answering."""
         self._own.close()
+        for agent in self._agents.values():
+            agent.close()
+        self._agents.clear()
 
     def __enter__(self) -> Self:
         """Work for the domain until the block ends."""
@@ -134,6 +137,14 @@ class Domain:
     def __repr__(self) -> str:
         """Name the domain and its home."""
         return f"<domain {self.name} at {self.path}>"
+
+    def _repr_html_(self) -> str:
+        """Show in a notebook what the domain is; `status` says how it stands."""
+        config = self.config
+        network = [("network", "/".join(config.network))] if config.network is not None else []
+        types = ", ".join(sorted({name.name for name in self.home.types.names()})) or "none"
+        rows = [("home", str(self.path)), ("broker", config.broker), *network, ("types", types)]
+        return html_table(f"domain {self.name}", ("", ""), rows)
 
     # -- what is known
 
@@ -170,13 +181,13 @@ class Domain:
         self,
         name: str,
         *,
-        client: str,
+        client: ProvenClient,
         version: str | None = None,
         publication: str,
         max_events: int = MAX_EVENTS,
         at: datetime | None = None,
     ) -> PublishPlan:
-        """Advertise for a client and compile what its rows will go through.
+        """Advertise for a client, whose key was proven, and compile what its rows will go through.
 
         Raises:
             MaiaError: The type is unknown, or the client or the broker has no right.
@@ -185,21 +196,21 @@ class Domain:
         known = self.known(at=moment)
         found = find_type(self.home, name, version, among=known.names)
         return self._planner.publish(
-            known, found, self.home.key(client), publication=publication, at=moment, max_events=max_events
+            known, found, client.key, publication=publication, at=moment, max_events=max_events
         )
 
     def deliver_plan(
         self,
         name: str,
         *,
-        client: str,
+        client: ProvenClient,
         where: str = "",
         version: str | None = None,
         commits: Sequence[Commit],
         at: datetime | None = None,
         history: bool = True,
     ) -> DeliverPlan:
-        """Subscribe for a client and compile what it will see of these commits, with the rights of now.
+        """Subscribe for a client, whose key was proven, and compile what it will see of these commits now.
 
         Raises:
             MaiaError: The type is unknown, the client has no right, or the filter is refused.
@@ -208,7 +219,7 @@ class Domain:
         known = self.known(at=moment)
         found = find_type(self.home, name, version, among=known.names)
         made = self._planner.subscription(
-            known, found, self.home.key(client), identity=client, where=where, at=moment
+            known, found, client.key, identity=client.name, where=where, at=moment
         )  # fmt: skip
         return self._planner.deliver(known, (made,), commits, at=moment, history=history)
 
@@ -224,18 +235,50 @@ class Domain:
 
         Args:
             name: What the client's key is called in the home.
-            passphrase: Asks for the passphrase of a key that is sealed; never the passphrase itself.
+            passphrase: Asks for the passphrase of a key that is sealed; never the passphrase itself. By default the
+                descriptor that ``MAIA_PASSPHRASE_FD`` names is read, else the person at the terminal is asked.
 
         Raises:
-            NotFoundError: The home has no private key of this name: ``NO_FILE``.
-            KeyFormatError: The key is sealed, and the passphrase is wrong or nobody was asked.
+            NotFoundError: The home has no private key of this name: ``NO_SUCH_KEY``.
+            UsageError: It is a key of the domain's own services (``NOT_A_CLIENT``), nobody can be asked for the
+                passphrase (``PASSPHRASE_MISSING``), or it was given in place of a function that asks for it
+                (``PASSPHRASE_TEXT``).
+            KeyFormatError: The passphrase is wrong.
             VerificationError: ``NAME.key`` and ``NAME.pub`` are of two keys: ``KEY_PAIR``.
         """
-        signer = read_key(self.home.key_path(name), passphrase=passphrase)
-        key = self.home.key(name)
-        if signer.public_key != key:
-            raise VerificationError(f"`{name}.key` is not the private key of `{name}.pub`", code="KEY_PAIR")
-        return Client(lambda: self.engine, name, key, checkpoints=self.path / "checkpoints")
+        signer = unlock_client(self.home, name, passphrase=asks(passphrase))
+        proven = self._proven[name] = prove_client(self.home, name, signer)
+        return Client(
+            lambda: self.engine, proven, locked=is_locked(self.home, name),
+            agent=lambda: self._agent(name, signer), checkpoints=self.path / "checkpoints",
+        )  # fmt: skip
+
+    def prove(self, name: str, *, agent: Path | None = None, passphrase: AskPassphrase | None = None) -> ProvenClient:
+        """Prove a client once while this domain is open, for whoever plans for it: Spark, batch after batch.
+
+        Args:
+            name: What the client's key is called in the home.
+            agent: Who proves it: the agent of the process that unlocked it. The home's own file by default.
+            passphrase: As for `client`.
+
+        Raises:
+            MaiaError: As `client`; or no agent answers: ``NO_AGENT``.
+        """
+        proven = self._proven.get(name)
+        if proven is None:
+            if agent is not None:
+                proven = prove_by_agent(self.home, name, agent)
+            else:
+                proven = prove_client(self.home, name, unlock_client(self.home, name, passphrase=asks(passphrase)))
+            self._proven[name] = proven
+        return proven
+
+    def _agent(self, name: str, signer: KeySigner) -> Path:
+        agent = self._agents.get(name)
+        if agent is None:
+            audience = self.home.key(self.config.broker).key_id
+            agent = self._agents[name] = KeyAgent(signer, audience=audience)
+        return agent.path
 
     def explain(
         self,
@@ -246,12 +289,17 @@ class Domain:
         version: str | None = None,
         at: datetime | None = None,
     ) -> CellExplanation:
-        """Explain why a client sees an attribute or not, with the chains behind it."""
-        moment = self.clock() if at is None else at
+        """Explain why a client sees an attribute or not, with the chains behind it.
+
+        Raises:
+            MaiaError: The type, the attribute or the client is unknown here; the message has the nearest name.
+        """
+        folder, moment = Folder(self.path), self.clock() if at is None else at
         found = self.find_type(name, version)
         return explain_cell(
-            self.known(at=moment), found, self.home.key(principal), principal=principal, attribute=attribute, at=moment
-        )
+            self.known(at=moment), found, folder.key(principal), principal=principal, attribute=attribute,
+            folder=folder, at=moment,
+        )  # fmt: skip
 
     def grant(
         self,
@@ -259,16 +307,18 @@ class Domain:
         type: str,  # noqa: A002 - as everywhere
         *,
         by: str | None = None,
-        actions: Sequence[str] = ("subscribe",),
-        attributes: Sequence[str] | None = None,
-        conditions: Sequence[str] = (),
+        actions: str | Sequence[str] = "subscribe",
+        attributes: str | Sequence[str] | None = None,
+        conditions: str | Sequence[str] = (),
         delegate: bool = False,
         not_before: datetime | None = None,
         until: datetime | None = None,
-        tests: tuple[OnlineTest, ...] = (),
+        tests: str | OnlineTest | Sequence[str | OnlineTest] = (),
         passphrase: AskPassphrase | None = None,
     ) -> Granted:
         """Give a right on a type, signed with a key of this home, and keep its certificate.
+
+        Where several texts may stand, one alone may stand for itself: ``actions="publish"``, ``attributes="ward"``.
 
         Args:
             to: Who receives it: the name of a key here, a fingerprint, or a local name such as ``met: brokers``.
@@ -281,29 +331,32 @@ class Domain:
             delegate: Whether the receiver may pass it on.
             not_before: From when it is valid.
             until: Until when it is valid.
-            tests: Statements that it demands, by which it can be revoked.
+            tests: Statements that it demands, by which it can be revoked: ``crl:SIGNER``, as in ``maia grant --test``.
             passphrase: Asks for the passphrase of the signing key, when that is sealed.
 
         Raises:
             DeniedError: The issuer cannot give it: ``ISSUER_LACKS_RIGHT``.
             MaiaError: Something is unknown or useless; the message says what.
         """
-        folder, at = Folder(self.path), self.clock()
-        right = words.parse_right(folder, type_=type, actions=list(actions), attributes=attributes)
+        folder, at = self.home.folder, self.clock()
+        right = words.parse_right(folder, type_=type, actions=several(actions), attributes=several(attributes))
         issuer = folder.key(self._issuer(folder, right.owner) if by is None else by)
         draft = draft_grant(
             folder, issuer, right, to=words.parse_principal_text(to, folder), at=at, delegate=delegate,
-            period=Period(not_before, until), tests=tests, conditions=conditions,
+            period=Period(not_before, until), tests=words.parse_tests(tests, folder),
+            conditions=several(conditions) or (),
         )  # fmt: skip
-        return sign_grant(folder, draft, folder.signer(issuer, lambda _: passphrase or _no_passphrase), at=at)
+        return sign_grant(
+            folder, draft, folder.signer(issuer, lambda name: asks(passphrase) or passphrase_asker(name)), at=at
+        )
 
     def revoke(
-        self, certificate: str, *, until: datetime | None = None, passphrase: AskPassphrase | None = None
+        self, certificate: str | Granted, *, until: datetime | None = None, passphrase: AskPassphrase | None = None
     ) -> RevocationDraft:
         """Revoke a certificate that was given by hand, by the next list of the key that it obeys.
 
         Args:
-            certificate: The beginning of its id, or its file.
+            certificate: What `grant` returned, the beginning of the certificate's id, or its file.
             until: The end of the new list, when lists are timed; as long as the last by default.
             passphrase: Asks for the passphrase of the list's key, when that is sealed.
 
@@ -313,14 +366,17 @@ class Domain:
         Raises:
             UsageError: No list can revoke it, or one did, or the domain's service issued it: ``IN_REGISTER``.
         """
-        folder = Folder(self.path)
+        folder = self.home.folder
+        if isinstance(certificate, Granted):
+            certificate = certificate.certificate.certificate_id.hex()
         if in_register(folder, certificate):
             raise UsageError(
                 f"the domain's service issued `{certificate}`; `maia revoke {certificate}` ends what stands on it too",
                 code="IN_REGISTER",
             )
         draft = draft_revocation(folder, folder.certificate(certificate), at=self.clock(), ends=until)
-        sign_list(folder, draft.body, folder.signer(draft.signer, lambda _: passphrase or _no_passphrase))
+        signer = folder.signer(draft.signer, lambda name: asks(passphrase) or passphrase_asker(name))
+        sign_list(folder, draft.body, signer)
         return draft
 
     def status(self, *, at: datetime | None = None) -> DomainStatus:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from maia.domain.possession import ProvenClient
 from maia.domain.publication import Published
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ class Asked:
     """What a client asks for: a type, and how much of it.
 
     Attributes:
-        client: What the client is called in the domain's home.
+        client: Who asks; its key was proven.
+        agent: The socket of the agent that proves a sealed key to other processes.
         type: ``owner/name@version``, with what is clear left out.
         version: The version, when the type does not say.
         where: The client's filter.
@@ -30,7 +32,8 @@ class Asked:
         with_event_id: Whether rows carry ``_event`` and ``_stamp``.
     """
 
-    client: str
+    client: ProvenClient
+    agent: str | None
     type: str
     version: str | None = None
     where: str = ""

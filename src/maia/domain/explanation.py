@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from maia.authority import Action, ask_type
 from maia.domain.snapshot import Snapshot
-from maia.encoding import format_advanced, html_table
-from maia.errors import VerificationError
+from maia.encoding import did_you_mean, html_table
+from maia.errors import UsageError, VerificationError
 from maia.events import TypeName
+from maia.home import Folder, words
 from maia.kernel import Clause
-from maia.principals import PublicKey
+from maia.principals import CertificateId, PublicKey, UnverifiedCertificate
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,7 @@ class CellExplanation:
         open_by: Clauses that open it, with the constraint each puts on the row; none means never.
         reason: When nothing opens it: the code and message of the denial, or that no clause lists it.
         names: The names of the version's attributes by uid, to speak of rows with.
+        chains: For each clause, who gave it to whom, by the names that the home knows.
     """
 
     principal: str
@@ -33,6 +36,7 @@ class CellExplanation:
     open_by: tuple[Clause, ...]
     reason: str | None
     names: tuple[tuple[str, str], ...] = ()
+    chains: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         """Tell whether the attribute is open in some rows."""
@@ -43,10 +47,9 @@ class CellExplanation:
         if not self.open_by:
             return [f"{self.principal} never sees `{self.attribute}` (uid {self.uid}): {self.reason}"]
         out = []
-        for clause in self.open_by:
-            demands = self._demands(clause)
+        for demands, chain in self._clauses():
             rows = f"in rows where {demands}" if demands else "in every row"
-            out.append(f"{self.principal} sees `{self.attribute}` (uid {self.uid}) {rows}, by {_chain(clause)}")
+            out.append(f"{self.principal} sees `{self.attribute}` (uid {self.uid}) {rows}, by {chain}")
         return out
 
     def __str__(self) -> str:
@@ -58,18 +61,36 @@ class CellExplanation:
         caption = f"{self.principal} and `{self.attribute}` (uid {self.uid})"
         if not self.open_by:
             return html_table(caption, ("", ""), [("never seen", str(self.reason))])
-        rows = ((self._demands(clause) or "every row", _chain(clause)) for clause in self.open_by)
+        rows = ((demands or "every row", chain) for demands, chain in self._clauses())
         return html_table(caption, ("seen in rows where", "by the chain"), rows)
 
-    def _demands(self, clause: Clause) -> str:
+    def __repr__(self) -> str:
+        """Say it as `str` does: there is nothing in it that a person would rather read otherwise."""
+        return f"<{'; '.join(self.lines())}>"
+
+    def _clauses(self) -> list[tuple[str, str]]:
+        """Give the demands on the row and the chain of each clause, in words."""
         names = dict(self.names)
-        return " and ".join(
-            f"`{names.get(uid, f'uid {uid}')}` in {format_advanced(tag.to_sexp())}" for uid, tag in clause.constraints
-        )
+        demands = [
+            " and ".join(
+                f"{names.get(uid, f'uid {uid}')} {words.describe_value(tag.to_sexp())}"
+                for uid, tag in clause.constraints
+            )
+            for clause in self.open_by
+        ]
+        chains = self.chains or tuple(_ids(clause) for clause in self.open_by)
+        return list(zip(demands, chains, strict=True))
 
 
 def explain_cell(
-    known: Snapshot, name: TypeName, client: PublicKey, *, principal: str, attribute: str, at: datetime
+    known: Snapshot,
+    name: TypeName,
+    client: PublicKey,
+    *,
+    principal: str,
+    attribute: str,
+    folder: Folder,
+    at: datetime,
 ) -> CellExplanation:
     """Explain why a client sees an attribute or not.
 
@@ -79,10 +100,18 @@ def explain_cell(
         client: Whose view.
         principal: What the client is called here.
         attribute: The attribute's name.
+        folder: Knows names for the keys of the chains.
         at: When.
+
+    Raises:
+        UsageError: The version has no such attribute: ``NO_SUCH_ATTRIBUTE``.
     """
     sessions, pool = known.sessions, known.pool
     event_type = sessions.event_type(name.type_id, name.version.text, at=at)
+    names = tuple((one.uid, one.name) for one in event_type.attributes)
+    if attribute not in {word for _, word in names}:
+        near = did_you_mean(attribute, (word for _, word in names))
+        raise UsageError(f"`{name.name}` has no attribute `{attribute}`{near}", code="NO_SUCH_ATTRIBUTE")
     item = event_type.by_name(attribute)
     clauses = sessions.clauses(client, Action.SUBSCRIBE, event_type, pool, at=at)
     opened = tuple(clause for clause in clauses if clause.opens(item.uid))
@@ -93,12 +122,24 @@ def explain_cell(
             sessions.verifier.verify(request, principal=client, evidence=pool, at=at)
             reason = "the conditions of its right do not hold"
         except VerificationError as error:
-            reason = str(error)
+            reason = f"[{error.code}] {folder.decorate(error.message)}"
     elif not opened:
         reason = "no clause of its authority lists this attribute"
-    names = tuple((one.uid, one.name) for one in event_type.attributes)
-    return CellExplanation(principal, attribute, item.uid, opened, reason, names)
+    by_id = {one.certificate_id: one for one in pool}
+    chains = tuple(_chain(clause, by_id, folder) for clause in opened)
+    return CellExplanation(principal, attribute, item.uid, opened, reason, names, chains)
 
 
-def _chain(clause: Clause) -> str:
+def _chain(clause: Clause, certificates: Mapping[CertificateId, UnverifiedCertificate], folder: Folder) -> str:
+    """Say who gave a right to whom, and by which certificates."""
+    links = [certificates.get(identity) for identity in clause.chain]
+    if not links or any(link is None for link in links):
+        return _ids(clause)
+    known = [link for link in links if link is not None]
+    who = [folder.names.get(known[0].body.issuer_id) or folder.show(known[0].body.issuer_id)]
+    who += [words.show_subject(link.body.subject, folder) for link in known]
+    return f"{' -> '.join(who)} ({_ids(clause)})"
+
+
+def _ids(clause: Clause) -> str:
     return " -> ".join(identity.hex()[:16] for identity in clause.chain) or "the owner itself"

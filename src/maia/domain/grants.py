@@ -30,6 +30,7 @@ from maia.authority import (
     issue_statement,
     lint_right,
 )
+from maia.encoding import html_table
 from maia.errors import DeniedError, UsageError
 from maia.home import Folder, providers, words
 from maia.policy import compile_condition
@@ -72,11 +73,28 @@ class Granted:
         certificate: The capability.
         file: Where the folder keeps it.
         exposure: How long it may outlive its revocation.
+        holder: Who received it, as this home names it.
+        right: What it gives, in words.
     """
 
     certificate: Certificate
     file: Path
     exposure: Exposure
+    holder: str = ""
+    right: str = ""
+
+    def __str__(self) -> str:
+        """Say who received what, by which certificate."""
+        return f"{self.holder} may {self.right}, by certificate {_short(self.certificate)}"
+
+    def __repr__(self) -> str:
+        """Say it as `str` does; the octets of a certificate are nothing to read."""
+        return f"<granted: {self}>"
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        rows = [("holder", self.holder), ("right", self.right), ("file", str(self.file))]
+        return html_table(f"certificate {_short(self.certificate)}", ("", ""), [*rows, _worst(self.exposure)])
 
 
 def draft_grant(
@@ -128,7 +146,10 @@ def draft_grant(
         issuer=issuer, subject=to, delegate=delegate, tag=right.tag.to_sexp(), period=period, tests=tests,
         conditions=checked, renew=renew,
     )  # fmt: skip
-    return GrantDraft(body=body, ends=ends, findings=lint_right(body, right.tag))
+    unknown = tuple(
+        RightFinding("UNKNOWN_UID", f"no known version has an attribute `uid:{uid}`") for uid in right.unknown
+    )
+    return GrantDraft(body=body, ends=ends, findings=(*lint_right(body, right.tag), *unknown))
 
 
 def sign_grant(folder: Folder, draft: GrantDraft, signer: Signer, *, at: datetime) -> Granted:
@@ -136,8 +157,9 @@ def sign_grant(folder: Folder, draft: GrantDraft, signer: Signer, *, at: datetim
     certificate = issue(draft.body, signer)
     file = folder.certificates.add(certificate)
     return Granted(
-        certificate=certificate, file=file, exposure=exposure_window(certificate, at=at, statements=folder.book())
-    )
+        certificate=certificate, file=file, exposure=exposure_window(certificate, at=at, statements=folder.book()),
+        **_named(certificate, folder),
+    )  # fmt: skip
 
 
 def _check_gift(
@@ -180,12 +202,30 @@ class RevocationDraft:
         signer: The key whose list the certificate obeys.
         body: The list.
         exposure: How long verifiers may go on accepting the certificate.
+        holder: Who loses it, as this home names it.
+        right: What is lost, in words.
     """
 
     certificate: UnverifiedCertificate
     signer: PublicKey
     body: ListStatement
     exposure: Exposure
+    holder: str = ""
+    right: str = ""
+
+    def __str__(self) -> str:
+        """Say who loses what, and how long that takes at worst."""
+        return f"{self.holder} loses {self.right}, certificate {_short(self.certificate)}; worst case {self.exposure}"
+
+    def __repr__(self) -> str:
+        """Say it as `str` does; the octets of a certificate are nothing to read."""
+        return f"<revocation: {self}>"
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook."""
+        rows = [("holder", self.holder), ("right", self.right), ("list", f"number {self.body.sequence}")]
+        caption = f"revocation of certificate {_short(self.certificate)}"
+        return html_table(caption, ("", ""), [*rows, _worst(self.exposure)])
 
 
 def draft_revocation(
@@ -205,7 +245,9 @@ def draft_revocation(
         raise UsageError(f"`{identity.hex()[:16]}` is on the last list already", code="REVOKED_BEFORE")
     body = series.next(series.certificates | {identity}, interval=series.next_interval(at=at, ends=ends))
     exposure = exposure_window(certificate, at=at, statements=book)
-    return RevocationDraft(certificate=certificate, signer=signer, body=body, exposure=exposure)
+    return RevocationDraft(
+        certificate=certificate, signer=signer, body=body, exposure=exposure, **_named(certificate, folder)
+    )
 
 
 def sign_list(folder: Folder, body: ListStatement, signer: Signer) -> Statement:
@@ -240,3 +282,18 @@ def _crl_signer(folder: Folder, certificate: UnverifiedCertificate) -> PublicKey
             code="NOT_BY_CRL",
         )
     raise UsageError("the certificate demands no statement, so no list can revoke it", code="IRREVOCABLE")
+
+
+def _named(certificate: Certificate | UnverifiedCertificate, folder: Folder) -> dict[str, str]:
+    """Say in the words of a home who holds what by a certificate."""
+    body = certificate.body
+    right = words.describe_tag(body.tag, folder) if isinstance(body, Authorisation) else f"the name {body.name}"
+    return {"holder": words.show_subject(body.subject, folder), "right": right}
+
+
+def _short(certificate: Certificate | UnverifiedCertificate) -> str:
+    return certificate.certificate_id.hex()[:16]
+
+
+def _worst(exposure: Exposure) -> tuple[str, str]:
+    return "counts after a revocation at worst for", str(exposure)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from maia.authority import VerifiedEventType
-from maia.database import Leadership, migrate, open_database
+from maia.database import Leadership, OpenDatabase, migrate, open_database
 from maia.domain.manager_key import manager_signer
 from maia.domain.memberships import GroupKeys
 from maia.domain.statements import StatementFollower
@@ -41,7 +41,11 @@ AskToLeave = Callable[[bytes], Sequence[KeyGroupId]]
 
 
 def open_key_manager(
-    home: Home, *, settings: KeySettings = DEFAULT_SETTINGS, standby: bool = False
+    home: Home,
+    *,
+    settings: KeySettings = DEFAULT_SETTINGS,
+    standby: bool = False,
+    engine: OpenDatabase | None = None,
 ) -> tuple[KeyManager, Leadership | None]:
     """Open the key manager of a home, making its tables when they are not there.
 
@@ -49,13 +53,15 @@ def open_key_manager(
         home: The home; its verifier, types, network and log are the manager's.
         settings: Periods and limits.
         standby: Whether several processes run the manager and only one of them, the leader, may write.
+        engine: The home's database, migrated, when the process has it open: a process opens a database once.
 
     Returns:
         The manager, not started; and with ``standby`` the leadership, which the caller takes.
     """
     signer = manager_signer(home)
-    engine = open_database(home.database_url)
-    migrate(engine)
+    if engine is None:
+        engine = open_database(home.database_url)
+        migrate(engine)
     leadership = Leadership(engine, "key-manager") if standby else None
     notices = NoticeLog(home.log_path)
     statements = StatementFollower(home, notices)

@@ -45,7 +45,7 @@ from maia.encryption import (
     verify_rekey,
 )
 from maia.errors import EncodingError, MaiaError, SealError, UnavailableError, UsageError, VerificationError
-from maia.home import PRIVATE_FILE, Home, locked, read_file, write_file
+from maia.home import PRIVATE_FILE, Home, locked, read_file, with_head, without_head, write_file
 from maia.kernel import milliseconds
 from maia.log import AuditRow, LogDirectory, Notice, NoticeKind, NoticeLog, write_audit
 from maia.principals import PublicKey, public_key
@@ -228,7 +228,7 @@ class GroupKeys:
     def _load(self) -> dict[KeyGroupId, _Membership]:
         if not self.path.exists():
             return {}
-        data = read_file(self.path, limit=MAX_STATE)
+        data = without_head("groups", read_file(self.path, limit=MAX_STATE), self.path)
         try:
             plain = AESGCM(self._secret()).decrypt(data[:_NONCE], data[_NONCE:], _PURPOSE)
         except (InvalidTag, ValueError) as error:
@@ -246,7 +246,8 @@ class GroupKeys:
         ]
         plain = encode((b"groups", (b"version", b"1"), *items))
         nonce = secrets.token_bytes(_NONCE)
-        write_file(self.path, nonce + AESGCM(self._secret()).encrypt(nonce, plain, _PURPOSE), mode=PRIVATE_FILE)
+        sealed = nonce + AESGCM(self._secret()).encrypt(nonce, plain, _PURPOSE)
+        write_file(self.path, with_head("groups", sealed), mode=PRIVATE_FILE)
 
     def _secret(self) -> bytes:
         return hmac.digest(self._home.broker.export_seed(), _PURPOSE + b"\x01", hashlib.sha256)

@@ -29,6 +29,7 @@ from maia.log import NoticeLog
 from maia.principals import KeyHash, PublicKey
 
 if TYPE_CHECKING:
+    from maia.database import OpenDatabase
     from maia.key_manager import KeyManager
 
 _BETWEEN = timedelta(seconds=1)
@@ -41,6 +42,7 @@ class OwnKeyManager:
     def __init__(self, home: Home) -> None:
         """Serve a home; nothing is opened yet."""
         self._home = home
+        self._engine: OpenDatabase | None = None
         self._opened: tuple[bytes, KeyManager] | None = None
         self._ticked: datetime | None = None
 
@@ -77,11 +79,8 @@ class OwnKeyManager:
         known = {status.group: status.number for status in manager.status()}
         if any(known.get(group, 0) for group in groups):
             return self._join(manager, event_type, at)
-        first, _ = open_key_manager(self._home, settings=KeySettings(lead=timedelta(0)))
-        try:
-            return self._join(first, event_type, at)
-        finally:
-            first.close()
+        first, _ = open_key_manager(self._home, settings=KeySettings(lead=timedelta(0)), engine=self._database())
+        return self._join(first, event_type, at)
 
     def tick(self, *, at: datetime) -> None:
         """Let the manager do what time asks for; nothing when the home has none.
@@ -104,9 +103,9 @@ class OwnKeyManager:
 
     def close(self) -> None:
         """Close the manager; it opens again when it is needed."""
-        if self._opened is not None:
-            self._opened[1].close()
-        self._opened = self._ticked = None
+        if self._engine is not None:
+            self._engine.dispose()
+        self._engine = self._opened = self._ticked = None
 
     def _own_key(self, event_type: EventType) -> PublicKey | None:
         """Return the key with which the home could manage a type: the manager's own, or the type's owner's."""
@@ -137,8 +136,18 @@ class OwnKeyManager:
         key = manager_signer(self._home).public_key.key_id
         if self._opened is None or self._opened[0] != key:
             self.close()
-            self._opened = (key, open_key_manager(self._home)[0])
+            self._opened = (key, open_key_manager(self._home, engine=self._database())[0])
         return self._opened[1]
+
+    def _database(self) -> OpenDatabase:
+        """Open the home's database, once for all managers of this process."""
+        from maia.database import migrate, open_database  # noqa: PLC0415 - most processes need none
+
+        if self._engine is None:
+            engine = open_database(self._home.database_url)
+            migrate(engine)
+            self._engine = engine
+        return self._engine
 
     def _has_database(self) -> bool:
         url = self._home.database_url

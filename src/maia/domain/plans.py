@@ -14,7 +14,7 @@ from maia.domain.keys import ensure_keys
 from maia.domain.own_key_manager import OwnKeyManager
 from maia.domain.snapshot import Snapshot
 from maia.encryption import Tolerance
-from maia.errors import VerificationError
+from maia.errors import DeniedError, VerificationError
 from maia.events import EventType, TypeName
 from maia.home import Home
 from maia.kernel import (
@@ -172,9 +172,9 @@ class Planner:
             principal = KeyHash(KeyId(origin[0]))
             try:
                 rights = known.verifier.clauses(request, principal=principal, evidence=pool, at=at)
-            except VerificationError:
-                rights = ()
-            derived = tuple(clause for clause in clauses_from(rights) if not clause.conditions)
+                derived = tuple(clause for clause in clauses_from(rights) if not clause.conditions)
+            except (VerificationError, DeniedError):
+                derived = ()
             if len(self._origins) >= _MAX_ORIGINS:
                 self._origins.clear()
             self._origins[key] = derived

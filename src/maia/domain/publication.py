@@ -78,7 +78,7 @@ class Published:
 
     Attributes:
         publication: Its name; publishing again under this name counts once.
-        commit: The number of the commit in the log that made it count.
+        commit: The number of the commit in the log that made it count; none when there was nothing to commit.
         events: How many events are in the log now.
         refused: Rows that went no further, by code and column.
         forced: Events in which a value was set as the publisher's right demands.
@@ -87,7 +87,7 @@ class Published:
     """
 
     publication: str
-    commit: int
+    commit: int | None
     events: int
     refused: Mapping[Reason, int] = field(default_factory=dict)
     forced: int = 0
@@ -101,7 +101,8 @@ class Published:
     def lines(self) -> list[str]:
         """Say it, one fact a line."""
         again = ", as before" if self.repeated else ""
-        out = [f"published {_counted(self.events, 'event')} in commit {self.commit}{again}"]
+        where = "" if self.commit is None else f" in commit {self.commit}"
+        out = [f"published {_counted(self.events, 'event')}{where}{again}"]
         out += [
             f"refused {_counted(count, 'row')}: {code}{f' in `{column}`' if column else ''}"
             for (code, column), count in sorted(self.refused.items())
@@ -127,7 +128,8 @@ class Published:
         """Show it in a notebook."""
         rows = [("events", "", str(self.events)), ("forced", "", str(self.forced)), ("nulled", "", str(self.nulled))]
         rows += [(f"refused: {code}", column, str(count)) for (code, column), count in sorted(self.refused.items())]
-        return html_table(f"publication {self.publication}, commit {self.commit}", ("what", "column", "rows"), rows)
+        where = "no commit" if self.commit is None else f"commit {self.commit}"
+        return html_table(f"publication {self.publication}, {where}", ("what", "column", "rows"), rows)
 
 
 def write_partition(
@@ -199,6 +201,8 @@ def commit_publication(
     notices = {"VALUE_FORCED": forced, "VALUE_NULLED": nulled}
     rows += [row(kind="notice", code=code, events=count) for code, count in notices.items() if count]
     write_audit(home.audit_path, rows)
+    if not files and batch < 0:  # nothing to make count; the name stays free for rows that were put right
+        return Published(publication=plan.publication, commit=None, events=0, refused=dict(refused))
     made = log.commit(
         plan.publication,
         type_id,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -58,4 +59,4 @@ class RightQuestion:
         return bool(clauses) and covers(one_of(clause.tag for clause in clauses), self.request.wanted)
 
     def _verifier(self) -> Verifier:
-        return Verifier(self.roots, statements=self.book)
+        return Verifier(self.roots, statements=self.book, clock=time.monotonic)

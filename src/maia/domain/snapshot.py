@@ -11,6 +11,7 @@ Rules kept here:
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -102,7 +103,7 @@ class Snapshots:
     def _verify_with(self, state: FileState) -> Verifier:
         if self._verifier is None or self._verifier[0] != state:
             book = self._home.statements.load()
-            self._verifier = (state, Verifier(statements=book, signatures=self._signatures))
+            self._verifier = (state, Verifier(statements=book, signatures=self._signatures, clock=time.monotonic))
         return self._verifier[1]
 
     def _make(self, pool: CertificatePool, verifier: Verifier, at: datetime) -> Snapshot:
@@ -115,8 +116,11 @@ class Snapshots:
             if verified is None:
                 failed = True
             else:
-                sessions.install(verified)
-                found.append((verified, unverified.raw))
+                # INVARIANT: what sessions judge by is what plans carry, byte for byte.
+                name = verified.event_type.name
+                if all(item.event_type.name != name for item, _ in found):
+                    sessions.install(verified)
+                    found.append((verified, unverified.raw))
         return Snapshot(pool, sessions, tuple(found), tuple(dict.fromkeys(names)), failed, at)
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from maia.domain.delivery import DeliveryJob
 from maia.domain.domain import Domain
 from maia.domain.keys import HomeKeys
+from maia.domain.possession import ProvenClient
 from maia.domain.types import find_type
 from maia.domain.wanted import SUBSCRIPTIONS_FILE, Wanted, read_subscriptions
 from maia.encryption import groups_of
@@ -111,8 +112,8 @@ def delivery_job(
     )
 
 
-def add_subscription(domain: Domain, wanted: Wanted) -> None:
-    """Keep another subscription in a home, after its client's right and its filter were proven.
+def add_subscription(domain: Domain, wanted: Wanted, *, client: ProvenClient) -> None:
+    """Keep another subscription in a home, after its client's key and right and its filter were proven.
 
     Raises:
         UsageError: There is one of this name: ``SUBSCRIPTION_EXISTS``.
@@ -125,7 +126,7 @@ def add_subscription(domain: Domain, wanted: Wanted) -> None:
         if any(item.name == wanted.name for item in read_subscriptions(domain.path)):
             raise UsageError(f"there is a subscription `{wanted.name}` already", code="SUBSCRIPTION_EXISTS")
         domain.deliver_plan(
-            wanted.type, client=wanted.as_, where=wanted.where, version=wanted.version, commits=()
+            wanted.type, client=client, where=wanted.where, version=wanted.version, commits=()
         )  # fmt: skip
         fields = {"name": wanted.name, "as": wanted.as_, "type": wanted.type, "where": wanted.where}
         lines = [f"{key} = {json.dumps(text, ensure_ascii=False)}" for key, text in fields.items() if text]

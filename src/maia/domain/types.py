@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from datetime import datetime
 
 from maia.authority import VerifiedEventType, Verifier
 from maia.encoding import did_you_mean
 from maia.errors import MaiaError, NotFoundError, UsageError, VerificationError
 from maia.events import TypeId, TypeName, UnverifiedEventType
-from maia.home import Folder, Home, verify_with_registry
+from maia.home import DirectoryRegistry, Home, verify_with_registry
 from maia.principals import Principal, PublicKey
+
+_log = logging.getLogger(__name__)
 
 
 def find_type(
@@ -48,23 +50,57 @@ def find_type(
 def show_type(home: Home, name: TypeName) -> str:
     """Write a type as people name it here, with its owner and version."""
     owner = name.owner
-    shown = Folder(home.path).names.get(owner.key_id, owner.fingerprint) if isinstance(owner, PublicKey) else str(owner)
+    shown = home.folder.names.get(owner.key_id, owner.fingerprint) if isinstance(owner, PublicKey) else str(owner)
     return f"{shown}/{name.name}@{name.version.text}"
 
 
 def check_types(
     home: Home, *, verifier: Verifier, at: datetime, type_id: TypeId | None = None
 ) -> Iterator[tuple[UnverifiedEventType, VerifiedEventType | None]]:
-    """Walk the definitions that a home keeps, of one type or of all, each verified at an instant, or with nothing."""
-    registry, network = home.types, home.network
+    """Walk the definitions that a home keeps, of one type or of all, each verified at an instant, or with nothing.
+
+    INVARIANT: all that verify of one version say the same. What contradicts the definition that was accepted first, and
+    two that contradict each other where none was, come with nothing, and with an alarm in the program's log.
+    """
+    registry = home.types
     for name in registry.names():
         if type_id not in (None, name.type_id):
             continue
-        for unverified in registry.find(name):
-            verified = None
-            with suppress(VerificationError):
-                verified = verify_with_registry(registry, unverified, verifier=verifier, at=at, network=network)
-            yield unverified, verified
+        found = [(item, _verified(home, registry, item, verifier, at)) for item in _find(registry, name)]
+        meanings = {verified.event_type.meaning for _, verified in found if verified is not None}
+        beside = [(item, _verified(home, registry, item, verifier, at)) for item in registry.conflicting(name)]
+        if len(meanings) > 1 or any(verified is not None for _, verified in beside):
+            _log.error("two signed definitions of `%s` version %s: TYPE_CONFLICT", name.name, name.version.text)
+        for item, verified in found:
+            yield item, verified if len(meanings) == 1 else None
+        yield from ((item, None) for item, _ in beside)
+
+
+def type_conflicts(home: Home, *, verifier: Verifier, at: datetime) -> tuple[TypeName, ...]:
+    """List the versions of which a home holds two definitions that verify and contradict each other."""
+    registry, found = home.types, []
+    for name in registry.names():
+        both = (*_find(registry, name), *registry.conflicting(name))
+        checked = (_verified(home, registry, item, verifier, at) for item in both)
+        if len({item.event_type.meaning for item in checked if item is not None}) > 1:
+            found.append(name)
+    return tuple(found)
+
+
+def _find(registry: DirectoryRegistry, name: TypeName) -> tuple[UnverifiedEventType, ...]:
+    try:
+        return registry.find(name)
+    except NotFoundError:
+        return ()  # only what contradicts the definition that was accepted lies here
+
+
+def _verified(
+    home: Home, registry: DirectoryRegistry, item: UnverifiedEventType, verifier: Verifier, at: datetime
+) -> VerifiedEventType | None:
+    try:
+        return verify_with_registry(registry, item, verifier=verifier, at=at, network=home.network)
+    except VerificationError:
+        return None
 
 
 def _readings(text: str, version: str | None) -> list[tuple[str | None, str, str | None]]:
@@ -82,6 +118,6 @@ def _readings(text: str, version: str | None) -> list[tuple[str | None, str, str
 
 def _is_owner(home: Home, text: str, owner: Principal) -> bool:
     try:
-        return Folder(home.path).key(text) == owner
+        return home.folder.key(text) == owner
     except MaiaError:
         return False

@@ -3,7 +3,7 @@
 from maia.encoding.advanced import format_advanced, parse_advanced
 from maia.encoding.canonical import encode, parse_canonical
 from maia.encoding.html_table import html_table
-from maia.encoding.printable import did_you_mean, printable
+from maia.encoding.printable import did_you_mean, duration, printable
 from maia.encoding.sexp import DEFAULT_LIMITS, Hinted, Sexp, SexpLimits
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "Sexp",
     "SexpLimits",
     "did_you_mean",
+    "duration",
     "encode",
     "format_advanced",
     "html_table",

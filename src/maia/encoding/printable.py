@@ -1,8 +1,9 @@
-"""Text for people: that of strangers made harmless, and the nearest word to one that is not known."""
+"""Text for people: that of strangers made harmless, the nearest word to one that is not known, and spans of time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import timedelta
 
 
 def printable(text: str) -> str:
@@ -28,3 +29,17 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
     found = get_close_matches(word, list(known), n=1)
     return f"; did you mean `{found[0]}`?" if found else ""
+
+
+def duration(span: timedelta) -> str:
+    """Say how long something takes, in the two largest units that it has; parts of a second count as one.
+
+    >>> duration(timedelta(days=30, seconds=1)), duration(timedelta(seconds=7)), duration(timedelta(0))
+    ('30 days and 1 second', '7 seconds', 'no time')
+    """
+    left, parts = span.days * 86_400 + span.seconds + bool(span.microseconds), []
+    for size, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second")):
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count:,} {unit}{'' if count == 1 else 's'}")
+    return " and ".join(parts[:2]) or "no time"

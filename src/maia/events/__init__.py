@@ -6,7 +6,6 @@ What works on Arrow batches is loaded on first use, so that verifying a definiti
 from __future__ import annotations
 
 import typing as _typing
-from importlib import import_module as _import_module
 
 from maia.events.attributes import (
     Attribute,
@@ -81,6 +80,7 @@ from maia.events.values import (
     value_to_json,
 )
 from maia.events.versions import FIRST, Version, hash_version, parse_version, uuid_version
+from maia.lazy import on_first_use as _on_first_use
 
 if _typing.TYPE_CHECKING:
     from maia.events.arrow import (
@@ -202,27 +202,21 @@ __all__ = [
     "verify_type_signature",
 ]
 
-_ON_FIRST_USE = {
-    "ARROW_TYPES": "arrow",
-    "TYPE_ID_KEY": "arrow",
-    "Translator": "translator",
-    "batch_as_parent": "batches",
-    "batch_from_transit": "batches",
-    "batch_to_transit": "batches",
-    "check_batch": "batches",
-    "from_arrow_schema": "arrow",
-    "from_spark_json": "arrow",
-    "to_arrow_schema": "arrow",
-    "to_spark_ddl": "arrow",
-    "to_spark_json": "arrow",
-    "translate_batch": "batches",
-}
-
-
-def __getattr__(name: str) -> object:
-    """Load what needs Arrow when it is asked for."""
-    if name not in _ON_FIRST_USE:
-        raise AttributeError(f"module `maia.events` has no attribute `{name}`")
-    value: object = getattr(_import_module(f"maia.events.{_ON_FIRST_USE[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = _on_first_use(
+    __name__,
+    {
+        "ARROW_TYPES": "arrow",
+        "TYPE_ID_KEY": "arrow",
+        "Translator": "translator",
+        "batch_as_parent": "batches",
+        "batch_from_transit": "batches",
+        "batch_to_transit": "batches",
+        "check_batch": "batches",
+        "from_arrow_schema": "arrow",
+        "from_spark_json": "arrow",
+        "to_arrow_schema": "arrow",
+        "to_spark_ddl": "arrow",
+        "to_spark_json": "arrow",
+        "translate_batch": "batches",
+    },
+)

@@ -7,7 +7,9 @@ Attributes are matched by uid, never by name:
 - a removed and an added attribute with one name and two types are one change of type (`editAttributeType`), which
   whoever may both remove and add may make as well. With one name *and* one type they are a removal and an addition: a
   new uid under an old name is not the old attribute, so nobody can pass this off as a rename;
-- a uid on both sides with another type is no change at all but an error.
+- a uid on both sides with another type is no change at all but an error;
+- an old uid under a name that another uid bore before needs the whole of `manage`: rights name uids and publishers name
+  names, so whoever may only rename could otherwise lead the values of one attribute to the readers of another.
 """
 
 from __future__ import annotations
@@ -90,22 +92,25 @@ class Diff:
         changes: Of attributes, in the order removed, renamed, retyped, added.
         options: Whether the options differ.
         extends: Whether the versions inherit from different types.
+        taken: Old attributes that take over a name which another one bore before.
     """
 
     changes: tuple[Change, ...]
     options: bool
     extends: bool
+    taken: tuple[Attribute, ...] = ()
 
     def of(self, action: ManageAction) -> tuple[Change, ...]:
         """Pick the changes of one kind."""
         return tuple(change for change in self.changes if change.action is action)
 
     def beyond(self, held: frozenset[ManageAction]) -> tuple[str, ...]:
-        """Name what these parts of `manage` do not allow; options and inheritance need the whole right.
+        """Name what these parts of `manage` do not allow; options, inheritance and others' names need the whole right.
 
         Holding no part allows nothing, not even a version that changes nothing.
         """
         refused = [str(change) for change in self.changes if not change.allowed_by(held)]
+        refused += [f"give `{item.name}`, which was another attribute, to uid `{item.uid}`" for item in self.taken]
         if self.options:
             refused.append("change the options")
         if self.extends:
@@ -115,8 +120,13 @@ class Diff:
         return tuple(refused)
 
 
-def diff(old: EventType, new: EventType) -> Diff:
+def diff(old: EventType, new: EventType, earlier: Iterable[EventType] = ()) -> Diff:
     """Compare two versions of a type.
+
+    Args:
+        old: The version before.
+        new: The version after.
+        earlier: The versions before ``old``, as far as names that were borne once matter.
 
     Raises:
         MalformedError: They belong to two types, share a version number without being equal, or a uid changed its type.
@@ -140,7 +150,27 @@ def diff(old: EventType, new: EventType) -> Diff:
     changes = (*removed, *renamed, *retyped, *added)
     if changes and old.name.version == new.name.version:
         raise MalformedError(f"two different versions are numbered `{new.name.version}`", code="VERSION_TAKEN")
-    return Diff(changes=changes, options=old.options != new.options, extends=old.extends != new.extends)
+    return Diff(
+        changes=changes,
+        options=old.options != new.options,
+        extends=old.extends != new.extends,
+        taken=_taken(old, new, earlier),
+    )
+
+
+def _taken(old: EventType, new: EventType, earlier: Iterable[EventType]) -> tuple[Attribute, ...]:
+    """List the attributes of a version that are not new and bear a name that was another's, and not theirs just now."""
+    bearers: dict[str, set[str]] = {}
+    known: set[str] = set()
+    for version in (old, *earlier):
+        for item in version.attributes:
+            bearers.setdefault(item.name, set()).add(item.uid)
+            known.add(item.uid)
+    return tuple(
+        item
+        for item in new.attributes
+        if item.uid in known and item not in old.attributes and bearers.get(item.name, set()) - {item.uid}
+    )
 
 
 def check_meanings(new: EventType, previous: EventType | None, earlier: Iterable[EventType]) -> None:

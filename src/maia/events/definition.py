@@ -89,6 +89,11 @@ class EventType:
         """The hash of the unsigned body."""
         return EventTypeId(hashlib.sha256(encode(self.to_sexp())).digest())
 
+    @property
+    def meaning(self) -> bytes:
+        """The hash of what it says, whoever signed it and on what credentials; one for each version, see `Registry`."""
+        return hashlib.sha256(encode(replace(self, previous=None, credentials=()).to_sexp())).digest()
+
     def by_name(self, name: str) -> Attribute:
         """Find an attribute by its name in this version.
 

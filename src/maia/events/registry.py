@@ -32,6 +32,8 @@ class Registry(Protocol):
     def find(self, name: TypeName) -> tuple[UnverifiedEventType, ...]:
         """Return what is kept under a full name; more than one when managers issued equal versions.
 
+        Of definitions that contradict each other, only those that say what was accepted first.
+
         Raises:
             NotFoundError: Nothing is.
         """

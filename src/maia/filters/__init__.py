@@ -5,7 +5,6 @@ What works on Arrow batches is loaded on first use, so that checking a filter do
 
 from __future__ import annotations
 
-import importlib as _importlib
 import typing as _typing
 
 from maia.events import AttributeType
@@ -25,11 +24,13 @@ from maia.filters.covering import covers, equivalent, intersect, merge, satisfia
 from maia.filters.evaluate import Relation, admits, holds, matches
 from maia.filters.formatting import format_filter, format_name, format_value
 from maia.filters.json_values import read_event
-from maia.filters.language import FilterLimits, grammar, parse_filter
+from maia.filters.language import parse_filter
+from maia.filters.limits import FilterLimits, grammar
 from maia.filters.screening import ScreenMode, require_readable, screen
 from maia.filters.tags import from_tag, to_tag, value_atom
 from maia.filters.tree import Constraint, Filter, Literal, LiteralKind, Operator, TypedConstraint, TypedFilter
 from maia.filters.values import Value, in_domain, parse_date, parse_timestamp
+from maia.lazy import on_first_use as _on_first_use
 
 if _typing.TYPE_CHECKING:
     from maia.filters.batches import select
@@ -89,13 +90,4 @@ __all__ = [
     "value_atom",
 ]
 
-_ON_FIRST_USE = {"Matches": "index", "SubscriptionIndex": "index", "select": "batches"}
-
-
-def __getattr__(name: str) -> object:
-    """Load what needs Arrow when it is asked for."""
-    if name not in _ON_FIRST_USE:
-        raise AttributeError(f"module `maia.filters` has no attribute `{name}`")
-    value: object = getattr(_importlib.import_module(f"maia.filters.{_ON_FIRST_USE[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = _on_first_use(__name__, {"Matches": "index", "SubscriptionIndex": "index", "select": "batches"})

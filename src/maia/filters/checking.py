@@ -15,9 +15,11 @@ import math
 from collections.abc import Mapping
 from decimal import Decimal
 
+from maia.encoding import did_you_mean
 from maia.errors import FilterTypeError
 from maia.events import AttributeType
-from maia.filters.language import DEFAULT_LIMITS, FilterLimits, parse_filter
+from maia.filters.language import parse_filter
+from maia.filters.limits import DEFAULT_LIMITS, FilterLimits
 from maia.filters.tree import Constraint, Filter, Literal, LiteralKind, TypedConstraint, TypedFilter, check_operator
 from maia.filters.values import Value, in_domain, parse_date, parse_timestamp
 
@@ -101,7 +103,8 @@ def attribute_type(attribute: str, types: Mapping[str, str]) -> AttributeType:
     """The type of an attribute, or `FilterTypeError` when there is no such attribute or type."""
     name = types.get(attribute)
     if name is None:
-        raise FilterTypeError(f"there is no attribute `{attribute}`", code="FILTER_UNKNOWN_ATTRIBUTE")
+        near = did_you_mean(attribute, types)
+        raise FilterTypeError(f"there is no attribute `{attribute}`{near}", code="FILTER_UNKNOWN_ATTRIBUTE")
     try:
         return AttributeType(name)
     except ValueError as error:

@@ -6,38 +6,10 @@ can reach another language: names and literals become values of the tree and not
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache
-from importlib import import_module, resources
-
 from maia.errors import FilterSyntaxError
+from maia.filters.limits import DEFAULT_LIMITS, FilterLimits
 from maia.filters.tree import Filter
 from maia.filters.values import is_scalar_text
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilterLimits:
-    """How large a filter text may be; whatever is larger is refused before it costs anything."""
-
-    characters: int = 262_144
-    constraints: int = 4_096
-    values: int = 16_384
-    literal_characters: int = 65_536
-    name_characters: int = 1_024
-    digits: int = 1_024
-
-
-DEFAULT_LIMITS = FilterLimits()
-
-
-def grammar() -> str:
-    """The grammar of the filter language, as it is shipped and as the reference page shows it.
-
-    >>> "constraint" in grammar()
-    True
-    """
-    return resources.files("maia.filters").joinpath("grammar.lark").read_text(encoding="utf-8")
 
 
 def parse_filter(text: str, *, limits: FilterLimits = DEFAULT_LIMITS) -> Filter:
@@ -68,11 +40,6 @@ def parse_filter(text: str, *, limits: FilterLimits = DEFAULT_LIMITS) -> Filter:
         )
     if not is_scalar_text(text):
         raise FilterSyntaxError("the text holds lone surrogates", code="FILTER_SURROGATE")
-    return _reader()(text, limits)
+    from maia.filters.reading import read  # noqa: PLC0415 - many programs only hold filters that others have read
 
-
-@cache
-def _reader() -> Callable[[str, FilterLimits], Filter]:
-    """The parser, loaded when the first filter is read: many programs only hold filters that others have read."""
-    read: Callable[[str, FilterLimits], Filter] = import_module("maia.filters.reading").read
-    return read
+    return read(text, limits)

@@ -9,7 +9,7 @@ from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedInput
 from lark.exceptions import VisitError
 
 from maia.errors import FilterSyntaxError
-from maia.filters.language import FilterLimits, grammar
+from maia.filters.limits import FilterLimits, grammar
 from maia.filters.tree import Constraint, Filter, Literal, LiteralKind, Operator
 
 _EXPECTATIONS = {

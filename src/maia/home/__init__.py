@@ -9,49 +9,68 @@ from __future__ import annotations
 import typing as _typing
 
 from maia.home import providers, words
+from maia.home.agent import KeyAgent, ask_agent
 from maia.home.certificates import CertificateFolder
 from maia.home.config import HomeConfig
 from maia.home.definitions import find_definition, sign_definition
 from maia.home.files import PRIVATE_FILE, list_files, locked, read_file, write_file
 from maia.home.folder import Folder, key_of
-from maia.home.keys import check_key_name, read_key, read_public_key, write_key, write_public_key
+from maia.home.formats import HOME_FORMAT, newer_format, with_head, without_head
+from maia.home.keys import MAX_KEY_FILE, check_key_name, read_key, read_public_key, write_key, write_public_key
+from maia.home.machine import now
+from maia.home.migration import Migration, migrate_home
+from maia.home.passphrases import check_passphrase, passphrase_asker, read_descriptor_line, read_line
 from maia.home.soundness import HealthFinding, check_files
 from maia.home.statements import StatementFile
-from maia.home.types import verify_with_registry
+from maia.home.types import DirectoryRegistry, verify_with_registry
 from maia.home.verified_cache import VerifiedCache
 from maia.lazy import on_first_use as _on_first_use
 
 if _typing.TYPE_CHECKING:
-    from maia.home.clock import ClockFile, now
+    from maia.home.clock import ClockFile
     from maia.home.home import Home
     from maia.home.key_uses import KeyUses
     from maia.home.schemas import read_schema
 
 __all__ = [
+    "HOME_FORMAT",
+    "MAX_KEY_FILE",
     "PRIVATE_FILE",
     "CertificateFolder",
     "ClockFile",
+    "DirectoryRegistry",
     "Folder",
     "HealthFinding",
     "Home",
     "HomeConfig",
+    "KeyAgent",
     "KeyUses",
+    "Migration",
     "StatementFile",
     "VerifiedCache",
+    "ask_agent",
     "check_files",
     "check_key_name",
+    "check_passphrase",
     "find_definition",
     "key_of",
     "list_files",
     "locked",
+    "migrate_home",
+    "newer_format",
     "now",
+    "passphrase_asker",
     "providers",
+    "read_descriptor_line",
     "read_file",
     "read_key",
+    "read_line",
     "read_public_key",
     "read_schema",
     "sign_definition",
     "verify_with_registry",
+    "with_head",
+    "without_head",
     "words",
     "write_file",
     "write_key",
@@ -64,7 +83,6 @@ __getattr__ = _on_first_use(
         "ClockFile": "clock",
         "Home": "home",
         "KeyUses": "key_uses",
-        "now": "clock",
         "read_schema": "schemas",
     },
 )

@@ -7,13 +7,16 @@ Rules kept here (threat T61):
 - within the window, a clock that went back stands still until it has caught up: no list, certificate or answer that was
   over counts again;
 - beyond the window nothing is planned until the clock is right: nobody can tell how long lists should still serve;
-- the file is written before an instant is used, at most once a second, and survives a restart.
+- the file is written before an instant is used, at most once a second, and survives a restart. Where it cannot be
+  written, since the disk is full or read-only, the floor that it holds counts all the same: nothing but reading works
+  there, and that has to be audited first, see `maia.log.write_audit`.
 
 A clock that ran ahead by mistake and was set right looks the same. Whoever set it right removes the file.
 """
 
 from __future__ import annotations
 
+import logging
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -22,14 +25,10 @@ from maia.home.files import PUBLIC_FILE, locked, read_file, write_file
 from maia.kernel import milliseconds
 
 CLOCK_WINDOW = timedelta(seconds=30)
+_log = logging.getLogger(__name__)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _STEP = 1000
 _MAX_FILE = 32
-
-
-def now() -> datetime:
-    """Read the clock of this machine."""
-    return datetime.now(UTC)
 
 
 class ClockFile:
@@ -49,11 +48,15 @@ class ClockFile:
         moment = milliseconds(at)
         floor = self._floor()
         if floor is None or moment >= floor + _STEP:
-            with locked(self.path):
-                floor = self._floor()
-                if floor is None or moment >= floor + _STEP:
-                    write_file(self.path, b"%d" % moment, mode=PUBLIC_FILE)
-                    return at
+            try:
+                with locked(self.path):
+                    floor = self._floor()
+                    if floor is None or moment >= floor + _STEP:
+                        write_file(self.path, b"%d" % moment, mode=PUBLIC_FILE)
+                        return at
+            except UnavailableError as error:
+                _log.warning("the floor under the clock cannot be written: %s", error.code)
+                return at
         if moment >= floor:
             return at
         behind = timedelta(milliseconds=floor - moment)

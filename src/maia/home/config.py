@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
+from maia.encoding import did_you_mean
 from maia.errors import MalformedError
+from maia.home.formats import HOME_FORMAT, check_home_format
 
 CONFIG_FILE = "maia.toml"
 MAX_CONFIG = 1 << 16
@@ -14,6 +16,8 @@ _NUMBERS = ("grace", "skew", "history", "alarm")
 _TEXTS = ("name", "broker", "domain", "log", "keyed_types", "spill", *_NUMBERS)
 _SPILLS = ("sealed", "trusted")
 _SERVICES: dict[str, str | None] = {"database": "store.db", "key_manager": None, "access_control": None}
+_TABLES: dict[str, tuple[str, ...]] = {"": _TEXTS, "network": ("owner", "name"), "services": tuple(_SERVICES)}
+"""The settings of each table of the file; those at its top are in none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +35,9 @@ class HomeConfig:
         history: Seconds for which replaced keys are kept, at least ``grace``; without it, as long as the log keeps
             commits of their time.
         alarm: Events an hour above which the audit points a subscription out; without it, none.
-        spill: ``sealed`` when what leaves Spark's memory must be sealed by Spark, ``trusted`` when the disks that it
-            spills to are protected otherwise.
+        spill: How plaintext is protected that Spark writes to disk when its memory is full, and when it shuffles.
+            ``sealed``: Spark encrypts it (``spark.io.encryption.enabled``), and a session that does not is refused.
+            ``trusted``: the disks of Spark are encrypted or in memory already, so any session will do.
         keyed_types: The network owner's type whose key hides type ids on the wire; without it they are plain.
         database: Where the domain's services keep their state: a file in the home, or a database address.
         key_manager: Address of the key manager; without one it runs in process.
@@ -57,7 +62,7 @@ class HomeConfig:
     def to_toml(self) -> str:
         """Write the file."""
         texts = {"name": self.name, "broker": self.broker, "domain": self.domain, "log": self.log}
-        lines = [f"{key} = {_quote(text)}" for key, text in texts.items()]
+        lines = [f"format = {HOME_FORMAT}", *(f"{key} = {_quote(text)}" for key, text in texts.items())]
         lines += [f"grace = {self.grace}", f"skew = {self.skew}"]
         if self.history is not None:
             lines.append(f"history = {self.history}")
@@ -80,31 +85,59 @@ class HomeConfig:
 
         Raises:
             MalformedError: It is not TOML, or has unknown or ill-typed settings.
+            UnavailableError: The home is of another format: ``FORMAT_NEWER``, ``FORMAT_OLDER``.
         """
-        try:
-            value = tomllib.loads(data.decode("utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise MalformedError(f"`{CONFIG_FILE}` is not TOML: {error}", code="HOMECONFIG_FILE") from error
-        network = value.pop("network", {})
-        services = value.pop("services", {})
-        if not (
-            _all_known(value, _TEXTS)
-            and isinstance(network, dict)
-            and _all_known(network, ("owner", "name"))
-            and len(network) != 1
-            and isinstance(services, dict)
-            and _all_known(services, _SERVICES)
-            and "name" in value
-            and value.get("spill", "sealed") in _SPILLS
-        ):
-            raise MalformedError(f"`{CONFIG_FILE}` has a setting that is unknown or wrong", code="HOMECONFIG_FILE")
+        value = parse_toml(data)
+        check_home_format(value.pop("format", 1), what=CONFIG_FILE)
+        network, services = (_table(value, name) for name in ("network", "services"))
+        for table, found in (("", value), ("network", network), ("services", services)):
+            _check_table(table, found)
+        if "name" not in value:
+            raise _wrong("it lacks `name`, which people call the domain")
+        if len(network) == 1:
+            raise _wrong("`[network]` has both `owner` and `name`")
+        if value.get("spill", "sealed") not in _SPILLS:
+            raise _wrong(f"`spill` is {' or '.join(f'`{item}`' for item in _SPILLS)}, not `{value['spill']}`")
         pair = (network["owner"], network["name"]) if network else None
         return cls(network=pair, **value, **services)
 
 
-def _all_known(table: dict[str, object], known: Iterable[str]) -> bool:
-    right = all(type(value) is (int if key in _NUMBERS else str) for key, value in table.items())
-    return right and table.keys() <= set(known)
+def parse_toml(data: bytes) -> dict[str, Any]:
+    """Read ``maia.toml`` of whatever format.
+
+    Raises:
+        MalformedError: It is not TOML.
+    """
+    try:
+        return tomllib.loads(data.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise MalformedError(f"`{CONFIG_FILE}` is not TOML: {error}", code="HOMECONFIG_FILE") from error
+
+
+def _table(value: dict[str, Any], name: str) -> dict[str, Any]:
+    found = value.pop(name, {})
+    if not isinstance(found, dict):
+        raise _wrong(f"`{name}` is a table: write `[{name}]` above its settings")
+    return found
+
+
+def _check_table(table: str, found: dict[str, Any]) -> None:
+    """Refuse settings that are unknown here, or of another kind; say where they belong, or which one was meant."""
+    known, place = _TABLES[table], f" in `[{table}]`" if table else ""
+    for key, value in found.items():
+        if key not in known:
+            homes = [
+                f"`[{other}]`" if other else "the top, above all tables" for other in _TABLES if key in _TABLES[other]
+            ]
+            where = f"; it belongs to {homes[0]}" if homes else did_you_mean(key, known)
+            raise _wrong(f"there is no setting `{key}`{place}{where}")
+        kind = int if key in _NUMBERS else str
+        if type(value) is not kind:
+            raise _wrong(f"`{key}`{place} is a {'whole number' if kind is int else 'text in quotes'}")
+
+
+def _wrong(message: str) -> MalformedError:
+    return MalformedError(f"`{CONFIG_FILE}`: {message}", code="HOMECONFIG_FILE")
 
 
 def _quote(text: str) -> str:

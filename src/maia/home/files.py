@@ -134,7 +134,8 @@ def locked(path: Path) -> Iterator[None]:
             path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, PRIVATE_FILE
         )
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        with _translated(path):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
         os.close(descriptor)

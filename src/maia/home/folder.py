@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from maia.home.certificates import CertificateFolder
 from maia.home.config import CONFIG_FILE, MAX_CONFIG, HomeConfig
 from maia.home.files import read_file
 from maia.home.keys import KEY_NAME, check_key_name, read_key, read_public_key
+from maia.home.machine import now
 from maia.home.statements import StatementFile
 from maia.home.types import DirectoryRegistry
 from maia.principals import (
@@ -46,9 +47,15 @@ _SHORTEST_PREFIX = 4
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder on disk; nothing is read before it is needed."""
+    """A folder on disk; nothing is read before it is needed.
+
+    Attributes:
+        path: Where.
+        clock: Reads the time at which definitions have to verify.
+    """
 
     path: Path
+    clock: Callable[[], datetime] = now
 
     def key_path(self, name: str) -> Path:
         """Return where a private key lives.
@@ -87,7 +94,7 @@ class Folder:
         # SECURITY: names come from definitions that verify, or did until they expired; a planted one names nothing.
         found = self._versions.get((owner, name))
         if found is None:
-            kept = self.types.genuine(KeyHash(KeyId(owner)), name, at=datetime.now(UTC)) if name else ()
+            kept = self.types.genuine(KeyHash(KeyId(owner)), name, at=self.clock()) if name else ()
             found = self._versions[owner, name] = tuple(item.definition for item in kept)
         return found
 

@@ -1,6 +1,6 @@
 """A domain's home: one directory with its keys, certificates, types, statements, keyring, log and audit.
 
-    maia.toml            name, network, broker, log
+    maia.toml            the home's format, name, network, broker, log
     keys/                NAME.key (0600) and NAME.pub
     certificates/        *.cert, as they came
     types/               signed definitions
@@ -21,6 +21,7 @@ and nothing in it is believed without verification. It is files and no more; `ma
 from __future__ import annotations
 
 import secrets
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,12 +37,14 @@ from maia.encryption import (
     seal_keyring,
 )
 from maia.errors import NotFoundError, UsageError
-from maia.events import EventType, TypeId, TypeName, parse_event_type, parse_version
+from maia.events import EventType, TypeId, TypeName, parse_version
 from maia.home.certificates import CertificateFolder
-from maia.home.clock import now
 from maia.home.config import CONFIG_FILE, MAX_CONFIG, HomeConfig
 from maia.home.files import PRIVATE_FILE, PUBLIC_FILE, locked, make_folder, read_file, write_file
-from maia.home.keys import check_key_name, read_key, read_public_key, write_key, write_public_key
+from maia.home.folder import Folder
+from maia.home.formats import with_head, without_head
+from maia.home.keys import read_key, read_public_key, write_key, write_public_key
+from maia.home.machine import now
 from maia.home.providers import HomeSurroundings
 from maia.home.statements import StatementFile
 from maia.home.types import DirectoryRegistry
@@ -86,6 +89,11 @@ class Home:
             raise NotFoundError(f"`{root}` is no home: it has no `{CONFIG_FILE}`", code="NO_HOME")
         return cls(root, HomeConfig.from_toml(read_file(root / CONFIG_FILE, limit=MAX_CONFIG)))
 
+    @property
+    def folder(self) -> Folder:
+        """Its keys, certificates and statements, and who can be named in it."""
+        return Folder(self.path)
+
     # -- keys of people and of the broker
 
     def new_key(self, name: str, *, passphrase: str | None = None) -> KeySigner:
@@ -122,18 +130,18 @@ class Home:
         Raises:
             UsageError: The name is not one that can be a file: ``KEY_NAME``.
         """
-        return self.path / "keys" / f"{check_key_name(name)}.key"
+        return self.folder.key_path(name)
 
     def public_path(self, name: str) -> Path:
         """Return where a public key lives."""
-        return self.path / "keys" / f"{check_key_name(name)}.pub"
+        return self.folder.public_path(name)
 
     # -- evidence, statements, types
 
     @property
     def certificates(self) -> CertificateFolder:
         """The certificates of this home."""
-        return CertificateFolder(self.path / "certificates")
+        return self.folder.certificates
 
     def pool(self) -> CertificatePool:
         """Return all certificates as evidence."""
@@ -142,11 +150,11 @@ class Home:
     @property
     def statements(self) -> StatementFile:
         """The validity statements of this home."""
-        return StatementFile(self.path / "statements")
+        return self.folder.statements
 
     def verifier(self) -> Verifier:
         """Return a verifier with the statements that were accepted here by now."""
-        return Verifier(statements=self.statements.load())
+        return Verifier(statements=self.statements.load(), clock=time.monotonic)
 
     @property
     def types(self) -> DirectoryRegistry:
@@ -154,8 +162,17 @@ class Home:
         return DirectoryRegistry(self.path / "types")
 
     def read_type(self, name: TypeName) -> EventType:
-        """Return the definition of a version, unverified; plans are made from verified ones."""
-        return parse_event_type(self.types.find(name)[0].raw).definition
+        """Return the definition of a version that speaks for its owner, or did before it expired.
+
+        Raises:
+            NotFoundError: There is none: ``TYPE_NOT_FOUND``.
+        """
+        # SECURITY: what is planted beside the genuine definition names no attribute and opens no key group.
+        registry = DirectoryRegistry(self.path / "types", verifier=self.verifier())
+        for item in registry.genuine(name.owner, name.name, at=now()):
+            if item.definition.name == name:
+                return item.definition
+        raise NotFoundError(f"there is no type `{name}` that verifies", code="TYPE_NOT_FOUND")
 
     # -- the network and its places
 
@@ -204,12 +221,13 @@ class Home:
         path = self.path / "keyring"
         if not path.exists():
             return Keyring()
-        return open_keyring(read_file(path, limit=_MAX_KEYRING), keyring_secret(self.broker.export_seed()))
+        data = without_head("keyring", read_file(path, limit=_MAX_KEYRING), path)
+        return open_keyring(data, keyring_secret(self.broker.export_seed()))
 
     def save_keyring(self, ring: Keyring) -> None:
         """Seal and keep the keyring."""
         data = seal_keyring(ring, keyring_secret(self.broker.export_seed()), nonce=secrets.token_bytes(12))
-        write_file(self.path / "keyring", data, mode=PRIVATE_FILE)
+        write_file(self.path / "keyring", with_head("keyring", data), mode=PRIVATE_FILE)
 
     def type_ids(self) -> TypeIds | None:
         """Return the keyed ids of types on this home's network; nothing when it uses plain ones.

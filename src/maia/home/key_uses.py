@@ -21,6 +21,7 @@ from maia.encryption import EpochId, KeyGroupId, Keyring, current_epoch
 from maia.errors import EncodingError, SealError
 from maia.events import TypeId
 from maia.home.files import PRIVATE_FILE, locked, read_file, write_file
+from maia.home.formats import newer_format
 
 _MAX_FILE = 64 << 20
 _LIMITS = SexpLimits(max_bytes=_MAX_FILE, max_depth=2, max_atom=1024)
@@ -71,6 +72,8 @@ class KeyUses:
         match parse_canonical(read_file(self.path, limit=_MAX_FILE), limits=_LIMITS):
             case (b"key-uses", b"1", *entries):
                 return dict(_read(entry) for entry in entries)
+            case (b"key-uses", bytes() as number, *_) if number.isdigit():
+                raise newer_format(str(self.path), found=int(number), known=1)
             case _:
                 raise EncodingError("not the counts of a home's keys", code="KEY_USES")
 

@@ -17,7 +17,7 @@ import secrets
 from collections.abc import Callable
 from pathlib import Path
 
-from maia.encoding import SexpLimits, format_advanced, parse_advanced
+from maia.encoding import SexpLimits, format_advanced, parse_advanced, parse_canonical
 from maia.errors import EncodingError, KeyFormatError, UsageError
 from maia.home.files import (
     PRIVATE_FILE,
@@ -29,6 +29,7 @@ from maia.home.files import (
     read_file,
     write_file,
 )
+from maia.home.formats import newer_format
 from maia.principals import (
     KeySigner,
     PublicKey,
@@ -93,6 +94,7 @@ def read_key(path: Path, *, passphrase: Callable[[], str] | None = None) -> KeyS
         KeyFormatError: ``KEY_FILE_MODE`` when others may touch the file or own it, ``KEY_PASSPHRASE`` when the
             passphrase is wrong or missing or the file is damaged, other codes when it is no key file.
         NotFoundError: There is no such file.
+        UnavailableError: A newer Maia wrote it: ``FORMAT_NEWER``.
     """
     forbid_cores()
     with open_file(path) as descriptor:
@@ -104,8 +106,21 @@ def read_key(path: Path, *, passphrase: Callable[[], str] | None = None) -> KeyS
                 code="KEY_FILE_MODE",
             )
         data = read_descriptor(descriptor, path, limit=MAX_KEY_FILE)
-    secret = passphrase() if is_sealed(data) and passphrase is not None else None
-    return KeySigner(open_private_key(data, secret))
+    try:
+        secret = passphrase() if is_sealed(data) and passphrase is not None else None
+        return KeySigner(open_private_key(data, secret))
+    except KeyFormatError as error:
+        if error.code == "KEY_FILE_VERSION":
+            raise newer_format(str(path), found=_format_of(data), known=1) from error
+        raise
+
+
+def _format_of(data: bytes) -> int:
+    match parse_canonical(data):
+        case (b"private-key", (b"version", bytes() as number), *_) if number.isdigit():
+            return int(number)
+        case _:
+            return 0
 
 
 def forbid_cores() -> None:

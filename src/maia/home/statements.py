@@ -30,6 +30,7 @@ from maia.authority import (
 from maia.encoding import Sexp, SexpLimits, encode, parse_canonical
 from maia.errors import EncodingError, NotFoundError, UnavailableError
 from maia.home.files import PRIVATE_FILE, PRIVATE_FOLDER, locked, make_folder, read_file, write_file
+from maia.home.formats import newer_format
 from maia.principals import KeyId, TestKind, encode_instant, parse_instant
 
 STATEMENT_FILE_LIMITS = SexpLimits(max_bytes=256 << 20, max_depth=3, max_atom=16 << 20)
@@ -96,9 +97,10 @@ class StatementFile:
 
 def _parse(data: bytes) -> tuple[list[bytes], dict[bytes, datetime | None]]:
     match parse_canonical(data, limits=STATEMENT_FILE_LIMITS):
-        case (b"statements", version, (b"lists", *lists), (b"nonces", *nonces)):
-            if version != _VERSION:
-                raise EncodingError("a statement file of an unknown version", code="STATEMENT_FILE_VERSION")
+        case (b"statements", version, (b"lists", *lists), (b"nonces", *nonces)) if version == _VERSION:
+            pass
+        case (b"statements", (b"version", bytes() as number), *_) if number.isdigit():
+            raise newer_format("statements", found=int(number), known=1)
         case _:
             raise EncodingError("not a statement file", code="STATEMENT_FILE_SHAPE")
     return _strings(lists), dict(_read_nonce(item) for item in nonces)

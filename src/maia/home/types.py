@@ -5,7 +5,9 @@ give an old uid a new meaning, or that take a version number that is taken. What
 since whoever can write to the disk can put anything there; `fetch_type` is how a client asks and verifies for itself.
 
 A definition is kept under the hash of its bytes and never changed, so putting it twice is putting it once. Writers take
-turns, across processes too, so that no two versions that contradict each other slip in side by side.
+turns, across processes too, so that no two versions that contradict each other slip in side by side. What a version
+means is noted when its first definition is kept; a definition that contradicts the note is refused by `put` and not
+found by anybody, however it came here.
 """
 
 from __future__ import annotations
@@ -38,6 +40,7 @@ from maia.events import (
     parse_topic,
     type_id,
 )
+from maia.home.accepted import accept_meaning, accepted_meaning
 from maia.home.files import PUBLIC_FILE, PUBLIC_FOLDER, list_files, locked, make_folder, read_start, write_file
 from maia.principals import Principal
 
@@ -83,14 +86,21 @@ def _fetch(
     registry: Registry, name: TypeName, verifier: Verifier, at: datetime, network: Network | None, parents: int
 ) -> VerifiedEventType:
     refusal: VerificationError | None = None
+    found: VerifiedEventType | None = None
     for candidate in registry.find(name):
         if candidate.definition.name != name:
             refusal = refusal or VerificationError("the registry gave another type", code="REGISTRY_MISMATCH")
             continue
         try:
-            return _verify(registry, candidate, verifier, at, network, parents)
+            verified = _verify(registry, candidate, verifier, at, network, parents)
         except VerificationError as error:
             refusal = refusal or error
+            continue
+        if found is not None and found.event_type.meaning != verified.event_type.meaning:
+            raise VerificationError(f"two definitions of `{name}` contradict each other", code="TYPE_CONFLICT")
+        found = found or verified
+    if found is not None:
+        return found
     raise refusal or NotFoundError(f"there is no type `{name}`", code="TYPE_NOT_FOUND")
 
 
@@ -128,6 +138,14 @@ class _Registry(ABC):
         """Keep other writers waiting, and give the function that keeps kind, type, identity and bytes."""
 
     @abstractmethod
+    def _accepted(self, name: TypeName) -> bytes | None:
+        """Tell what a version means here, once something of it was accepted."""
+
+    @abstractmethod
+    def _accept(self, name: TypeName, meaning: bytes) -> None:
+        """Note what a version means, unless that is known."""
+
+    @abstractmethod
     def _list(self, kind: str, identity: TypeId | None, definition_id: bytes | None = None) -> Iterable[bytes]:
         """Give what is kept of a kind: of one type, with one identity, or all."""
 
@@ -137,11 +155,14 @@ class _Registry(ABC):
         definition = unverified.definition
         with self._writing() as keep:
             verify_with_registry(self, unverified, verifier=self._verifier, at=at, network=self._network)
-            kept = self.versions(definition.name.owner, definition.name.name)
+            kept = self._kept(definition.type_id)
+            if self._accepted(definition.name) not in (None, definition.meaning):
+                raise _taken(definition.name)
             if all(item.raw != unverified.raw for item in kept):
                 _check_room(len(kept))
                 _check_consistent(definition, [item.definition for item in kept if self._counts(item, at)])
                 keep("type", definition.type_id, unverified.definition_id, unverified.raw)
+            self._accept(definition.name, definition.meaning)
         return unverified.definition_id
 
     def _counts(self, kept: UnverifiedEventType, at: datetime) -> bool:
@@ -166,7 +187,21 @@ class _Registry(ABC):
 
     def versions(self, owner: Owner, name: str) -> tuple[UnverifiedEventType, ...]:
         """Return all versions of a type; none when it is unknown."""
-        identity = type_id(owner, name)
+        found = self._kept(type_id(owner, name))
+        meanings = {item: self._accepted(item) for item in {item.definition.name for item in found}}
+        return tuple(item for item in found if meanings[item.definition.name] in (None, item.definition.meaning))
+
+    def conflicting(self, name: TypeName) -> tuple[UnverifiedEventType, ...]:
+        """Return what lies here under a full name and contradicts what was accepted; nobody finds it otherwise."""
+        accepted = self._accepted(name)
+        if accepted is None:
+            return ()
+        kept = self._kept(name.type_id)
+        return tuple(
+            item for item in kept if item.definition.name == name and item.definition.meaning != accepted
+        )  # fmt: skip
+
+    def _kept(self, identity: TypeId) -> tuple[UnverifiedEventType, ...]:
         found = _read(self._list("type", identity), parse_event_type, MAX_FOUND)
         return tuple(item for item in found if item.definition.type_id == identity)
 
@@ -216,12 +251,16 @@ def _check_consistent(new: EventType, kept: list[EventType]) -> None:
 
     Raises:
         MalformedError: A uid would change its type or, having been removed, come back under another name; or the
-            version number is taken by other attributes.
+            version number is taken by another definition.
     """
     for item in kept:
-        if item.name == new.name and set(item.attributes) != set(new.attributes):
-            raise MalformedError(f"version `{new.name.version}` is taken", code="VERSION_TAKEN")
+        if item.name == new.name and item.meaning != new.meaning:
+            raise _taken(new.name)
     check_meanings(new, _previous(new, kept), kept)
+
+
+def _taken(name: TypeName) -> MalformedError:
+    return MalformedError(f"version `{name.version}` is taken by another definition", code="VERSION_TAKEN")
 
 
 def _previous(new: EventType, kept: list[EventType]) -> EventType | None:
@@ -274,6 +313,12 @@ class DirectoryRegistry(_Registry):
             for path in list_files(folder, suffix=f".{kind}"):
                 # One octet more than a definition may have, so that a longer file is read as one that is refused.
                 yield read_start(path, limit=EVENT_TYPE_LIMITS.max_bytes + 1)
+
+    def _accepted(self, name: TypeName) -> bytes | None:
+        return accepted_meaning(self._folder, name)
+
+    def _accept(self, name: TypeName, meaning: bytes) -> None:
+        accept_meaning(self._folder, name, meaning)
 
     def _folders(self) -> Iterable[Path]:
         return sorted(path for path in self._folder.iterdir() if path.is_dir()) if self._folder.is_dir() else ()

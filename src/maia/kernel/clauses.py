@@ -3,6 +3,11 @@
 A clause is one chain reduced: a set of attribute uids, a constraint on the row, and conditions. Clauses add up and are
 never mixed: a cell is open when *some* clause holds its attribute **and** that clause's constraint is true for the row,
 its conditions included.
+
+What a clause costs is known before data meets it: each distinct value of a constrained column is put to each pattern of
+its constraint. A clause of more than `MAX_PATTERNS` is refused when a plan is made (``CLAUSE_TOO_COSTLY``), whoever
+narrowed it so; plain values are looked up and cost nothing. A batch of n rows thus costs a clause at most n times
+`MAX_PATTERNS` comparisons, however it is written.
 """
 
 from __future__ import annotations
@@ -11,15 +16,16 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from maia.authority import CellRight, Derived, OnViolation, cell_rights
+from maia.authority import CellRight, Derived, OnViolation, cell_rights, patterns_in
 from maia.authority import Tag as ValueTag
 from maia.authority import permits as tag_permits
 from maia.encoding import encode
-from maia.errors import UncheckedError
+from maia.errors import DeniedError, UncheckedError
 from maia.kernel.conditions import Guard
 from maia.principals import CertificateId
 
 MAX_CLAUSES = 1_000
+MAX_PATTERNS = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +79,16 @@ def clauses_from(rights: Iterable[Derived]) -> tuple[Clause, ...]:
 
     Raises:
         UncheckedError: There are more clauses than a plan holds.
+        DeniedError: A clause costs more than its share: ``CLAUSE_TOO_COSTLY``.
     """
     found: dict[tuple[object, ...], Clause] = {}
     for right in rights:
         chain = right.proof.certificate_ids()
         for cells in cell_rights(right.tag):
+            if sum(patterns_in(tag) for _, tag in cells.constraints) > MAX_PATTERNS:
+                raise DeniedError(
+                    f"a clause compares each value with more than {MAX_PATTERNS} patterns", code="CLAUSE_TOO_COSTLY"
+                )
             key = (cells, right.conditions)
             known = found.get(key)
             if known is None or (len(chain), chain) < (len(known.chain), known.chain):

@@ -169,7 +169,7 @@ class _Reading:
         self._evidence = evidence
         self._verifier = verifier
         self._at = at
-        self._names = NameClosure(evidence.namings, max_steps=verifier.limits.max_name_steps)
+        self._names = NameClosure(evidence.namings, verifier.budget(evidence))
         self._left = MAX_MEMBERS
 
     def members(self, domain: KeyId, name: str) -> frozenset[KeyId]:

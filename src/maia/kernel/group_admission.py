@@ -25,12 +25,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 
 from maia.authority import (
     Action,
+    Budget,
     CellRight,
     CertificatePool,
     Derived,
@@ -39,7 +40,6 @@ from maia.authority import (
     Joined,
     NameNode,
     ProofTree,
-    Request,
     Root,
     StatementBook,
     Verifier,
@@ -47,6 +47,8 @@ from maia.authority import (
     ask_network,
     ask_type,
     cell_rights,
+    intersect,
+    is_nothing,
     parse_tag,
     permits,
 )
@@ -70,9 +72,6 @@ MAX_VERSIONS = 1_000
 MAX_ADMISSIONS = 10_000
 
 
-_ACTIONS = (Action.SUBSCRIBE, Action.PUBLISH)
-
-
 _NAMED: Sexp = (b"maia-named",)
 
 
@@ -80,6 +79,7 @@ _VERSION = 3
 
 
 _GIVEN = 2  # holders on a way by which somebody gave the right to somebody
+_STEPS_A_VERSION = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +114,8 @@ def admit_broker(
     verifier: Verifier,
     at: datetime,
     network: Network | None = None,
+    actions: tuple[Action, ...] = (Action.SUBSCRIBE, Action.PUBLISH),
+    budget: Budget | None = None,
 ) -> tuple[GroupAdmission, ...]:
     """Tell which key groups of a type a broker may join now, and on which chains.
 
@@ -126,6 +128,8 @@ def admit_broker(
         verifier: Decides, with the statements it has.
         at: Now.
         network: The network that the manager belongs to, if any.
+        actions: The rights that count; both by default.
+        budget: What is left to the decision; without one a fresh budget, for all that is asked here.
 
     Returns:
         At least one admission, in an order of their own; several for a group when several chains lead there.
@@ -138,10 +142,13 @@ def admit_broker(
         UncheckedError: There are more chains than are looked at.
     """
     known = one_type(versions)
-    case = _Case(broker, known, evidence, verifier, at, network)
+    budget = verifier.budget(evidence) if budget is None else budget
+    budget.earn(_STEPS_A_VERSION * len(known))
+    case = _Case(broker, known, evidence, verifier, at, network, actions, budget)
     connected = None
     if network is not None:
-        connected = verifier.verify(ask_network(Action.CONNECT, *network), principal=broker, evidence=evidence, at=at)
+        wanted = ask_network(Action.CONNECT, *network)
+        connected = verifier.verify(wanted, principal=broker, evidence=evidence, at=at, budget=budget)
     found: dict[tuple[KeyGroupId, bytes], GroupAdmission] = {}
     for admission in (*case.by_attribute(connected), *case.by_event(connected)):
         found.setdefault((admission.group, admission.credential), admission)
@@ -153,12 +160,28 @@ def admit_broker(
 
 
 def named(
-    key: PublicKey | KeyHash, issuer: KeyId, name: str, evidence: CertificatePool, *, verifier: Verifier, at: datetime
+    key: PublicKey | KeyHash,
+    issuer: KeyId,
+    name: str,
+    evidence: CertificatePool,
+    *,
+    verifier: Verifier,
+    at: datetime,
+    budget: Budget | None = None,
 ) -> Grant | None:
     """Prove that an issuer's name stands for a key, through certificates in force; ``None`` when it does not."""
     root = Root(subject=Name(KeyHash(issuer), (name,)))
-    asker = Verifier((root,), statements=verifier.statements, limits=verifier.limits, signatures=verifier.signatures)
-    return asker.decide(ask(_NAMED), principal=key, evidence=evidence, at=at).grant
+    asker = Verifier(
+        (root,),
+        statements=verifier.statements,
+        limits=verifier.limits,
+        signatures=verifier.signatures,
+        clock=verifier.clock,
+    )
+    decision = asker.decide(ask(_NAMED), principal=key, evidence=evidence, at=at, budget=budget)
+    if budget is not None and decision.reason == "LIMIT_EXCEEDED":
+        raise UncheckedError("a name takes more steps than allowed", code="LIMIT_EXCEEDED")
+    return decision.grant
 
 
 class _Case:
@@ -172,7 +195,11 @@ class _Case:
         verifier: Verifier,
         at: datetime,
         network: Network | None,
+        actions: tuple[Action, ...],
+        budget: Budget,
     ) -> None:
+        self.actions = actions
+        self.budget = budget
         self.broker = broker
         self.versions = versions
         self.evidence = evidence
@@ -181,6 +208,7 @@ class _Case:
         self.network = network
         self._names: dict[tuple[KeyId, KeyId, str], Grant | None] = {}
         self._connected: dict[KeyId, Grant | None] = {}
+        self._held: dict[Action, tuple[Derived, ...]] = {}
         self._problem: VerificationError | None = None
 
     def by_attribute(self, connected: Grant | None) -> list[GroupAdmission]:
@@ -191,6 +219,7 @@ class _Case:
                 continue
             for derived, names in self._rights(version.name.version.text):
                 for cells in self._unserved(cell_rights(derived.tag)):
+                    self.budget.spend(len(version.attributes))
                     opened = [item.uid for item in version.attributes if permits(cells.uids, item.uid.encode())]
                     found += [self._admission(uid.encode(), derived, names, connected) for uid in opened]
         return found
@@ -223,21 +252,20 @@ class _Case:
         if self._problem is not None:
             return self._problem
         name = self.versions[0].name
-        for action in _ACTIONS:
+        for action in self.actions:
             decision = self.verifier.decide(
-                ask_type(action, name.owner, name.name, None), principal=self.broker, evidence=self.evidence, at=self.at
-            )
+                ask_type(action, name.owner, name.name, None), principal=self.broker, evidence=self.evidence,
+                at=self.at, budget=self.budget,
+            )  # fmt: skip
             if decision.error is not None:
                 return decision.error
         return ChainError("the right opens no key group of the type", code="NO_KEY_GROUP")
 
     def _rights(self, version: str | None) -> list[tuple[Derived, tuple[Grant, ...]]]:
         """List the rights to read and to set that the broker holds as a broker, with the names that say so."""
-        name = self.versions[0].name
         found = []
-        for action in _ACTIONS:
-            request = ask_type(action, name.owner, name.name, version)
-            for derived in self._clauses(request):
+        for action in self.actions:
+            for derived in self._clauses(action, version):
                 names = None if derived.conditions else self._placed(derived.proof.tree)
                 if derived.conditions:
                     self._note("a right with conditions opens no key group", "CONDITIONAL_RIGHT")
@@ -257,8 +285,19 @@ class _Case:
             else:
                 yield cells
 
-    def _clauses(self, request: Request) -> tuple[Derived, ...]:
-        return self.verifier.clauses(request, principal=self.broker, evidence=self.evidence, at=self.at)
+    def _clauses(self, action: Action, version: str | None) -> list[Derived]:
+        """Derive what is held of all versions, once, and narrow it to one."""
+        name = self.versions[0].name
+        if action not in self._held:
+            self._held[action] = self.verifier.clauses(
+                ask_type(action, name.owner, name.name, None), principal=self.broker, evidence=self.evidence,
+                at=self.at, budget=self.budget,
+            )  # fmt: skip
+        if version is None:
+            return list(self._held[action])
+        wanted = ask_type(action, name.owner, name.name, version).wanted
+        narrowed = (replace(held, tag=intersect(held.tag, wanted, self.budget)) for held in self._held[action])
+        return [held for held in narrowed if not is_nothing(held.tag)]
 
     def _placed(self, tree: ProofTree) -> tuple[Grant, ...] | None:
         """Return why the broker is one, of a domain, at each end of a chain; ``None`` when it is not at one."""
@@ -319,6 +358,7 @@ class _Case:
                 principal=KeyHash(domain),
                 evidence=self.evidence,
                 at=self.at,
+                budget=self.budget,
             ).grant
             self._connected[domain] = grant if grant is not None and grant.may_delegate else None
         return self._connected[domain]
@@ -326,7 +366,9 @@ class _Case:
     def _named(self, key: KeyId, issuer: KeyId, name: str) -> Grant | None:
         asked = (key, issuer, name)
         if asked not in self._names:
-            self._names[asked] = named(KeyHash(key), issuer, name, self.evidence, verifier=self.verifier, at=self.at)
+            self._names[asked] = named(
+                KeyHash(key), issuer, name, self.evidence, verifier=self.verifier, at=self.at, budget=self.budget
+            )
         return self._names[asked]
 
     def _lacks(self) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from maia.authority import Tag, permits
+from maia.authority import Tag, permits, splits
 from maia.encoding import Sexp
 from maia.errors import TagError, UsageError
 from maia.events import ARROW_TYPES, AttributeType
@@ -126,11 +126,15 @@ def _column_mask(batch: pa.RecordBatch, uid: str, column: pa.Array, tag: Tag) ->
 
 def _by_distinct_values(column: pa.Array, kind: AttributeType, tag: Tag) -> Mask:
     encoded = column.dictionary_encode()
-    fits = np.array(
-        [value is not None and permits(tag, value_atom(value, kind))
-         for value in encoded.dictionary.to_pylist()] + [False],
-        dtype=np.bool_,
-    )  # fmt: skip
+    plain, rest = splits(tag)
+
+    def fit(value: object) -> bool:
+        if value is None:
+            return False
+        atom = value_atom(value, kind)  # type: ignore[arg-type] # of this column
+        return atom in plain or permits(rest, atom)
+
+    fits = np.array([fit(value) for value in encoded.dictionary.to_pylist()] + [False], dtype=np.bool_)
     positions = np.asarray(encoded.indices.fill_null(len(fits) - 1))
     mask: Mask = fits[positions]
     return mask

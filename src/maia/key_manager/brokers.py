@@ -104,10 +104,20 @@ def usable_evidence(connection: Connection, evidence: Iterable[bytes]) -> Certif
             continue
         if len(read) > MAX_EVIDENCE:
             raise UncheckedError("more certificates than a key manager looks at", code="LIMIT_EXCEEDED")
-    identities = set(read.values())
-    rows = connection.execute(select(key_revoked.c.certificate_id).where(key_revoked.c.certificate_id.in_(identities)))
-    revoked = {row.certificate_id for row in rows}
+    revoked = revoked_among(connection, read.values())
     return CertificatePool(raw for raw, identity in read.items() if identity not in revoked)
+
+
+def revoked_among(connection: Connection, identities: Iterable[CertificateId]) -> frozenset[CertificateId]:
+    """Tell which certificates were revoked here."""
+    wanted = key_revoked.c.certificate_id.in_(set(identities))
+    rows = connection.execute(select(key_revoked.c.certificate_id).where(wanted))
+    return frozenset(CertificateId(row.certificate_id) for row in rows)
+
+
+def revoked_count(connection: Connection) -> int:
+    """Count the certificates that were revoked here."""
+    return connection.scalar(select(func.count()).select_from(key_revoked)) or 0
 
 
 def revoke_certificates(connection: Connection, identities: Collection[CertificateId], *, at: datetime) -> None:

@@ -5,6 +5,7 @@ Rule kept here: such a group begins no epoch until it is repaired, and then it g
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from sqlalchemy import Connection, delete
@@ -12,10 +13,11 @@ from sqlalchemy import Connection, delete
 from maia.database import key_messages
 from maia.encryption import ChangeKind, GroupChange, GroupState, KeyGroupId, KeyTree, VerifiedRekey, step_group
 from maia.errors import UnavailableError, UsageError
-from maia.kernel import membership_changes, milliseconds
+from maia.kernel import GroupAdmission, membership_changes, milliseconds
+from maia.key_manager.brokers import list_brokers
 from maia.key_manager.groups import StoredGroup, is_group
 from maia.key_manager.register import GroupRegister
-from maia.key_manager.review import admitted_now
+from maia.key_manager.review import look_again, snapshot, still_so
 
 
 def is_behind(register: GroupRegister, tree: KeyTree) -> bool:
@@ -29,13 +31,18 @@ def is_behind(register: GroupRegister, tree: KeyTree) -> bool:
 
 def repair(register: GroupRegister, group: KeyGroupId, *, at: datetime) -> int:
     """Let a group that is older than the log go on; see `KeyManager.repair`."""
+    looked = look_again(register, snapshot(register, lambda connection: list_brokers(connection, group.type_id)), at)
     with register.writing() as connection:
         stored = register.vault.load(connection, group)
         later = _missed(register, stored)
+        if len(still_so(connection, looked)) != len(list_brokers(connection, group.type_id)):
+            raise UnavailableError("brokers changed while the key group was repaired", code="KEY_MANAGER_BUSY")
+        admitted: dict[bytes, Sequence[GroupAdmission]]
+        admitted = {item.record.member: item.admissions[group] for item in looked if item.admissions.get(group)}
         connection.execute(
             delete(key_messages).where(is_group(key_messages, group), key_messages.c.published.is_(False))
         )
-        number = _restart(register, connection, stored, later, at)
+        number = _restart(register, connection, stored, later, admitted, at)
     register.publish()
     return number
 
@@ -56,12 +63,12 @@ def _restart(
     connection: Connection,
     stored: StoredGroup,
     later: tuple[VerifiedRekey, ...],
+    admitted: Mapping[bytes, Sequence[GroupAdmission]],
     at: datetime,
 ) -> int:
     """Begin an epoch after those that were missed, with whom it may be; return its number."""
     group = stored.group
     start = max(milliseconds(at) + register.lead, later[-1].rekey.start + 1)
-    admitted = admitted_now(register, connection, group, at)
     message = stored.tree.restart(register.signer, later, start=start, keep=admitted.keys())
     changes = [
         change

@@ -4,41 +4,55 @@ Rules kept here:
 
 - 16.02: a broker is admitted on the very certificates of its API requests, verified when it joins and again whenever
   statements change, a certificate is revoked, or an admission comes to its end;
-- what was revoked here counts for nobody, whatever statements say.
+- what was revoked here counts for nobody, whatever statements say;
+- certificates are judged outside of transactions, on a snapshot, with one budget for each broker. What is written
+  rests on what the transaction finds unchanged; a broker that changed meanwhile is looked at again.
 
-Every function that takes a connection runs inside the caller's transaction.
+Every function that takes a connection runs inside the caller's transaction, and decides nothing there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection
 
-from maia.authority import CertificatePool
+from maia.authority import Action, Budget, CertificatePool
 from maia.encryption import GroupChange, KeyGroupId
-from maia.errors import NotFoundError, VerificationError
+from maia.errors import NotFoundError, UncheckedError, VerificationError
 from maia.events import TypeId
 from maia.kernel import GroupAdmission, admit_broker, membership_changes
 from maia.key_manager.brokers import (
     BrokerRecord,
     certificate_ids,
+    find_broker,
     list_brokers,
     revoke_certificates,
+    revoked_among,
     usable_evidence,
 )
 from maia.key_manager.epochs import change
-from maia.key_manager.groups import StoredGroup
 from maia.key_manager.register import GroupRegister
 from maia.principals import CertificateId, PublicKey
 
 Admissions = dict[KeyGroupId, list[GroupAdmission]]
 """By group, what a broker is admitted on."""
 
+MAX_TRIES = 4
+"""How often a decision is made again when what it rests on changed meanwhile."""
+
 
 def admissions_of(
-    register: GroupRegister, type_id: TypeId, broker: PublicKey, pool: CertificatePool, at: datetime
+    register: GroupRegister,
+    type_id: TypeId,
+    broker: PublicKey,
+    pool: CertificatePool,
+    at: datetime,
+    budget: Budget | None = None,
+    *,
+    actions: tuple[Action, ...] = (Action.SUBSCRIBE, Action.PUBLISH),
 ) -> Admissions:
     """Tell which groups of a type a broker's certificates open.
 
@@ -51,42 +65,70 @@ def admissions_of(
         raise NotFoundError("no version of the type verifies now", code="UNKNOWN_TYPE")
     found: Admissions = {}
     verifier = register.verifier()
-    for admission in admit_broker(broker, versions, pool, verifier=verifier, at=at, network=register.network):
+    for admission in admit_broker(
+        broker, versions, pool, verifier=verifier, at=at, network=register.network, actions=actions, budget=budget
+    ):
         found.setdefault(admission.group, []).append(admission)
     return found
 
 
-def was_admitted(
-    register: GroupRegister, admission: GroupAdmission, stored: StoredGroup, broker: PublicKey, pool: CertificatePool
-) -> bool:
-    """Tell whether an admission that rests on statements held when the group's current key began."""
-    if stored.state.last is None:
-        return False
-    then = datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=stored.state.last)
+def credentials_then(
+    register: GroupRegister, group: KeyGroupId, last: int, broker: PublicKey, pool: CertificatePool, budget: Budget
+) -> frozenset[bytes]:
+    """Tell on which credentials a broker was admitted when the group's current key began."""
+    then = datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=last)
     try:
-        known = admissions_of(register, stored.group.type_id, broker, pool, then).get(stored.group, ())
+        known = admissions_of(register, group.type_id, broker, pool, then, budget).get(group, ())
+    except UncheckedError as error:
+        if error.code == "LIMIT_EXCEEDED":
+            raise
+        return frozenset()
     except (VerificationError, NotFoundError):
-        return False
-    return any(item.credential == admission.credential for item in known)
+        return frozenset()
+    return frozenset(item.credential for item in known)
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """A broker as it was known, and what its certificates open.
+
+    Attributes:
+        record: What was known of it.
+        evidence: Its certificates that were not revoked.
+        admissions: By group, what they open.
+    """
+
+    record: BrokerRecord
+    evidence: frozenset[CertificateId]
+    admissions: Admissions
+
+
+def snapshot(
+    register: GroupRegister, brokers: Callable[[Connection], Iterable[BrokerRecord]]
+) -> list[tuple[BrokerRecord, CertificatePool]]:
+    """Read brokers and their certificates that count, in a transaction of its own."""
+    with register.reading() as connection:
+        return [(record, usable_evidence(connection, record.evidence)) for record in brokers(connection)]
 
 
 def look_again(
-    register: GroupRegister, connection: Connection, brokers: Iterable[BrokerRecord], at: datetime
-) -> dict[bytes, Admissions]:
-    """Look at the certificates of known brokers again; tell by member what they open now."""
-    return {record.member: _admitted(register, connection, record, at) for record in brokers}
+    register: GroupRegister, brokers: Iterable[tuple[BrokerRecord, CertificatePool]], at: datetime
+) -> tuple[Looked, ...]:
+    """Look at the certificates of known brokers again, outside of any transaction."""
+    return tuple(
+        Looked(record, frozenset(item.certificate_id for item in pool), _admitted(register, record, pool, at))
+        for record, pool in brokers
+    )
 
 
-def admitted_now(
-    register: GroupRegister, connection: Connection, group: KeyGroupId, at: datetime
-) -> dict[bytes, list[GroupAdmission]]:
-    """List who may be in a group now, on the evidence that is kept."""
-    found: dict[bytes, list[GroupAdmission]] = {}
-    for record in list_brokers(connection, group.type_id):
-        own = _admitted(register, connection, record, at).get(group)
-        if own:
-            found[record.member] = own
-    return found
+def still_so(connection: Connection, looked: Iterable[Looked]) -> tuple[Looked, ...]:
+    """Give back what was found of brokers about whom nothing changed since."""
+    return tuple(
+        item
+        for item in looked
+        if find_broker(connection, item.record.type_id, item.record.member) == item.record
+        and not revoked_among(connection, item.evidence)
+    )
 
 
 def review_group(
@@ -116,18 +158,28 @@ def revoke(register: GroupRegister, certificates: Iterable[CertificateId], *, at
     identities = frozenset(certificates)
     refreshed: list[KeyGroupId] = []
     with register.writing() as connection:
+        # INVARIANT: from here on nobody is admitted on them; a crash before the rest is made good by the next round.
         revoke_certificates(connection, identities, at=at)
-        for type_id in sorted({group.type_id for group in register.vault.groups(connection)}):
-            hit = [record for record in list_brokers(connection, type_id) if identities & certificate_ids(record)]
-            admitted = look_again(register, connection, hit, at)
-            groups = register.vault.groups(connection, type_id) if admitted else ()
-            refreshed += [group for group in groups if review_group(register, connection, group, admitted, at)]
+
+    def hit(connection: Connection) -> list[BrokerRecord]:
+        return [record for record in list_brokers(connection) if identities & certificate_ids(record)]
+
+    for _ in range(MAX_TRIES):
+        looked = look_again(register, snapshot(register, hit), at)
+        with register.writing() as connection:
+            same = still_so(connection, looked)
+            for group in register.vault.groups(connection) if same else ():
+                own = (item for item in same if item.record.type_id == group.type_id)
+                admitted: dict[bytes, Admissions] = {item.record.member: item.admissions for item in own}
+                if admitted and review_group(register, connection, group, admitted, at):
+                    refreshed.append(group)
+        if len(same) == len(looked):
+            break
     register.publish()
-    return tuple(refreshed)
+    return tuple(dict.fromkeys(refreshed))
 
 
-def _admitted(register: GroupRegister, connection: Connection, record: BrokerRecord, at: datetime) -> Admissions:
-    pool = usable_evidence(connection, record.evidence)
+def _admitted(register: GroupRegister, record: BrokerRecord, pool: CertificatePool, at: datetime) -> Admissions:
     try:
         return admissions_of(register, record.type_id, record.key, pool, at)
     except (VerificationError, NotFoundError):

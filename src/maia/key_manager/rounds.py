@@ -5,6 +5,7 @@ Rules kept here:
 - the lists that brokers' certificates demand are followed first, so what an access control service withdraws ends
   memberships here at the next round, whoever runs the two and wherever;
 - statements that did not change, and groups that are not due, cost no verification;
+- brokers are judged before the transaction that writes what follows from it, and again when they changed meanwhile;
 - a group that waits for a repair, or a type that cannot be looked up, keeps no other from its time.
 """
 
@@ -21,11 +22,11 @@ from maia.encryption import KeyGroupId
 from maia.errors import UnavailableError
 from maia.events import TypeId
 from maia.kernel import milliseconds
-from maia.key_manager.brokers import BrokerRecord, list_brokers
+from maia.key_manager.brokers import list_brokers, revoked_count
 from maia.key_manager.demanded_lists import DemandedLists
 from maia.key_manager.epochs import run_timers
 from maia.key_manager.register import GroupRegister
-from maia.key_manager.review import look_again, review_group
+from maia.key_manager.review import Admissions, Looked, look_again, review_group, snapshot, still_so
 
 
 class Rounds:
@@ -45,40 +46,52 @@ class Rounds:
             self._lists.follow_brokers(at)
         except UnavailableError as error:
             problems.append(error)
-        seen = self._statements_digest()
+        with self._register.reading() as connection:
+            seen = self._statements_digest(revoked_count(connection))
+            types = sorted({group.type_id for group in self._register.vault.groups(connection)})
+            hurried = {group.type_id for group in self._urgent(connection, at)}
+        looked: dict[TypeId, tuple[Looked, ...]] = {}
+        for type_id in types:
+            if seen != self._statements or type_id in hurried:
+                looked[type_id] = self._look_again(type_id, problems, at)
+        unchanged = True
         with self._register.writing() as connection:
             groups = self._register.vault.groups(connection)
             urgent = self._urgent(connection, at)
             for type_id in sorted({group.type_id for group in groups}):
                 own = [group for group in groups if group.type_id == type_id]
-                brokers: list[BrokerRecord] = []
-                if seen != self._statements or not urgent.isdisjoint(own):
-                    brokers = list_brokers(connection, type_id)
-                refreshed |= self._look_at(connection, own, brokers, urgent, problems, at)
+                same = still_so(connection, looked.get(type_id, ()))
+                unchanged &= len(same) == len(looked.get(type_id, ()))
+                refreshed |= self._look_at(connection, own, same, urgent, problems, at)
             self._prune(connection, at)
-        if not problems:
+        if not problems and unchanged:
             self._statements = seen
         self._register.publish()
         if problems:
             raise problems[0]
         return tuple(sorted(refreshed))
 
+    def _look_again(self, type_id: TypeId, problems: list[UnavailableError], at: datetime) -> tuple[Looked, ...]:
+        """Judge the brokers of a type, outside of any transaction."""
+        brokers = snapshot(self._register, lambda connection: list_brokers(connection, type_id))
+        try:
+            return look_again(self._register, brokers, at)
+        except UnavailableError as error:
+            problems.append(error)  # what cannot be looked at now still ends when it must
+            return ()
+
     def _look_at(
         self,
         connection: Connection,
         groups: Sequence[KeyGroupId],
-        brokers: Sequence[BrokerRecord],
+        looked: Sequence[Looked],
         urgent: Collection[KeyGroupId],
         problems: list[UnavailableError],
         at: datetime,
     ) -> set[KeyGroupId]:
         """Look at the groups of one type; tell whose key changes, and note what could not be done."""
         refreshed: set[KeyGroupId] = set()
-        try:
-            admitted = look_again(self._register, connection, brokers, at)
-        except UnavailableError as error:
-            problems.append(error)  # what cannot be looked at now still ends when it must
-            admitted = {}
+        admitted: dict[bytes, Admissions] = {item.record.member: item.admissions for item in looked}
         for group in groups:
             try:
                 if admitted and review_group(self._register, connection, group, admitted, at):
@@ -97,8 +110,9 @@ class Rounds:
         rows = connection.execute(select(key_groups.c.type_id, key_groups.c.label).where(due))
         return {KeyGroupId(TypeId(row.type_id), row.label) for row in rows}
 
-    def _statements_digest(self) -> bytes:
-        digest = hashlib.sha256()
+    def _statements_digest(self, revoked: int) -> bytes:
+        """Sum up what memberships rest on beside certificates: statements, and what was revoked here."""
+        digest = hashlib.sha256(b"%d" % revoked)
         for raw in self._register.verifier().statements.raw_statements():
             digest.update(hashlib.sha256(raw).digest())
         return digest.digest()

@@ -18,6 +18,7 @@ class KeySettings:
         lead: How long before its start an epoch is announced.
         window: How old, or how far ahead, a broker's request may be.
         cap: How many blocks all brokers together seal in one epoch.
+        max_use_rate: How many blocks a second one broker can have sealed; a report of more is not believed.
         max_members: The most brokers in one group.
         history: How long records of epochs and changes are kept.
     """
@@ -26,6 +27,7 @@ class KeySettings:
     lead: timedelta = timedelta(seconds=5)
     window: timedelta = timedelta(seconds=60)
     cap: int = DEFAULT_CAP
+    max_use_rate: int = 1_000_000
     max_members: int = 16_384
     history: timedelta = timedelta(days=400)
 
@@ -35,7 +37,7 @@ class KeySettings:
             raise UsageError("a refresh period is positive and a lead is not negative", code="REFRESH_PERIOD")
         if self.period is not None and self.lead >= self.period:
             raise UsageError("an epoch is announced within the one before", code="REFRESH_PERIOD")
-        if min(self.cap, self.max_members) < 1 or min(self.window, self.history) <= timedelta(0):
+        if min(self.cap, self.max_members, self.max_use_rate) < 1 or min(self.window, self.history) <= timedelta(0):
             raise UsageError("limits of a key manager are positive", code="KEY_SETTINGS")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from maia.log.audit import AUDIT_SCHEMA, AuditRow, RefusedRows, chain_hash, write_audit, write_refused
+from maia.log.audit import AUDIT_KINDS, AUDIT_SCHEMA, AuditRow, RefusedRows, chain_hash, write_audit, write_refused
 from maia.log.audit_rows import read_audit
 from maia.log.columns import COUNT, EVENT, REFUSED, STAMP, SUBSCRIPTION
 from maia.log.commits import Commit, LogFile
@@ -16,6 +16,7 @@ from maia.log.statements import StatementPublisher, StatementSubscription, tidy_
 from maia.log.upkeep import Expired, compact, expire
 
 __all__ = [
+    "AUDIT_KINDS",
     "AUDIT_SCHEMA",
     "COUNT",
     "EVENT",

@@ -22,6 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from maia.errors import UnavailableError
 from maia.log.numbered import named_errors, sync_folder
 
 AUDIT_SCHEMA = pa.schema(
@@ -77,13 +78,17 @@ class RefusedRows:
         return np.frombuffer(self.rows, dtype="<i8")
 
 
+AUDIT_KINDS = ("publish", "deliver", "withhold", "refuse", "notice", "alarm", "expire")
+"""What can be told of events: published, delivered, kept from a client, refused, noticed, alarming, forgotten."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRow:
     """One outcome.
 
     Attributes:
         at: When.
-        kind: ``publish``, ``deliver``, ``refuse``, ``alarm`` and others.
+        kind: One of `AUDIT_KINDS`.
         principal: Fingerprint of whoever acted.
         type_id: Which type.
         source: The publication, or the log file that was read.
@@ -108,7 +113,7 @@ def write_audit(folder: Path, rows: Iterable[AuditRow]) -> Path | None:
     """Write rows to a new file of the audit, and sync it; ``None`` when there are none.
 
     Raises:
-        UnavailableError: The system refused.
+        UnavailableError: The system refused: ``AUDIT_UNAVAILABLE``. Whatever was to be audited does not happen.
     """
     found = list(rows)
     if not found:
@@ -118,12 +123,18 @@ def write_audit(folder: Path, rows: Iterable[AuditRow]) -> Path | None:
     table = pa.Table.from_pylist(
         [{name: getattr(row, name) for name in AUDIT_SCHEMA.names} for row in found], schema=AUDIT_SCHEMA
     )
-    with named_errors(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(table, path)
-        with path.open("rb") as file:
-            os.fsync(file.fileno())
-        sync_folder(path.parent)
+    try:
+        with named_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            pq.write_table(table, path)
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+            sync_folder(path.parent)
+    except UnavailableError as error:
+        # SECURITY: nothing is shown, sent or decided that the audit cannot hold; a full disk stops readers too.
+        raise UnavailableError(
+            f"the audit cannot be written, so nothing is done: {error.message}", code="AUDIT_UNAVAILABLE"
+        ) from error
     return path
 
 

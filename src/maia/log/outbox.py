@@ -40,6 +40,7 @@ from maia.log.columns import EVENT, STAMP
 from maia.log.numbered import NumberedRecords, Record, named_errors, sync_folder
 
 _META = b"maia.outbox"
+_FORMAT = 1
 _SCHEMA = pa.schema([pa.field("events", pa.int32(), nullable=False), pa.field("sealed", pa.binary(), nullable=False)])
 _DEAD = pa.schema(
     [
@@ -135,6 +136,16 @@ class Outbox:
         """
         for commit in self.commits(after=self._checked):
             self._checked = commit.batch
+
+    def begin(self, after: int) -> int:
+        """Note once, before the first delivery, after which log commit it begins; return what was noted first.
+
+        A job that is killed before it commits begins there again, and says so when the log has expired meanwhile.
+        """
+        start = NumberedRecords(self.path / "_start", "the start {} of the outbox")
+        start.put(0, {"format": _FORMAT, "after": after}, start.digest(-1))
+        noted = start.read(0).value["after"]
+        return noted if isinstance(noted, int) else after
 
     def head(self) -> OutboxCommit | None:
         """Return the newest commit."""
@@ -272,7 +283,7 @@ class _SealedFile:
         salt = secrets.token_bytes(16)
         self._meta = json.dumps(
             {
-                "format": 1,
+                "format": _FORMAT,
                 "salt": salt.hex(),
                 "type": event_type.type_id.hex(),
                 "version": event_type.name.version.text,
@@ -329,14 +340,26 @@ def _open_file(data: bytes, subscription: str, secret: bytes) -> Iterator[pa.Rec
         table = pq.read_table(pa.BufferReader(data))
         meta = table.schema.metadata[_META]
         value = json.loads(meta)
+        if value["format"] != _FORMAT:
+            raise _newer(value["format"])
         kinds = [AttributeType(kind) for _, _, kind in value["attributes"]]
         names = [name for name, _, _ in value["attributes"]]
         cipher = AESGCM(_file_key(secret, bytes.fromhex(value["salt"])))
         for number, row in enumerate(table.to_pylist()):
             plain = cipher.decrypt(number.to_bytes(12, "big"), row["sealed"], _bound(meta, subscription, row["events"]))
             yield _delivery(plain, names, kinds, row["events"])
+    except UnavailableError:
+        raise
     except (InvalidTag, ValueError, KeyError, TypeError, MaiaError) as error:
         raise SealError("the outbox cannot be opened") from error
+
+
+def _newer(found: object) -> UnavailableError:
+    return UnavailableError(
+        f"an outbox file is of format {found}, and this Maia knows format {_FORMAT}: a newer one wrote it, "
+        "use that one",
+        code="FORMAT_NEWER",
+    )
 
 
 def _delivery(plain: bytes, names: list[str], kinds: list[AttributeType], count: int) -> pa.RecordBatch:

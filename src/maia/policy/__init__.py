@@ -15,16 +15,8 @@ from maia.policy.agreements import (
     verify_agreement,
 )
 from maia.policy.checking import Finding, Severity, check, require_runnable
-from maia.policy.conditions import (
-    DEFAULT_CONDITION_LIMITS,
-    Ask,
-    Condition,
-    ConditionLimits,
-    EventValue,
-    Occasion,
-    cannot_ask,
-    compile_condition,
-)
+from maia.policy.conditions import Condition, cannot_ask, compile_condition
+from maia.policy.conditions_inputs import DEFAULT_CONDITION_LIMITS, Ask, ConditionLimits, EventValue, Occasion
 from maia.policy.conditions_problems import ConditionSyntaxError
 from maia.policy.conditions_rates import MAX_RATE, RateLimit, parse_rate
 from maia.policy.conditions_tree import Node as ConditionNode
@@ -41,7 +33,8 @@ from maia.policy.issuing import (
     check_privileges,
     compile_privilege,
 )
-from maia.policy.language import PolicyLimits, grammar, parse_fact, parse_policy, parse_privilege
+from maia.policy.language import parse_fact, parse_policy, parse_privilege
+from maia.policy.limits import PolicyLimits, grammar
 from maia.policy.problems import PolicySyntaxError
 from maia.policy.proofs import Decision, Proof
 from maia.policy.role_sets import PolicySource, combine_sources, locate_line, parse_source

@@ -22,69 +22,25 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from importlib import import_module
-from typing import Protocol, TypeAlias
 
 from maia.errors import MaiaError, UnavailableError, UsageError
+from maia.policy.conditions_inputs import (
+    DEFAULT_CONDITION_LIMITS,
+    Ask,
+    ConditionLimits,
+    EventValue,
+    Occasion,
+    Program,
+)
 from maia.policy.conditions_problems import ConditionSyntaxError
 from maia.policy.conditions_rates import RateLimit, parse_rate
 from maia.policy.conditions_tree import Node
 from maia.policy.environment import Predicate
 from maia.policy.terms import Atom
-
-EventValue: TypeAlias = "int | float | str | bool | bytes"
-Ask: TypeAlias = Callable[[Atom, datetime], bool]
-"""Tells whether a ground fact holds at an instant, or raises a `MaiaError` when it cannot."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConditionLimits:
-    """How large a condition may be, and how much of an event it looks at.
-
-    Attributes:
-        characters: Of the text.
-        parts: Names, literals and operations together.
-        depth: Of operations inside operations.
-        pattern_characters: Of a regular expression.
-        value_octets: Of one attribute's value; a longer one is no value to a condition.
-        evaluations: Different inputs tried for one batch; rows beyond them are denied.
-    """
-
-    characters: int = 2_048
-    parts: int = 256
-    depth: int = 24
-    pattern_characters: int = 256
-    value_octets: int = 65_536
-    evaluations: int = 131_072
-
-
-DEFAULT_CONDITION_LIMITS = ConditionLimits()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Occasion:
-    """The moment in which a right is used.
-
-    Attributes:
-        action: What is asked for: ``publish``, ``subscribe``, ``connect`` and so on.
-        at: The instant, timezone-aware.
-        principal: The identity of the asking key, in hex.
-        event_type: The readable name of the event type; empty for a network.
-    """
-
-    action: str
-    at: datetime
-    principal: str
-    event_type: str = ""
-
-    def __post_init__(self) -> None:
-        """Refuse an instant without a zone."""
-        if self.at.tzinfo is None:
-            raise UsageError("the instant of an occasion has a time zone")
 
 
 def cannot_ask(atom: Atom, _at: datetime) -> bool:
@@ -95,19 +51,6 @@ def cannot_ask(atom: Atom, _at: datetime) -> bool:
     maia.errors.UnavailableError: [NO_PROVIDER] nothing here answers `on_duty`
     """
     raise UnavailableError(f"nothing here answers `{atom.name}`", code="NO_PROVIDER")
-
-
-class Program(Protocol):
-    """A compiled expression, as the engine behind this module gives it."""
-
-    attributes: tuple[str, ...]
-    facts: frozenset[Predicate]
-    inputs: frozenset[str]
-    tree: Node
-
-    def run(self, occasion: Occasion, event: Mapping[str, EventValue], ask: Ask) -> bool:
-        """Evaluate; anything but true is false."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,5 +152,6 @@ def _compiled(source: str, facts: frozenset[Predicate], limits: ConditionLimits)
     rate = parse_rate(source)
     if rate is not None:
         return Condition(source, rate, None)
-    program: Program = import_module("maia.policy.conditions_engine").build(source, facts, limits)
-    return Condition(source, None, program)
+    from maia.policy.conditions_engine import build  # noqa: PLC0415 - most programs hold no condition
+
+    return Condition(source, None, build(source, facts, limits))

@@ -21,7 +21,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from cel_expr_python import cel  # type: ignore[import-untyped]
 
 from maia.errors import MalformedError
-from maia.policy.conditions import Ask, ConditionLimits, EventValue, Occasion
+from maia.policy.conditions_inputs import Ask, ConditionLimits, EventValue, Occasion
 from maia.policy.conditions_problems import ConditionSyntaxError
 from maia.policy.conditions_tree import Node, read_tree
 from maia.policy.environment import Predicate

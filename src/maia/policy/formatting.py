@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from maia.policy.language import DEFAULT_POLICY_LIMITS, PolicyLimits, parse_policy
+from maia.policy.language import parse_policy
+from maia.policy.limits import DEFAULT_POLICY_LIMITS, PolicyLimits
 from maia.policy.rules import ActivationRule
 
 _COMMENT = re.compile(r"(?:'[^'\n]*'|\"[^\"\n]*\"|[^'\"#\n])*(#[^\n]*)")

@@ -7,56 +7,13 @@ the first text is read. Nothing in a text can reach another language: words beco
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from functools import cache
-from importlib import import_module, resources
-from typing import Protocol
 
+from maia.policy.limits import DEFAULT_POLICY_LIMITS, PolicyLimits
 from maia.policy.problems import PolicySyntaxError
 from maia.policy.rules import Policy, Privilege
 from maia.policy.terms import Atom
 
 _SCANNED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|#[^\n]*|[()\n]")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyLimits:
-    """How large a policy text may be; whatever is larger is refused before it costs anything."""
-
-    characters: int = 4_194_304
-    rules: int = 20_000
-    premises: int = 64
-    arguments: int = 64
-    depth: int = 16
-    word_characters: int = 4_096
-
-
-DEFAULT_POLICY_LIMITS = PolicyLimits()
-
-
-class Reader(Protocol):
-    """What the module behind this one offers."""
-
-    def policy(self, text: str, limits: PolicyLimits) -> Policy:
-        """Read rules."""
-        ...
-
-    def fact(self, text: str, limits: PolicyLimits) -> Atom:
-        """Read a fact."""
-        ...
-
-    def privilege(self, text: str, limits: PolicyLimits) -> Privilege:
-        """Read a privilege without variables."""
-        ...
-
-
-def grammar() -> str:
-    """The grammar of the rule language, as it is shipped and as the reference page shows it.
-
-    >>> "premise" in grammar()
-    True
-    """
-    return resources.files("maia.policy").joinpath("grammar.lark").read_text(encoding="utf-8")
 
 
 def parse_policy(text: str, *, limits: PolicyLimits = DEFAULT_POLICY_LIMITS) -> Policy:
@@ -82,7 +39,9 @@ def parse_policy(text: str, *, limits: PolicyLimits = DEFAULT_POLICY_LIMITS) -> 
         PolicySyntaxError: The text is no policy or passes a limit; ``line`` and ``column`` say where.
     """
     _measure(text, limits)
-    return _reader().policy(text, limits)
+    from maia.policy.reading import READER  # noqa: PLC0415 - loaded when the first text is read
+
+    return READER.policy(text, limits)
 
 
 def parse_fact(text: str, *, limits: PolicyLimits = DEFAULT_POLICY_LIMITS) -> Atom:
@@ -102,7 +61,9 @@ def parse_fact(text: str, *, limits: PolicyLimits = DEFAULT_POLICY_LIMITS) -> At
         PolicySyntaxError: The text is no fact.
     """
     _measure(text, limits)
-    return _reader().fact(text, limits)
+    from maia.policy.reading import READER  # noqa: PLC0415 - loaded when the first text is read
+
+    return READER.fact(text, limits)
 
 
 def parse_privilege(text: str, *, limits: PolicyLimits = DEFAULT_POLICY_LIMITS) -> Privilege:
@@ -122,13 +83,17 @@ def parse_privilege(text: str, *, limits: PolicyLimits = DEFAULT_POLICY_LIMITS) 
         PolicySyntaxError: The text is no privilege.
     """
     _measure(text, limits)
-    return _reader().privilege(text, limits)
+    from maia.policy.reading import READER  # noqa: PLC0415 - loaded when the first text is read
+
+    return READER.privilege(text, limits)
 
 
 def _measure(text: str, limits: PolicyLimits) -> None:
     """Refuse what is too large or too deep before a parser sees it."""
     if len(text) > limits.characters:
         raise PolicySyntaxError(f"a policy has at most {limits.characters} characters", code="POLICY_LIMIT")
+    if sum(1 for row in text.splitlines() if row.strip() and not row.lstrip().startswith("#")) > limits.rules:
+        raise PolicySyntaxError(f"a policy has at most {limits.rules} rules", code="POLICY_LIMIT")
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise PolicySyntaxError("the text holds lone surrogates", code="POLICY_SURROGATE")
     depth, line, start = 0, 1, 0
@@ -141,10 +106,3 @@ def _measure(text: str, limits: PolicyLimits) -> None:
                 column = found.start() - start + 1
                 message = f"line {line}, column {column}: terms are nested at most {limits.depth} deep"
                 raise PolicySyntaxError(message, code="POLICY_LIMIT", line=line, column=column)
-
-
-@cache
-def _reader() -> Reader:
-    """The parser, loaded when the first text is read."""
-    reader: Reader = import_module("maia.policy.reading").READER
-    return reader

@@ -9,7 +9,7 @@ from typing import Self, TypeVar
 from lark import Lark, Token, Transformer, Tree, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 from lark.exceptions import VisitError
 
-from maia.policy.language import PolicyLimits, grammar
+from maia.policy.limits import PolicyLimits, grammar
 from maia.policy.problems import PolicySyntaxError
 from maia.policy.rules import (
     ActivationRule,

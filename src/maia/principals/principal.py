@@ -12,12 +12,19 @@ Rules kept here:
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from maia.encoding import Sexp, encode
 from maia.errors import EncodingError, KeyFormatError
 from maia.principals.keys import ALGORITHM, KeyId, PublicKey, fingerprint, public_key
+
+RESERVED_NAMES = frozenset((
+    "access-control", "acs", "broker", "brokers", "client", "clients", "domain", "domains", "key-manager", "lists",
+    "log", "network", "networks", "owner", "self", "worker", "workers",
+))  # fmt: skip
+"""What names of a domain's namespace mean to Maia; nobody is given one of them by chance or on request."""
 
 MAX_NAME_PARTS = 16
 MAX_NAME_OCTETS = 256
@@ -225,3 +232,12 @@ def _strict_integer(text: bytes) -> int:
     if not text.isdigit() or len(text) > 4 or (text[0] == 48 and len(text) > 1):
         raise EncodingError("threshold with a number that is not a plain decimal", code="THRESHOLD_RANGE")
     return int(text)
+
+
+def is_reserved_name(name: str) -> bool:
+    """Tell whether a name means something to Maia, in whatever case and dress it is written.
+
+    >>> is_reserved_name("BROKERS"), is_reserved_name("bro\u212aers"), is_reserved_name("smith")
+    (True, True, False)
+    """
+    return unicodedata.normalize("NFKC", name).casefold().replace("_", "-") in RESERVED_NAMES

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from maia.errors import EncodingError, ExpiredError, KeyFormatError, SignatureError
 from maia.principals.certificate import Certificate, Naming, issue
 from maia.principals.keys import PublicKey
+from maia.principals.principal import is_reserved_name
 from maia.principals.signing import Signer
 from maia.principals.times import check_aware
 from maia.principals.validity import Period
@@ -62,8 +63,16 @@ def name_certificate_from_x509(
     period = _valid_period(subject, _issuing_anchor(subject, _load_anchors(authority)), at)
     _check_extensions(subject, "the certificate")
     key = _subject_key(subject)
-    chosen = _common_name(subject).lower() if name is None else name
+    chosen = _default_name(_common_name(subject)) if name is None else name
     return issue(Naming(issuer=issuer.public_key, name=chosen, subject=key, period=period), issuer)
+
+
+def _default_name(common: str) -> str:
+    """Take a common name over, in small letters, unless it could be read as something else."""
+    # SECURITY: what others call themselves must not become a name that Maia gives a meaning, in any case or script.
+    if not common.isascii() or is_reserved_name(common):
+        raise EncodingError("the common name cannot be a name here; give one", code="X509_NAME")
+    return common.lower()
 
 
 def _load_one(data: bytes) -> x509.Certificate:

@@ -6,7 +6,7 @@ import typing as _typing
 
 from maia.lazy import on_first_use as _on_first_use
 from maia.spark.java import find_java
-from maia.spark.session import session
+from maia.spark.session import check_python, prepare_session, session
 
 if _typing.TYPE_CHECKING:
     from maia.spark.cells import plain_rows, write_parquet
@@ -28,6 +28,7 @@ __all__ = [
     "OnceFile",
     "Progress",
     "SparkEngine",
+    "check_python",
     "check_start",
     "deliver",
     "find_java",
@@ -36,6 +37,7 @@ __all__ = [
     "guess_format",
     "plain",
     "plain_rows",
+    "prepare_session",
     "progress_of",
     "read_file",
     "read_header",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -12,12 +13,15 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
 from maia.domain import Asked, Domain, Published, Written, commit_publication, published_before, write_partition
-from maia.errors import DeniedError, UsageError
+from maia.errors import UsageError
+from maia.events import EventType
 from maia.home import Home, now
 from maia.kernel import PublishPlan
 from maia.spark.errors import spark_errors
+from maia.spark.fitting import nothing_published
 from maia.spark.one_line import in_one_line
 from maia.spark.options import SourceOptions
+from maia.spark.pandas_rows import from_pandas
 from maia.spark.session import check_task, prepare_session, session
 
 if TYPE_CHECKING:
@@ -47,13 +51,13 @@ class SparkEngine:
         known = domain.log.find(publication, origin=broker)
         if known is not None and not known.query:
             return published_before(known)
-        written = self._run(self._frame(rows), plan)
-        refused = sum(letter.count for item in written for letter in item.letters)
+        written = self._run(self._frame(rows, plan.event_type()), plan)
+        refused: Counter[tuple[str, str]] = Counter()
+        for item in written:
+            refused.update(item.refused)
         if strict and refused:
-            reasons = sorted({reason for item in written for reason in item.refused})
-            shown = ", ".join(f"{code} in `{column}`" if column else code for code, column in reasons)
-            raise DeniedError(f"{refused} rows are refused, so nothing is published: {shown}", code="ROWS_REFUSED")
-        return commit_publication(domain.home, domain.log, plan, written, client=asked.client, at=domain.clock())
+            raise nothing_published(refused)
+        return commit_publication(domain.home, domain.log, plan, written, client=asked.client.name, at=domain.clock())
 
     def publish_stream(self, frame: DataFrame, asked: Asked, *, publication: str, checkpoint: Path) -> StreamingQuery:
         """Publish a stream, each micro-batch once."""
@@ -81,9 +85,9 @@ class SparkEngine:
 
     def _options(self, asked: Asked, *, publication: str | None = None, starting: str = "earliest") -> SourceOptions:
         return SourceOptions(
-            home=str(self._domain.home.path.resolve()), type=asked.type, as_=asked.client, where=asked.where,
+            home=str(self._domain.home.path.resolve()), type=asked.type, as_=asked.client.name, where=asked.where,
             version=asked.version, attributes=asked.attributes, with_event_id=asked.with_event_id,
-            publication=publication, starting_offsets=starting,
+            publication=publication, starting_offsets=starting, agent=asked.agent,
         )  # fmt: skip
 
     def _check(self, asked: Asked) -> None:
@@ -96,7 +100,7 @@ class SparkEngine:
         prepare_session(spark, trusted=self._domain.home.trusts_disks)
         return spark
 
-    def _frame(self, rows: Rows) -> DataFrame:
+    def _frame(self, rows: Rows, event_type: EventType) -> DataFrame:
         """Make a DataFrame of whatever rows are.
 
         Raises:
@@ -108,7 +112,7 @@ class SparkEngine:
         if isinstance(rows, pa.RecordBatch):
             rows = pa.Table.from_batches([rows])
         if isinstance(rows, pd.DataFrame):
-            rows = pa.Table.from_pandas(rows, preserve_index=False)
+            rows = from_pandas(rows, event_type)
         if isinstance(rows, pa.Table):
             return self._session().createDataFrame(rows)
         raise UsageError(

@@ -18,7 +18,8 @@ from maia.errors import MaiaError, UnavailableError
 
 SPARK_KINDS = (PySparkException, Py4JError)
 """What Spark raises: its own errors, and those of its bridge to Java, which comes with it."""
-_RAISED = re.compile(r"^\s*maia\.(?:\w+\.)*(\w+): \[([A-Z][A-Z0-9_]*)\] (.*)$", re.MULTILINE)
+_RAISED = re.compile(r"(?:^|(?<=[\s:]))maia\.(?:\w+\.)*(\w+): \[([A-Z][A-Z0-9_]*)\] (.*)$", re.MULTILINE)
+"""Maia's error wherever Spark puts it: on a line of its own, or behind words of Spark's."""
 
 
 @contextmanager
@@ -35,6 +36,8 @@ def unwrap(text: str) -> MaiaError:
 
     >>> unwrap("Traceback\nmaia.errors.ChainError: [NOT_PERMITTED] no `x`\n SQLSTATE: 38000")
     ChainError('no `x`')
+    >>> unwrap("[PYTHON_DATA_SOURCE_ERROR] Failed: maia.errors.UsageError: [NOT_A_CLIENT] `broker` is none")
+    UsageError('`broker` is none')
     """
     found = _RAISED.findall(text)
     if found:

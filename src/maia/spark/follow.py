@@ -117,12 +117,20 @@ class OnceFile:
             place: The folder of the checkpoint that goes with it.
 
         Raises:
-            EncodingError: The place that was kept cannot be read: ``CHECKPOINT_DAMAGED``.
+            EncodingError: The place that was kept cannot be read, or the file lost what was in it:
+                ``CHECKPOINT_DAMAGED``.
         """
         self._place = place / _PLACE
         known = self._read() if self._place.exists() else None
         self._stream: IO[bytes] = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
-        self._batch, self._end = known or (-1, self._stream.seek(0, os.SEEK_END))
+        size = self._stream.seek(0, os.SEEK_END)
+        self._batch, self._end = known or (-1, size)
+        if size < self._end:
+            self._stream.close()
+            raise EncodingError(
+                f"`{path}` is shorter than it was: bring it back, or remove `{place}` to begin anew",
+                code="CHECKPOINT_DAMAGED",
+            )
         self._stream.truncate(self._end)
 
     def append(self, lines: Iterator[bytes], batch: int) -> int:

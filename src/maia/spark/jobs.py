@@ -32,7 +32,8 @@ def start_job(
     """
     check_start(checkpoint, job.outbox, job.log)
     spark.dataSource.register(LogSource)
-    frame = spark.readStream.format(LogSource.name()).option("path", str(job.log.path)).load()
+    source = spark.readStream.format(LogSource.name()).option("path", str(job.log.path))
+    frame = source.option("first", str(job.outbox.begin(job.log.expired()))).load()
 
     def each(rows: DataFrame, batch: int) -> None:
         numbers = sorted(row[0] for row in rows.collect())

@@ -14,6 +14,8 @@ from maia.spark.errors import SPARK_KINDS, spark_errors
 from maia.spark.session import session
 
 _LITTLE = 32 << 20
+_HEARTBEAT = "500ms"
+"""How often running tasks say how many rows they have read; Spark's own 10 seconds are longer than most jobs here."""
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
@@ -28,6 +30,7 @@ def start_spark(*, octets: int | None = None) -> SparkSession:
         UnavailableError: There is no Java, or Spark does not start.
     """
     conf = {"spark_driver_extraJavaOptions": _QUICK} if octets is not None and octets < _LITTLE else {}
+    conf |= {"spark_executor_heartbeatInterval": _HEARTBEAT}
     if logging.getLogger("maia").isEnabledFor(logging.DEBUG):
         return session(**conf)
     if not logging.getLogger().handlers:

@@ -124,4 +124,4 @@ class LogSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's signature
         """Follow the log."""
-        return CommitReader(LogDirectory(self.options["path"]))
+        return CommitReader(LogDirectory(self.options["path"]), first=self.options["first"])

@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from maia.domain import MAX_EVENTS
+from maia.domain import MAX_EVENTS, Domain, ProvenClient
 from maia.errors import UsageError
+from maia.home import passphrase_asker
 
 MAX_COMMITS = 64
 _MOST = 1 << 30
@@ -34,6 +35,8 @@ class SourceOptions:
         max_events: Most events in one parcel.
         max_commits: Most commits in one micro-batch.
         publication: The name of a publication, which stays the same when it is repeated.
+        agent: The socket of the agent that proves the client's key; without it the key is unlocked where Spark plans.
+        passphrase_file: The file that holds the passphrase of a sealed key.
     """
 
     home: str
@@ -47,6 +50,8 @@ class SourceOptions:
     max_events: int = MAX_EVENTS
     max_commits: int = MAX_COMMITS
     publication: str | None = None
+    agent: str | None = None
+    passphrase_file: str | None = None
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> SourceOptions:
@@ -71,6 +76,18 @@ class SourceOptions:
                 raise UsageError(f"option `{spelling}` is missing", code="MISSING_OPTION")
         return cls(**found)  # type: ignore[arg-type]
 
+    def prove(self, domain: Domain) -> ProvenClient:
+        """Prove the client's key, where Spark plans: no plan is made for a name alone.
+
+        Raises:
+            MaiaError: There is no such client, or its key is not here, or cannot be unlocked.
+        """
+        file = None if self.passphrase_file is None else Path(self.passphrase_file)
+        return domain.prove(
+            self.as_, agent=None if self.agent is None else Path(self.agent),
+            passphrase=passphrase_asker(f"`{self.as_}`", file=file),
+        )  # fmt: skip
+
     def to_spark(self) -> dict[str, str]:
         """Write them for Spark's readers and writers, those that differ from the defaults."""
         found = {"home": self.home, "type": self.type, "as": self.as_}
@@ -82,6 +99,10 @@ class SourceOptions:
             found["attributes"] = ",".join(self.attributes)
         if self.publication is not None:
             found["publication"] = self.publication
+        if self.agent is not None:
+            found["agent"] = self.agent
+        if self.passphrase_file is not None:
+            found["passphraseFile"] = self.passphrase_file
         if self.with_event_id:
             found["withEventId"] = "true"
         if self.starting_offsets != "earliest":
@@ -93,7 +114,7 @@ def _text(_key: str, value: str) -> str:
     return value
 
 
-def _home(_key: str, value: str) -> str:
+def _path(_key: str, value: str) -> str:
     return str(Path(value).absolute())
 
 
@@ -126,7 +147,7 @@ def _start(key: str, value: str) -> str:
 
 _Read = Callable[[str, str], object]
 _SPELLINGS: dict[str, tuple[str, _Read]] = {
-    "home": ("home", _home),
+    "home": ("home", _path),
     "type": ("type", _text),
     "as": ("as_", _text),
     "where": ("where", _text),
@@ -137,8 +158,10 @@ _SPELLINGS: dict[str, tuple[str, _Read]] = {
     "maxEventsPerParcel": ("max_events", _count),
     "maxCommitsPerTrigger": ("max_commits", _count),
     "publication": ("publication", _text),
+    "agent": ("agent", _path),
+    "passphraseFile": ("passphrase_file", _path),
 }
-_KNOWN = {spelling.lower(): known for spelling, known in _SPELLINGS.items()} | {"path": ("home", _home)}
+_KNOWN = {spelling.lower(): known for spelling, known in _SPELLINGS.items()} | {"path": ("home", _path)}
 _FOREIGN = frozenset(("checkpointlocation", "provider", "owner", "location"))
 
 

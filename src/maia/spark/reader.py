@@ -38,7 +38,7 @@ class LogPartition(InputPartition):
 def _partitions(domain: Domain, asked: SourceOptions, after: int, upto: int) -> list[InputPartition]:
     commits = list(domain.log.commits(after=after, upto=upto))
     plan = domain.deliver_plan(
-        asked.type, client=asked.as_, where=asked.where, version=asked.version, commits=commits
+        asked.type, client=asked.prove(domain), where=asked.where, version=asked.version, commits=commits
     )  # fmt: skip
     names = plan.type_ids()
     parts = parts_of([commit for commit in commits if commit.type_id in names], domain.repeats)

@@ -6,6 +6,9 @@ Rules kept here, for every door that leads into Spark:
   network encryption) is refused, unless the domain says in ``maia.toml`` that its disks are protected otherwise;
 - names of columns and instants mean what they say: case counts, and times are in UTC. Both can be set while a session
   runs, so `prepare_session` sets them; where only a task can look (`check_task`) they are demanded;
+- a passphrase or a database's address in the environment of the process goes neither to the Java machine nor to the
+  workers, and a secret that Spark needs stands in no command line;
+- a task whose worker was killed runs again, on one machine too;
 - a message names each setting that is missing and how to set it.
 """
 
@@ -13,8 +16,12 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
+import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from maia.errors import UsageError
@@ -25,7 +32,7 @@ if TYPE_CHECKING:
 
 BATCH_ROWS = 16_384
 SETTINGS: dict[str, str] = {
-    "spark.master": "local[*]",
+    "spark.master": "local[*,4]",  # the second number: how often a task is tried
     "spark.app.name": "maia",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -50,6 +57,8 @@ SETTINGS: dict[str, str] = {
 MEANING = ("spark.sql.caseSensitive", "spark.sql.session.timeZone")
 """What names and instants mean; can be set while a session runs."""
 _FASTER = {"spark.sql.python.filterPushdown.enabled": "true"}
+_SECRET = "spark.authenticate.secret"  # noqa: S105 - a name
+_SECRETS = ("MAIA_PASSPHRASE", "MAIA_DATABASE_URL")
 _SEALED = ("spark.io.encryption.enabled",)
 _SEALED_BEYOND = (*_SEALED, "spark.network.crypto.enabled")
 
@@ -63,6 +72,7 @@ def session(**conf: str) -> SparkSession:
     Raises:
         UnavailableError: There is no Java.
     """
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - starting Spark is for those who ask for it
     from pyspark.sql import SparkSession  # noqa: PLC0415 - starting Spark is for those who ask for it
 
     active = SparkSession.getActiveSession()
@@ -74,13 +84,28 @@ def session(**conf: str) -> SparkSession:
     # Workers must run the Python that has Maia, not the first one on the path.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     wanted = {**SETTINGS, **_FASTER, **{key.replace("_", "."): value for key, value in conf.items()}}
-    if not wanted["spark.master"].startswith("local"):
-        # Spark makes a secret of its own on one machine, on YARN and on Kubernetes only.
-        wanted.setdefault("spark.authenticate.secret", secrets.token_hex(32))
+    # Spark makes a secret of its own on one machine, on YARN and on Kubernetes only.
+    secret = wanted.pop(_SECRET, secrets.token_hex(32))
     builder = SparkSession.builder
     for name, value in wanted.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    with _withheld():
+        if not wanted["spark.master"].startswith("local["):
+            # SECURITY: settings that are there when the Java machine starts stand in its command line; this one comes
+            # after, over the bridge.
+            SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll(list(wanted.items())))  # noqa: SLF001
+            builder = builder.config(_SECRET, secret)
+        return builder.getOrCreate()
+
+
+@contextmanager
+def _withheld() -> Iterator[None]:
+    """Keep what is secret out of the environment while a process is started."""
+    kept = {name: os.environ.pop(name) for name in _SECRETS if name in os.environ}
+    try:
+        yield
+    finally:
+        os.environ.update(kept)
 
 
 def prepare_session(spark: SparkSession, *, trusted: bool) -> None:
@@ -100,6 +125,25 @@ def prepare_session(spark: SparkSession, *, trusted: bool) -> None:
             spark.conf.set(name, SETTINGS[name])
     for name, value in _FASTER.items():
         spark.conf.set(name, value)
+
+
+def check_python(spark: SparkSession) -> None:
+    """Refuse a session whose workers run a Python without Maia; there Spark finds no ``format("maia")``.
+
+    Raises:
+        UsageError: They do: ``SPARK_PYTHON``.
+    """
+    python = str(spark.sparkContext.pythonExec)
+    found = shutil.which(python)
+    if found is not None and Path(found).absolute() == Path(sys.executable).absolute():
+        return
+    look = [] if found is None else [found, "-c", "import pyspark_maia"]
+    if not look or subprocess.run(look, capture_output=True, check=False).returncode != 0:  # noqa: S603 - Spark runs it
+        raise UsageError(
+            f"Spark's workers run `{python}`, which has no Maia: set the variable PYSPARK_PYTHON to "
+            f"`{sys.executable}` before the session is built, or activate the environment that has Maia",
+            code="SPARK_PYTHON",
+        )
 
 
 def check_task(*, trusted: bool) -> None:

@@ -7,7 +7,7 @@ them is a plan without keys. Rules kept here:
 - a table of Spark's catalogue keeps its options in the metadata of its columns, since Spark hands a table's options to
   nobody but the one who made it;
 - a schema that the user gives projects: attributes of the type, with their types, in any order;
-- the log only grows: overwriting is refused;
+- the log only grows: overwriting is refused; so are columns that no event could have;
 - an error leaves as one line with its code, without the frames of two interpreters around it.
 """
 
@@ -28,22 +28,35 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from maia.authority import Action
 from maia.domain import Domain
+from maia.encoding import did_you_mean
 from maia.errors import UsageError
 from maia.events import ClosedAttributes, EventType, to_spark_json
 from maia.log import EVENT, STAMP
+from maia.spark.fitting import check_writable
 from maia.spark.one_line import in_one_line
 from maia.spark.options import SourceOptions
 from maia.spark.reader import MaiaReader, MaiaStreamReader, PushingReader
-from maia.spark.writer import MaiaStreamWriter, MaiaWriter
+from maia.spark.writer import MaiaStreamWriter, MaiaWriter, plan_publication
 
 _TABLE = "maia"
 """Under this name a column's metadata holds the options of its table."""
 _PUSHING = "pyspark.sql.worker.data_source_pushdown_filters"
 """The module that runs where Spark pushes filters down; elsewhere it refuses readers that could take them."""
 
+_COMMITTING = "pyspark.sql.worker.python_streaming_sink_runner"
+"""The module that runs where Spark commits a micro-batch; the plan was made before, where it was written."""
+
 
 class DefaultSource(DataSource):
     """Events of one type as a client of a domain may publish or see them."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        """Refuse an unknown client, type or option where the frame is made, and a client whose key is not proven."""
+        super().__init__(options)
+        if not {"home", "path"}.isdisjoint(name.lower() for name in options):
+            with in_one_line(), Domain.open((asked := SourceOptions.of(options)).home) as domain:
+                asked.prove(domain)
+                domain.find_type(asked.type, asked.version)
 
     @classmethod
     def name(cls) -> str:
@@ -54,6 +67,8 @@ class DefaultSource(DataSource):
         """Return the schema of the client's version: the attributes that it asked for, or all."""
         with in_one_line():
             asked = SourceOptions.of(self.options)
+            if "provider" not in self.options:  # a table may be one to publish into; whoever reads it is judged then
+                _check_right(asked)
             fields = _fields(asked)
             shown = fields if asked.attributes is None else {name: fields[name] for name in asked.attributes}
             if asked.with_event_id:
@@ -86,6 +101,7 @@ class DefaultSource(DataSource):
         """
         with in_one_line():
             _check_append(overwrite=overwrite)
+            check_writable(self._asked(schema), schema)
             return MaiaWriter(self._asked(schema))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:  # noqa: FBT001, N802
@@ -96,7 +112,9 @@ class DefaultSource(DataSource):
         """
         with in_one_line():
             _check_append(overwrite=overwrite)
-            return MaiaStreamWriter(self._asked(schema))
+            asked = self._asked(schema)
+            check_writable(asked, schema)
+            return MaiaStreamWriter(asked, None if _COMMITTING in sys.modules else plan_publication(asked))
 
     def _asked(self, schema: StructType) -> SourceOptions:
         table = next((item.metadata[_TABLE] for item in schema.fields if _TABLE in item.metadata), None)
@@ -104,6 +122,18 @@ class DefaultSource(DataSource):
         if table is not None and "home" not in options and "path" not in options:
             options = json.loads(table)
         return SourceOptions.of(options)
+
+
+def _check_right(asked: SourceOptions) -> None:
+    """Refuse, where the frame is made, a client without a right and a filter over what is closed to it.
+
+    Raises:
+        MaiaError: It has none, or the filter is refused.
+    """
+    with Domain.open(asked.home) as domain:
+        domain.deliver_plan(
+            asked.type, client=asked.prove(domain), where=asked.where, version=asked.version, commits=()
+        )  # fmt: skip
 
 
 def _kept(options: Mapping[str, str]) -> dict[str, str]:
@@ -124,7 +154,9 @@ def _fields(asked: SourceOptions) -> dict[str, StructField]:
         fields = {name: item for name, item in fields.items() if name in shown}
     for name in asked.attributes or ():
         if name not in fields:
-            raise UsageError(f"`{event_type.name.name}` has no attribute `{name}` to show", code="NO_SUCH_ATTRIBUTE")
+            near = did_you_mean(name, fields)
+            message = f"`{event_type.name.name}` has no attribute `{name}` to show{near}"
+            raise UsageError(message, code="NO_SUCH_ATTRIBUTE")
     fields[EVENT] = StructField(EVENT, StringType(), nullable=False)
     fields[STAMP] = StructField(STAMP, LongType(), nullable=False)
     return fields

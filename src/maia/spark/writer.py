@@ -11,10 +11,10 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
 from maia.domain import Domain, Written, commit_publication, write_partition
-from maia.errors import DeniedError, NotFoundError, UsageError, VerificationError
+from maia.errors import UsageError
 from maia.home import Home, now
 from maia.kernel import PublishPlan
-from maia.log import RefusedRows
+from maia.spark.fitting import tell_refused
 from maia.spark.one_line import in_one_line
 from maia.spark.options import SourceOptions
 from maia.spark.session import check_task
@@ -22,16 +22,23 @@ from maia.spark.session import check_task
 
 @dataclass
 class WrittenMessage(WriterCommitMessage):
-    """Carries what one task wrote back to the driver."""
+    """Carries what one task wrote back to the driver, and the plan by which it did."""
 
     written: Written
+    plan: PublishPlan
 
 
-def _plan(asked: SourceOptions, publication: str) -> PublishPlan:
+def plan_publication(asked: SourceOptions) -> PublishPlan:
+    """Prove the client's key and advertise for it, on the driver, before a task runs.
+
+    Raises:
+        MaiaError: The key is not proven, the type is unknown, or the client or the broker has no right.
+    """
     with Domain.open(asked.home) as domain:
         return domain.publish_plan(
-            asked.type, client=asked.as_, version=asked.version, publication=publication, max_events=asked.max_events
-        )
+            asked.type, client=asked.prove(domain), version=asked.version,
+            publication=asked.publication or secrets.token_hex(16), max_events=asked.max_events,
+        )  # fmt: skip
 
 
 def _write(plan: PublishPlan, asked: SourceOptions, batches: Iterator[pa.RecordBatch]) -> Written:
@@ -52,23 +59,24 @@ def _commit(
 ) -> None:
     written = [message.written for message in messages if isinstance(message, WrittenMessage)]
     with in_one_line(), Domain.open(asked.home) as domain:
-        commit_publication(
+        done = commit_publication(
             domain.home, domain.log, plan, written, client=asked.as_, at=domain.clock(), query=query, batch=batch
         )
+        tell_refused(done, stream=batch >= 0)
 
 
 class MaiaWriter(DataSourceArrowWriter):
     """Publishes a batch: enforced and sealed on the workers, made to count by one commit."""
 
     def __init__(self, asked: SourceOptions) -> None:
-        """Advertise now; a client without the right fails before anything is written."""
+        """Plan now; a client without its key or a right fails before anything is written."""
         self.asked = asked
-        self.plan = _plan(asked, asked.publication or secrets.token_hex(16))
+        self.plan = plan_publication(asked)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Enforce and seal one partition on a worker."""
         with in_one_line():
-            return WrittenMessage(_write(self.plan, self.asked, iterator))
+            return WrittenMessage(_write(self.plan, self.asked, iterator), self.plan)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Make all files of the publication count, at once."""
@@ -81,44 +89,41 @@ class MaiaWriter(DataSourceArrowWriter):
 class MaiaStreamWriter(DataSourceStreamArrowWriter):
     """Publishes a stream; a micro-batch that Spark repeats is recognised by its number and counts once.
 
-    The plan is made anew for each micro-batch, where it is used: a right that ended refuses the rows that come after.
-    A checkpoint that was lost, replaced or taken from another time is recognised by the log, which refuses to go on:
-    see `LogDirectory.commit`.
+    Spark makes one on the driver for each micro-batch, and another to commit it: the first is made with a plan, which
+    its tasks share, the second gets it from what they send back. A right that ended ends the stream before a row of the
+    next micro-batch is taken; nothing is lost, since Spark offers those rows again. A checkpoint that was lost,
+    replaced or taken from another time is recognised by the log, which refuses to go on: see `LogDirectory.commit`.
     """
 
-    def __init__(self, asked: SourceOptions) -> None:
-        """Advertise now; a client without the right fails before the stream starts."""
+    def __init__(self, asked: SourceOptions, plan: PublishPlan | None) -> None:
+        """Write by a plan; without one, commit what was written."""
         if asked.publication is None:
             raise UsageError(
                 "a stream that publishes needs the option `publication`: a name that stays the same after a restart",
                 code="MISSING_OPTION",
             )
         self.asked = asked
-        self.plan = _plan(asked, asked.publication)
+        self.plan = plan
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        """Enforce and seal one partition on a worker, with the rights of now."""
+        """Enforce and seal one partition on a worker."""
         context = TaskContext.get()
         batch = None if context is None else context.getLocalProperty("streaming.sql.batchId")
         query = None if context is None else context.getLocalProperty("sql.streaming.queryId")
-        if context is None or batch is None or query is None:
+        if self.plan is None or batch is None or query is None:
             raise UsageError("a stream is published by a streaming query", code="NO_STREAMING_QUERY")
-        try:
-            # INVARIANT: names of events hold the micro-batch, so no two micro-batches share one.
-            plan = _plan(self.asked, f"{self.asked.publication}/{batch}")
-        except (VerificationError, DeniedError, NotFoundError) as error:
-            count = sum(rows.num_rows for rows in iterator)
-            letters = (RefusedRows.of(context.partitionId(), error.code, range(count)),) if count else ()
-            return WrittenMessage(Written(None, letters, query=query))
+        # INVARIANT: names of events hold the micro-batch, so no two micro-batches share one.
+        plan = replace(self.plan, publication=f"{self.plan.publication}/{batch}")
         with in_one_line():
-            return WrittenMessage(replace(_write(plan, self.asked, iterator), query=query))
+            return WrittenMessage(replace(_write(plan, self.asked, iterator), query=query), self.plan)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Make the micro-batch count, once."""
-        queries = {message.written.query for message in messages if isinstance(message, WrittenMessage)}
+        written = [message for message in messages if isinstance(message, WrittenMessage)]
+        queries = {message.written.query for message in written}
         if len(queries) != 1:
             raise UsageError("a stream is published by one streaming query", code="NO_STREAMING_QUERY")
-        _commit(self.plan, self.asked, messages, query=queries.pop(), batch=batchId)
+        _commit(written[0].plan, self.asked, messages, query=queries.pop(), batch=batchId)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Leave what was written as ciphertext that no commit names."""

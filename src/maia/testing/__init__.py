@@ -23,6 +23,7 @@ from maia.testing.people import People, subject_of
 
 if _typing.TYPE_CHECKING:
     from maia.testing.command import Command, Ran
+    from maia.testing.costly import Cost, Pile, Standing, cost_of, costly_evidence, worst_evidence
     from maia.testing.detective import (
         DETECTIVE_POLICY,
         DetectiveWorld,
@@ -32,6 +33,7 @@ if _typing.TYPE_CHECKING:
     from maia.testing.homes import NumberplateHomes, numberplate_homes
     from maia.testing.plans import deliver_plan, follow, publish_plan
     from maia.testing.publishing import publish_here
+    from maia.testing.serving import ManagedType, managed_type, served
     from maia.testing.session import spark_session
     from maia.testing.stock import CONTRACTS, FLOWS, Firm, StockWorld, firm_policy, stock_world
 
@@ -45,17 +47,23 @@ __all__ = [
     "TYPE_NAME",
     "TYPE_VERSION",
     "Command",
+    "Cost",
     "DetectiveWorld",
     "Firm",
     "Loss",
+    "ManagedType",
     "NumberplateHomes",
     "NumberplateNetwork",
     "People",
+    "Pile",
     "Ran",
+    "Standing",
     "StockWorld",
     "answer",
     "at",
     "book",
+    "cost_of",
+    "costly_evidence",
     "deliver_plan",
     "detective_world",
     "during",
@@ -63,6 +71,7 @@ __all__ = [
     "follow",
     "grant",
     "listing",
+    "managed_type",
     "naming",
     "numberplate_homes",
     "numberplate_network",
@@ -70,9 +79,11 @@ __all__ = [
     "publish_here",
     "publish_plan",
     "right",
+    "served",
     "spark_session",
     "stock_world",
     "subject_of",
+    "worst_evidence",
 ]
 
 __getattr__ = _on_first_use(
@@ -80,6 +91,15 @@ __getattr__ = _on_first_use(
     {
         "CONTRACTS": "stock",
         "Command": "command",
+        "Cost": "costly",
+        "ManagedType": "serving",
+        "Pile": "costly",
+        "Standing": "costly",
+        "cost_of": "costly",
+        "costly_evidence": "costly",
+        "managed_type": "serving",
+        "served": "serving",
+        "worst_evidence": "costly",
         "DETECTIVE_POLICY": "detective",
         "FLOWS": "stock",
         "DetectiveWorld": "detective",

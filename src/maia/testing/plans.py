@@ -30,7 +30,7 @@ def publish_plan(
     """Compile what a client's rows will go through; see `Domain.publish_plan`."""
     with Domain(home) as domain:
         return domain.publish_plan(
-            type_name, client=as_, version=version, publication=publication, at=at, max_events=max_events
+            type_name, client=domain.prove(as_), version=version, publication=publication, at=at, max_events=max_events
         )
 
 
@@ -48,5 +48,5 @@ def deliver_plan(
     """Compile what a client will see of commits; see `Domain.deliver_plan`."""
     with Domain(home) as domain:
         return domain.deliver_plan(
-            type_name, client=as_, where=where, version=version, commits=commits, at=at, history=history
+            type_name, client=domain.prove(as_), where=where, version=version, commits=commits, at=at, history=history
         )

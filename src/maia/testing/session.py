@@ -15,5 +15,5 @@ def spark_session(folder: Path, **conf: str) -> Any:  # noqa: ANN401 - a session
         folder: Where Spark puts what leaves memory.
         conf: Further settings, with underscores for dots.
     """
-    settings = {"spark_master": "local[2]", "spark_driver_memory": "1g", "spark_local_dir": str(folder)}
+    settings = {"spark_master": "local[2,4]", "spark_driver_memory": "1g", "spark_local_dir": str(folder)}
     return session(**{**settings, **conf})

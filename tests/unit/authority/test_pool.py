@@ -29,7 +29,8 @@ from maia.authority import (
     reduce_chain,
     walk,
 )
-from maia.authority.thresholds import Budget, choose_members, met_slots
+from maia.authority.budget import Budget
+from maia.authority.thresholds import choose_members, met_slots
 from maia.encoding import Sexp
 from maia.errors import ChainError, UncheckedError, UsageError
 from maia.principals import KeyId, Name, ObjectHash, TestKind, Threshold, parse_certificate
@@ -107,7 +108,7 @@ def closure(*certificates: object, steps: int = 1000) -> NameClosure:
     grouped: dict[tuple[object, str], list[object]] = {}
     for found in map(four_tuple, certificates):
         grouped.setdefault((found.issuer, found.name), []).append(found)
-    return NameClosure(grouped, max_steps=steps)
+    return NameClosure(grouped, Budget(steps=steps, signatures=1))
 
 
 def test_support_lists_the_certificates_that_give_a_meaning():
@@ -169,7 +170,7 @@ CHOICES = {
 def test_members_are_chosen_without_using_a_key_twice(case: tuple[ThresholdNode, str | None]):
     """Choosing looks back: the first key that fits a slot may be needed elsewhere."""
     node, expected = case
-    choice = choose_members(node, everybody, Budget(1000))
+    choice = choose_members(node, everybody, Budget(steps=1000, signatures=1))
     assert (None if choice is None else b"".join(found for _, found in choice).decode()) == expected
 
 
@@ -178,7 +179,7 @@ def test_choosing_members_has_a_budget():
     names = tuple(NameNode(key("r"), (f"n{n}",)) for n in range(12))
     few = frozenset(key(letter) for letter in "abcdefghijk")
     with pytest.raises(UncheckedError, match="LIMIT_EXCEEDED"):
-        choose_members(ThresholdNode(12, names), lambda _: few, Budget(5000))
+        choose_members(ThresholdNode(12, names), lambda _: few, Budget(steps=5000, signatures=1))
 
 
 def test_met_slots_count_distinct_keys_and_whole_groups():

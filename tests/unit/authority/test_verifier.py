@@ -234,22 +234,28 @@ def test_clauses_are_bounded():
         verifier(limits=VerifierLimits(max_clauses=4)).clauses(request, principal=SMITH, evidence=evidence, at=NOW)
 
 
+def few(steps: int) -> VerifierLimits:
+    """Allow a decision these steps, however much evidence there is."""
+    return VerifierLimits(max_steps=steps, octets_per_step=1 << 30)
+
+
 def test_a_search_is_bounded_and_so_is_its_explanation():
     """Too many links to look at: a limit; when only the explanation takes too long, that is said."""
-    wide = [grant(P.root, People(f"x{n}", seed="wide")[f"x{n}"], READ, delegate=True) for n in range(30)]
-    assert decide(*wide, limits=VerifierLimits(max_search_steps=10)).reason == "LIMIT_EXCEEDED"
+    wide = [grant(P.root, P.smith, READ, valid=(None, 99_000 + n)) for n in range(30)]
+    assert decide(*wide, limits=few(10)).reason == "LIMIT_EXCEEDED"
     other = [grant(P.root, People(f"x{n}", seed="wide")[f"x{n}"], (b"write",)) for n in range(30)]
     relaxed = [
         grant(P.root, P.a, READ), grant(P.a, P.b, READ, delegate=True),
         *(grant(P.b, P.smith, READ, valid=(None, 99_000 + n)) for n in range(30)),
     ]  # fmt: skip
-    assert decide(*other, limits=VerifierLimits(max_search_steps=31)).reason == "NO_EVIDENCE"
-    assert decide(*relaxed, limits=VerifierLimits(max_search_steps=10)).reason == "LIMIT_EXCEEDED"
+    assert decide(*other, limits=few(250)).reason == "NO_EVIDENCE"
+    assert decide(*relaxed, limits=few(50)).reason == "LIMIT_EXCEEDED"
+    assert decide(*relaxed).reason == "DELEGATION_FORBIDDEN"
 
 
 def test_an_explanation_that_takes_too_long_is_a_denial_as_well():
     """Expired names cost the decision nothing, and whatever they cost its explanation, the answer is no."""
-    limits = VerifierLimits(max_name_steps=10)
+    limits = few(10)
     expired = [naming(P.root, "n", People(f"x{n}", seed="wide")[f"x{n}"], valid=(0, 1)) for n in range(30)]
     denial = decide(grant(P.root, Name(ROOT, ("n",)), READ), *expired, limits=limits)
     assert not denial

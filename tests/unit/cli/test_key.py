@@ -7,6 +7,8 @@ import os
 import re
 import runpy
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,19 @@ help_of = _PAGE["help_of"]
 
 HEX = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
 SMALL_ORDER = "01" + "00" * 31
+
+
+def test_without_a_terminal_nobody_is_asked(tmp_path):
+    """A prompt that would show the passphrase is none: the command says what is missing, and warns of nothing."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "maia.cli", "key", "new", "smith", "--home", str(tmp_path)], stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, check=False, start_new_session=True, timeout=60,
+        env={name: value for name, value in os.environ.items() if not name.startswith("MAIA_")},
+    )  # fmt: skip
+    assert ran.returncode == 2
+    assert "[PASSPHRASE_MISSING] there is no terminal to ask for the passphrase for `smith`" in ran.stderr
+    assert "Warning" not in ran.stderr
+    assert not (tmp_path / "keys").exists()
 
 
 def test_new_key_is_closed_to_others_and_sealed(maia):

@@ -60,7 +60,7 @@ def test_timed_lists_follow_one_another(tested):
     revoked = maia("revoke", identity, "--yes", "--at", "2026-06-01T12:00:00Z", "--json").data
     assert revoked["statement"]["starts"] == "2026-06-02T00:00:00Z"
     assert revoked["statement"]["ends"] == "2026-06-03T00:00:00Z"
-    assert revoked["exposure"].startswith("12:00:00 ")
+    assert revoked["exposure"].startswith("12 hours ")
     assert maia(*PROVE, "--at", "2026-06-01T23:59:59Z").code == 0
     assert maia(*PROVE, "--at", "2026-06-02T00:00:00Z", "--json").data["error"] == "REVOKED"
     assert maia(*PROVE, "--at", "2026-06-03T00:00:00Z", "--json").data["error"] == "NO_STATEMENT"

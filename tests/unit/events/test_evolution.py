@@ -133,8 +133,9 @@ def test_differences_are_found_by_uid(new: EventType, actions: list[ManageAction
     """Names never decide what an attribute is."""
     found = diff(BASE, new)
     assert [change.action for change in found.changes] == actions
-    assert found.beyond(frozenset(ManageAction)) == ()
-    assert found.beyond(frozenset(actions) | {ADD if not actions else actions[0]}) == ()
+    assert len(found.beyond(frozenset(ManageAction))) == len(found.taken)
+    assert len(found.beyond(frozenset(actions) | {ADD if not actions else actions[0]})) == len(found.taken)
+    assert bool(found.taken) == (new == DIFFS["two swap their names"][0])
     for action in set(actions):
         assert found.beyond(frozenset(ManageAction) - {action}) != () or action is RETYPE
 

@@ -102,7 +102,7 @@ def test_publishing_stops_at_the_cap_and_loses_nothing(network: Network, monkeyp
 def test_damaged_counts_stop_sealing(tmp_path: Path) -> None:
     """What cannot be read is not taken for nought."""
     path = tmp_path / "key-uses"
-    for data in (b"", b"(8:key-uses1:2)", b"(8:key-uses1:1(1:a1:b1:x1:1))", b"(8:key-uses1:11:a)"):
+    for data in (b"", b"(8:key-uses1:x)", b"(8:key-uses1:1(1:a1:b1:x1:1))", b"(8:key-uses1:11:a)"):
         path.write_bytes(data)
         with pytest.raises(EncodingError):
             KeyUses(path, 10).counted()

@@ -205,7 +205,7 @@ def test_a_file_of_another_version_is_refused(tmp_path: Path) -> None:
     (tmp_path / "statements").write_bytes(encode((b"statements", (b"version", b"2"), (b"lists",), (b"nonces",))))
     with pytest.raises(MaiaError) as caught:
         StatementFile(tmp_path / "statements").load()
-    assert caught.value.code == "STATEMENT_FILE_VERSION"
+    assert caught.value.code == "FORMAT_NEWER"
 
 
 def test_a_damaged_file_is_not_overwritten(tmp_path: Path) -> None:

@@ -68,20 +68,21 @@ PLATE = GROUPS[1]
 
 def read_everything(**more):
     """Write a right to read the type."""
-    return type_right(OWNER.public_key, "Sighting", actions=[Action.SUBSCRIBE], **more)
+    return type_right(OWNER.public_key, "Sighting", **({"actions": [Action.SUBSCRIBE]} | more))
 
 
 class Broker:
     """A broker of the domain: its key, its certificates, and what it knows of each group."""
 
-    def __init__(self, name: str, *, valid=None, tests=(), attributes=None) -> None:
+    def __init__(self, name: str, *, valid=None, tests=(), attributes=None, publishes: bool = False) -> None:
         self.signer = KeySigner(name.encode().ljust(32, b"."))
+        rights = {"actions": [Action.SUBSCRIBE, Action.PUBLISH]} if publishes else {}
         self.chain: list[Certificate] = [
-            grant(OWNER, DOMAIN, read_everything(), delegate=True),
+            grant(OWNER, DOMAIN, read_everything(**rights), delegate=True),
             grant(
                 DOMAIN,
                 self.signer,
-                read_everything(**({} if attributes is None else {"attributes": attributes})),
+                read_everything(**({} if attributes is None else {"attributes": attributes}), **rights),
                 valid=valid,
                 tests=tests,
             ),

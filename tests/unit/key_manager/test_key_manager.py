@@ -41,6 +41,7 @@ from maia.encryption import (
 )
 from maia.errors import (
     ChainError,
+    DeniedError,
     EncodingError,
     ExpiredError,
     MaiaError,
@@ -207,7 +208,8 @@ def test_a_key_that_all_brokers_together_used_up_is_refreshed(tmp_path: Path) ->
     """The cap lowered to 1,000: blocks are added over brokers; those of other epochs and of strangers do not count."""
     world = World(tmp_path, settings=KeySettings(period=None, lead=timedelta(0), cap=1000))
     world.open()
-    ann, bob, eve = Broker("ann"), Broker("bob"), Broker("eve", attributes=["2"])
+    ann, bob = Broker("ann", publishes=True), Broker("bob", publishes=True)
+    eve = Broker("eve", attributes=["2"], publishes=True)
     for second, who in enumerate((ann, bob, eve)):
         world.join(who, second)
     assert ann.count(world.manager, moment(10), (b"1", 1, 600), (b"2", 1, 5)) == ()
@@ -218,6 +220,21 @@ def test_a_key_that_all_brokers_together_used_up_is_refreshed(tmp_path: Path) ->
     assert bob.count(world.manager, moment(13), (b"1", 1, 5000)) == ()
     with pytest.raises(VerificationError):
         bob.count(world.manager, moment(12.5), (b"1", 2, 1))
+
+
+@pytest.mark.threat("T46")
+def test_key_use_is_believed_from_publishers_and_within_what_time_allows(world: World) -> None:
+    """Who may only read refreshes no key with a report, and nobody with a count that no machine can reach."""
+    reader, writer = Broker("ann"), Broker("bob", publishes=True)
+    world.join(reader, 0)
+    world.join(writer, 1)
+    before = len(world.manager.history(PLATE))
+    with pytest.raises(DeniedError, match="NOT_A_PUBLISHER"):
+        reader.count(world.manager, moment(10), (b"1", before - 1, 10**15))
+    with pytest.raises(DeniedError, match="USE_NOT_BELIEVED"):
+        writer.count(world.manager, moment(10), (b"1", before - 1, 10**15))
+    assert writer.count(world.manager, moment(11), (b"1", before - 1, 10**6)) == ()
+    assert len(world.manager.history(PLATE)) == before
 
 
 def test_an_answer_that_was_lost_is_given_again_and_a_lost_state_gets_a_new_place(world: World) -> None:

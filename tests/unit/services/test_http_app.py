@@ -250,19 +250,20 @@ def test_a_request_must_arrive_in_time(tmp_path: Path) -> None:
 
 
 def test_so_many_requests_run_at_once(tmp_path: Path) -> None:
-    """One more is told to come back; afterwards there is room again."""
-    echo = Echo(str(tmp_path / "store.db"), limits=http.HttpLimits(concurrent=1, seconds=30))
+    """One more is told to come back, health is told all the same, and a request that is not whole takes no place."""
+    echo = Echo(str(tmp_path / "store.db"), limits=http.HttpLimits(unsigned=0))
     with echo.running():
-        with socket.create_connection(("127.0.0.1", echo.port)) as peer:
-            start = f"POST /v1/challenge HTTP/1.1\r\nhost: 127.0.0.1:{echo.port}\r\ncontent-length: 9\r\n\r\n{{"
-            peer.sendall(start.encode())
-            answer = httpx2.get(f"{echo.url}/healthz")
-            while answer.status_code == 200:  # until the half request has been seen
-                answer = httpx2.get(f"{echo.url}/healthz")
-            assert problem(answer) == (429, "TOO_MANY_REQUESTS")
-            assert answer.headers["retry-after"] == "1"
-        while httpx2.get(f"{echo.url}/healthz").status_code != 200:
-            pass
+        answer = httpx2.get(f"{echo.url}/v1/server")
+        assert problem(answer) == (429, "TOO_MANY_REQUESTS")
+        assert answer.headers["retry-after"] == "1"
+        assert httpx2.get(f"{echo.url}/healthz").status_code == 200
+        assert httpx2.get(f"{echo.url}/readyz").status_code == 200
+    echo = Echo(str(tmp_path / "store.db"), limits=http.HttpLimits(concurrent=1, seconds=30))
+    with echo.running(), socket.create_connection(("127.0.0.1", echo.port)) as peer:
+        start = f"POST /v1/challenge HTTP/1.1\r\nhost: 127.0.0.1:{echo.port}\r\ncontent-length: 9\r\n\r\n{{"
+        peer.sendall(start.encode())
+        for _ in range(20):
+            assert httpx2.get(f"{echo.url}/v1/server").status_code == 200
 
 
 def test_a_request_for_another_host_is_refused(echo: Echo) -> None:

@@ -14,6 +14,8 @@ from maia.cli.read.instants import now, parse_instant_text, show_instant
 from maia.cli.read.options import examples, new_app, principal_option
 from maia.cli.show.output import note, write_json
 from maia.cli.show.tables import draw_table
+from maia.encoding import did_you_mean
+from maia.errors import UsageError
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -31,7 +33,7 @@ def audit(
     *,
     kind: Annotated[
         list[str] | None,
-        typer.Option("--kind", metavar="KIND", help="publish, deliver, refuse, alarm … Repeatable."),
+        typer.Option("--kind", metavar="KIND", help="publish, deliver, withhold, refuse, … Repeatable."),
     ] = None,
     client: Annotated[str | None, principal_option("--as", help="Only what this client did.")] = None,
     since: Annotated[
@@ -45,8 +47,12 @@ def audit(
     from heapq import nlargest
 
     from maia.home import Folder, Home
-    from maia.log import read_audit
+    from maia.log import AUDIT_KINDS, read_audit
 
+    for word in kind or ():
+        if word not in AUDIT_KINDS:
+            near = did_you_mean(word, AUDIT_KINDS) or f"; there are {', '.join(AUDIT_KINDS)}"
+            raise UsageError(f"the audit has no kind `{word}`{near}", code="AUDIT_KIND")
     opened = Home.open(home)
     place = Folder(home)
     wanted = None if client is None else {place.key(client).fingerprint, client}

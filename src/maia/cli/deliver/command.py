@@ -69,10 +69,10 @@ def add(
     from maia.cli.read.clients import denial, name_type, open_client
     from maia.domain import Wanted, add_subscription
 
-    domain, _ = open_client(home, client, passphrase_file)
+    domain, reader = open_client(home, client, passphrase_file)
     shown = name_type(domain, type_, None)
     with denial(domain, client=client, action=Action.SUBSCRIBE, type_text=shown):
-        add_subscription(domain, Wanted(name=name, as_=client, type=shown, where=where))
+        add_subscription(domain, Wanted(name=name, as_=client, type=shown, where=where), client=reader.proven)
     if json:
         write_json({"name": name, "as": client, "type": shown, "where": where})
     else:

@@ -79,7 +79,8 @@ def _domain(home: Path) -> list[HealthFinding]:
     if not (home / "maia.toml").is_file():
         return []
     import maia
-    from maia.domain import domain_status
+    from maia.domain import domain_status, find_losses
+    from maia.home import Home
 
     try:
         status = domain_status(maia.open(home))
@@ -89,6 +90,10 @@ def _domain(home: Path) -> list[HealthFinding]:
     for step in status.steps:
         where = f" (in {step.where})" if step.where else ""
         found.append(HealthFinding(name="domain", status="warning", detail=step.why, hint=f"{step.command}{where}"))
+    try:
+        found += find_losses(Home.open(home))
+    except MaiaError as error:
+        found.append(HealthFinding(name="database", status="problem", detail=str(error)))
     if not found:
         types = counted(len(status.types), "type")
         found.append(HealthFinding(name="domain", status="ok", detail=f"{status.name}: {types}, nothing is missing"))

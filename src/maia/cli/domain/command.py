@@ -1,4 +1,4 @@
-"""`maia domain init|invite|join|members|agree`: the home of a domain, its members, and other domains."""
+"""`maia domain init|migrate|invite|join|members|agree`: the home of a domain, its members, and other domains."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 from maia.cli.read import options
 from maia.cli.read.answers import confirm
-from maia.cli.read.bundles import unpacked
+from maia.cli.read.bundles import Place, unpacked
 from maia.cli.read.instants import parse_instant_text, show_instant
 from maia.cli.read.options import examples, new_app
 from maia.cli.read.services import Served
@@ -73,6 +73,30 @@ def init(
         note(f"next: `maia key import {owner} FILE` brings the public key of the network's owner")
     note(f"next: export MAIA_HOME={where}; `maia key new NAME` makes keys for people, `maia type define` event types,")
     note("      `maia grant` gives rights, also to the broker; `maia status` says what is missing")
+
+
+@app.command(epilog=examples("maia domain migrate --dry-run", "maia domain migrate --home met"))
+@unpacked
+def migrate(
+    *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Tell what would be written, and write nothing.")] = False,
+    place: Place,
+) -> None:
+    """Bring a home that an earlier Maia made to this Maia's format; one that is there already is left alone.
+
+    Stop what runs on the home first, and keep a copy of it. Stopped halfway, it goes on when it runs
+    again. The log has a migration of its own.
+    """
+    from maia.home import migrate_home
+
+    done = migrate_home(place.home, at=place.instant, dry_run=dry_run)
+    if place.json:
+        write_json({"before": done.before, "after": done.after, "steps": list(done.steps), "dry_run": dry_run})
+        return
+    for step in done.steps:
+        write_line(printable(step))
+    what = "is" if done.before == done.after else "would be" if dry_run else "is now"
+    note(f"the home {what} of format {done.after}")
 
 
 @app.command(

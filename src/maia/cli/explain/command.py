@@ -12,7 +12,7 @@ from maia.cli.show.output import draw, note, write_json, write_line
 
 if TYPE_CHECKING:
     from maia.authority import Decision
-    from maia.domain import RightQuestion
+    from maia.domain import BrokerNeeds, RightQuestion
 
 app = new_app()
 
@@ -35,15 +35,16 @@ def explain(
     """Draw the chains that give a right as trees, with what each link keeps and removes.
 
     Every chain is shown: rights of several chains add up and are never mixed. Conditions are asked now, and in a home
-    the broker is looked at as well, without whose right nothing is delivered. Without a chain, the stages that were
-    passed, the nearest missing link and what to do about it; then, and when no condition holds, the command exits
-    with 3.
+    the broker is looked at as well: it has to hold the right to publish, and keys to deliver. Without a chain, the
+    stages that were passed, the nearest missing link and what to do about it; then, and when no condition holds, the
+    command exits with 3.
     """
-    from maia.cli.read.question import read_question
-    from maia.cli.show.decisions import denial_of, not_proven
+    from maia.cli.read.question import check_version, read_question
+    from maia.cli.show.decisions import not_proven
     from maia.cli.show.proofs import grant_to_json, proof_tree
     from maia.domain import explain_chains
 
+    check_version(asked.type_, place.folder)
     question = read_question(place, asked, principal, certificates=certificates, statements=statement)
     decision = question.decide()
     if decision.grant is None:
@@ -51,22 +52,39 @@ def explain(
             _draw_stages(decision, question)
         return not_proven(question, decision, json=place.json, code=ExitCode.DENIED)
     chains = explain_chains(question, decision.grant)
-    broker = chains.broker
     if chains.count > len(chains.steps):
         note(f"showing {len(chains.steps)} of {chains.count} chains")
-    missing = None if broker is None or broker.decision.allowed else denial_of(broker.decision, question.home)
+    lacks = _lacks(chains.broker, question)
     code = ExitCode.DONE if chains.usable else ExitCode.DENIED
     if place.json:
         data = {**grant_to_json(decision.grant, question.home), **chains.to_json()}
-        write_json(data | ({} if missing is None else {"broker_lacks": missing.message}), code=code)
+        write_json(data | ({} if lacks is None else {"broker_lacks": lacks[0]}), code=code)
     else:
         for step in chains.steps:
             draw(proof_tree(step))
         write_line(f"{question.home.show(question.principal.key_id)} {chains.text()}")
-    if broker is not None and missing is not None:
-        note(f"warning: the broker {broker.name} of this home lacks the right, so nothing passes: {missing.message}")
-        note(f"hint: ask for a right for {broker.name}, as for the client")
+    if lacks is not None:
+        note(f"warning: {lacks[0]}")
+        note(f"hint: {lacks[1]}")
     return code
+
+
+def _lacks(broker: BrokerNeeds | None, question: RightQuestion) -> tuple[str, str] | None:
+    """Say what the broker lacks for the right to be of use, and what to do about it; nothing when it lacks nothing."""
+    from maia.cli.show.decisions import denial_of
+
+    if broker is None:
+        return None
+    if broker.publish is not None and not broker.publish.allowed:
+        why = denial_of(broker.publish, question.home).message
+        return (
+            f"the broker {broker.name} of this home may not publish the type, so nothing is published: {why}",
+            f"ask for the right to publish for {broker.name}, as for the client",
+        )
+    if broker.keyless:
+        names = ", ".join(f"`{name}`" for name in broker.keyless)
+        return f"this home holds no key of {names}: null in every event", "`maia keys join TYPE` asks for keys"
+    return None
 
 
 def _draw_stages(decision: Decision, question: RightQuestion) -> None:

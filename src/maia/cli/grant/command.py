@@ -68,16 +68,17 @@ def grant(
     The issuer has to hold the right, and to be allowed to pass it on, by the certificates of this home; the owner of a
     type or network needs nothing. --blanket issues a wider one, which is worth as much as the issuer has at the time.
     """
-    from maia.cli.read.signers import parse_period, parse_tests
+    from maia.cli.read.signers import parse_period
     from maia.cli.show.issued import tell_issued
     from maia.domain import draft_grant, sign_grant
+    from maia.encoding import duration
     from maia.home import words
 
     folder, instant = signing.folder, signing.instant
     key, right = folder.key(issuer), asked.right(folder, on_violation=on_violation, enforced=enforced)
     draft = draft_grant(
         folder, key, right, to=words.parse_principal_text(subject, folder), at=instant, delegate=delegate,
-        period=parse_period(not_before, until, at=instant), tests=parse_tests(test, folder),
+        period=parse_period(not_before, until, at=instant), tests=words.parse_tests(test, folder),
         conditions=condition or (), renew=renew, roots=asked.roots(folder), blanket=blanket,
     )  # fmt: skip
     if draft.ends is not None:
@@ -90,7 +91,7 @@ def grant(
     warnings = [finding.code for finding in draft.findings]
     more: dict[str, object] = {"blanket": blanket, "warnings": warnings, "exposure": str(done.exposure)}
     tell_issued(done.certificate, done.file, signing, more=more)
-    worst = "for ever" if done.exposure.window is None else f"for {done.exposure.window}"
+    worst = "for ever" if done.exposure.window is None else f"for {duration(done.exposure.window)}"
     note(f"gives {right.text}")
     note(f"if it is revoked now, it counts at worst {worst} ({done.exposure.bounded_by})")
     for finding in draft.findings:

@@ -166,11 +166,10 @@ def _to_json(commit: Commit, at: datetime) -> dict[str, object]:
 
 
 def _show(home: Home, commits: list[tuple[Commit, datetime]]) -> None:
-    from maia.home import Folder
     from maia.principals import KeyId
 
     types = {name.type_id.hex(): name.name for name in home.types.names()}
-    names = Folder(home.path).names
+    names = home.folder.names
     numbers = ("commit", "events", "refused", "parcels", "size")
     rows = [
         (

@@ -43,7 +43,7 @@ def add(
     Several certificates for one name make a group. A capability for the name then empowers all its members.
     """
     from maia.cli.read.files import read_source
-    from maia.cli.read.signers import parse_period, parse_tests
+    from maia.cli.read.signers import parse_period
     from maia.cli.show.issued import tell_issued
     from maia.home import words
     from maia.principals import Naming, issue, name_certificate_from_x509
@@ -62,7 +62,7 @@ def add(
     else:
         body = Naming(
             issuer=key, name=name, subject=words.parse_principal_text(subject or "", folder),
-            period=parse_period(not_before, until, at=signing.instant), tests=parse_tests(test, folder),
+            period=parse_period(not_before, until, at=signing.instant), tests=words.parse_tests(test, folder),
         )  # fmt: skip
         certificate = issue(body, signing.signer(key))
     tell_issued(certificate, folder.certificates.add(certificate), signing, more={})

@@ -39,7 +39,8 @@ class Total:
 
     def add(self, done: Published) -> None:
         """Take one stretch in."""
-        self.commits.append(done.commit)
+        if done.commit is not None:
+            self.commits.append(done.commit)
         self.events += done.events
         self.refused.update(done.refused)
         self.forced += done.forced
@@ -55,10 +56,10 @@ class Total:
     def to_json(self) -> dict[str, object]:
         """Write it for machines, as `Published` does."""
         whole = Published(
-            publication=self.publication, commit=max(self.commits, default=-1), events=self.events,
+            publication=self.publication, commit=max(self.commits, default=None), events=self.events,
             refused=dict(self.refused), forced=self.forced, nulled=self.nulled, repeated=self.repeated,
         )  # fmt: skip
-        return {**whole.to_json(), "commit": max(self.commits, default=None), "commits": len(self.commits)}
+        return {**whole.to_json(), "commits": len(self.commits)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +160,7 @@ def prepare(
     type_ = name_type(domain, type_text, version)
     chosen = publication or secrets.token_hex(16)
     with denial(domain, client=client, action=Action.PUBLISH, type_text=type_):
-        event_type = domain.publish_plan(type_, client=client, publication=chosen).event_type()
+        event_type = domain.publish_plan(type_, client=writer.proven, publication=chosen).event_type()
     if found == "csv":
         missing = {item.name for item in event_type.attributes} - set(read_header(Path(source), event_type))
         if missing:

@@ -11,9 +11,7 @@ from maia.authority import Action
 from maia.cli.read.passphrases import passphrase_source
 from maia.cli.show.output import note
 from maia.domain import Client, Domain, find_type, show_type, who_lacks
-from maia.encoding import did_you_mean
-from maia.errors import DeniedError, NotFoundError, VerificationError
-from maia.home import Folder
+from maia.errors import DeniedError, VerificationError
 
 
 def open_client(home: Path, name: str, passphrase_file: Path | None) -> tuple[Domain, Client]:
@@ -24,9 +22,6 @@ def open_client(home: Path, name: str, passphrase_file: Path | None) -> tuple[Do
         MaiaError: The private key is not here, or cannot be opened.
     """
     domain = maia.open(home)
-    known = Folder(home).keys
-    if name not in known:
-        raise NotFoundError(f"no key `{name}` in this home{did_you_mean(name, known)}", code="NO_SUCH_KEY")
     return domain, domain.client(name, passphrase=passphrase_source(passphrase_file, what=f"`{name}`"))
 
 
@@ -49,4 +44,4 @@ def denial(domain: Domain, *, client: str, action: Action, type_text: str) -> It
         if error.code != "ROWS_REFUSED":
             who = who_lacks(domain, type_text, client=client, action=action)
             note(f"`maia explain --as {who} --type {type_text} --action {action.value}` shows what there is")
-        raise DeniedError(Folder(domain.home.path).decorate(error.message), code=error.code) from error
+        raise DeniedError(domain.home.folder.decorate(error.message), code=error.code) from error

@@ -10,8 +10,9 @@ from maia.authority import Challenge, parse_statement, verify_statement
 from maia.cli.read.bundles import Place, RightOptions
 from maia.cli.read.files import read_source
 from maia.domain import RightQuestion
-from maia.errors import UsageError
-from maia.home import key_of, words
+from maia.errors import NotFoundError, UsageError
+from maia.home import Folder, key_of, words
+from maia.principals import principal_id
 
 _NONCE = 16
 
@@ -36,6 +37,21 @@ def read_question(
         principal=key_of(words.parse_principal_text(principal, folder)), pool=folder.pool(certificates), book=book,
         roots=asked.roots(folder), at=place.instant, challenge=_challenge(nonce, verifier, at=place.instant),
     )  # fmt: skip
+
+
+def check_version(text: str | None, folder: Folder) -> None:
+    """Refuse a version that a type does not have, when the type is kept here.
+
+    Raises:
+        NotFoundError: ``TYPE_NOT_FOUND``; the message lists the versions that there are.
+    """
+    if text is None or text.strip() == "*":
+        return
+    owner, name, exact = words.split_type(text, folder)
+    known = [item.name.version.text for item in folder.versions(principal_id(owner), name)] if "*" not in name else []
+    if known and exact not in (None, "*", *known):
+        listed = ", ".join(f"`{name}@{version}`" for version in known)
+        raise NotFoundError(f"there is no type `{text}`; there is {listed}", code="TYPE_NOT_FOUND")
 
 
 def _challenge(nonce: str | None, verifier: str | None, *, at: datetime) -> Challenge | None:

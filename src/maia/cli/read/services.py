@@ -12,7 +12,6 @@ from maia.cli.read import options
 from maia.cli.read.bundles import Place
 from maia.cli.read.signers import open_signer
 from maia.errors import NotFoundError
-from maia.home import Folder
 
 if TYPE_CHECKING:
     from maia.access_control import AccessControl
@@ -69,7 +68,7 @@ def domain_signer(home: Home, passphrase_file: Path | None) -> KeySigner:
     Raises:
         NotFoundError: It is not here: ``NO_DOMAIN_KEY``.
     """
-    folder, name = Folder(home.path), home.config.domain
+    folder, name = home.folder, home.config.domain
     try:
         return open_signer(folder.key(name), folder, passphrase_file)
     except NotFoundError as error:

@@ -14,8 +14,6 @@ from maia.cli.read.options import examples, new_app
 from maia.cli.show.output import note
 
 if TYPE_CHECKING:
-    from fastapi import FastAPI
-
     from maia.home import Home
     from maia.services import http
 
@@ -107,7 +105,7 @@ def serve_acs(hosting: Hosting) -> None:
     _serve("access control service", access_control.make_access_control(hosting.opened(), listening), listening)
 
 
-def _serve(what: str, service: FastAPI, listening: http.Listening) -> None:
+def _serve(what: str, service: http.App, listening: http.Listening) -> None:
     from maia.services import http
 
     address = f"{'http' if listening.certificate is None else 'https'}://{listening.host}:{listening.port}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from maia.authority import Decision, Stage
-from maia.cli.show.exits import ExitCode, hint_for
+from maia.cli.show.exits import ExitCode
 from maia.cli.show.output import report_error, write_json
 from maia.domain import RightQuestion
 from maia.errors import VerificationError
@@ -31,8 +31,7 @@ def denial_of(decision: Decision, home: Folder) -> VerificationError:
 def not_proven(question: RightQuestion, decision: Decision, *, json: bool, code: ExitCode) -> ExitCode:
     """Report a denial: who lacks the right, the first stage that failed, and the nearest missing link."""
     error, who = denial_of(decision, question.home), question.home.show(question.principal.key_id)
-    advice = hint_for(error.code)
-    hint = None if advice is None else f"{who}: {advice}"
+    hint = None if error.hint is None else f"{who}: {error.hint}"
     if json:
         data: dict[str, object] = {
             "allowed": False, "error": error.code, "message": error.message, "principal": who,

@@ -9,10 +9,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from maia.cli.show.exits import hint_for
 from maia.encoding import printable
 from maia.errors import MaiaError
 
@@ -45,6 +44,7 @@ class State:
     verbosity: int = 0
     json: bool = False
     passphrase_fd: int | None = None
+    passphrase: str | None = field(default=None, repr=False)
     stands: str = "what was done before stands"
 
 
@@ -119,7 +119,7 @@ def draw(renderable: RenderableType) -> None:
 
 def report_error(error: MaiaError, *, code: int, as_json: bool, hint: str | None = None) -> None:
     """Say what went wrong: for people on standard error, and for machines on standard output when they asked."""
-    advice = hint or hint_for(error.code)
+    advice = hint or error.hint or ("try `maia --help`" if error.code == "USAGE" else None)
     if as_json:
         data: dict[str, object] = {"error": error.code, "message": error.message}
         write_json(data | ({"hint": advice} if advice else {}), code=code)

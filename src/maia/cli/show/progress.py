@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _EVERY = 0.2
+_T = TypeVar("_T")
 
 
 @dataclass(slots=True)
@@ -34,6 +35,13 @@ class Watch:
     text: str = ""
     ended: threading.Event = field(default_factory=threading.Event)
     thread: threading.Thread | None = None
+    taken: int = 0
+
+    def counting(self, rows: Iterator[_T]) -> Iterator[_T]:
+        """Let rows pass that this process takes from Spark, and count them."""
+        for row in rows:
+            self.taken += 1
+            yield row
 
     def follow(self, look: Callable[[], Progress]) -> None:
         """Show the tasks and rows of whatever runs, as ``look`` tells them."""
@@ -54,7 +62,7 @@ class Watch:
             found = look()
             # A stage that ended is not looked at any more; what it read stays read.
             finished, seen = (finished + seen, found.rows) if found.rows < seen else (finished, found.rows)
-            rows = finished + seen
+            rows = max(finished + seen, self.taken)
             if self.bar is not None and found.tasks:
                 self.bar.update(self.task, completed=found.done, total=found.tasks)  # type: ignore[arg-type]
             if rows:

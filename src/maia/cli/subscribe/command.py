@@ -79,7 +79,7 @@ def subscribe(
             rows, interrupted = follow_events(view, watch)
         else:
             watch.follow(lambda: progress_of(spark))
-            show = read(view)
+            show = read(view, watch)
     rows = rows if show is None else show()
     sight = view.sight()
     note(sight_line(rows, sight))

@@ -110,7 +110,7 @@ def prepare(
     domain, reader = open_client(folder, client, passphrase_file)
     type_ = name_type(domain, type_text, version)
     with denial(domain, client=client, action=Action.SUBSCRIBE, type_text=type_):
-        plan = domain.deliver_plan(type_, client=client, where=where, commits=())
+        plan = domain.deliver_plan(type_, client=reader.proven, where=where, commits=())
     names = [item.name for item in plan.subscriptions[0].event_type.attributes]
     wanted = None if attributes is None else tuple(item.strip() for item in attributes.split(","))
     for name in wanted or ():
@@ -123,7 +123,7 @@ def prepare(
     )  # fmt: skip
 
 
-def read(view: View) -> Callable[[], int]:
+def read(view: View, watch: Watch) -> Callable[[], int]:
     """Read what the log holds now; return what shows it, for when the bar is gone, and counts the rows.
 
     Raises:
@@ -144,7 +144,7 @@ def read(view: View) -> Callable[[], int]:
             note(f"written to {view.out}")
             return lambda: view.sight().events
         with _lines(view) as write:
-            count = write(plain_rows(frame, limit=view.limit))
+            count = write(watch.counting(plain_rows(frame, limit=view.limit)))
     return lambda: count
 
 

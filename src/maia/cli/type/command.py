@@ -1,4 +1,4 @@
-"""`maia type define|show|verify|evolve|diff|lint|from-schema`: event types and their versions.
+"""`maia type define|add|show|verify|evolve|diff|lint|from-schema`: event types and their versions.
 
 Types live in the home's folder `types`, which is a registry like any other: what is read there is verified before it
 counts. A type is written OWNER/NAME@VERSION, or as the file of a signed definition.
@@ -23,6 +23,7 @@ from maia.cli.type import view
 from maia.cli.type.making import Making, OnNetwork, Travel
 from maia.errors import UsageError
 from maia.events import (
+    EVENT_TYPE_LIMITS,
     FIRST,
     EventType,
     Operation,
@@ -34,13 +35,14 @@ from maia.events import (
     first_attributes,
     hashed,
     misleading_names,
+    parse_event_type,
     parse_live_clients,
     parse_version,
 )
 from maia.events import diff as compare
 from maia.events import evolve as make_version
 from maia.events import lint as find_harm
-from maia.home import Folder, find_definition, verify_with_registry, words
+from maia.home import Folder, find_definition, read_file, verify_with_registry, words
 from maia.principals import KeyHash, KeyId
 
 app = new_app("Define, evolve and check event types.")
@@ -119,6 +121,34 @@ def show(
         view.draw_type(found, place)
     for text in notes:
         note(f"warning: {text}")
+
+
+@app.command(
+    epilog=examples("maia type add numberplate.type", "maia type add numberplate.type --network 'pito/UK Police'")
+)
+@unpacked
+def add(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A signed definition, as its owner sent it.")],
+    *,
+    network: OnNetwork = None,
+    place: Place,
+) -> None:
+    """Keep a definition that came from its owner, after verifying it.
+
+    There is one definition for each version: the first that is accepted says what the version means here, and another
+    one is refused from then on, whoever signed it.
+    """
+    folder = place.folder
+    found = parse_event_type(read_file(file, limit=EVENT_TYPE_LIMITS.max_bytes))
+    verify_with_registry(
+        folder.types, found, verifier=Verifier(statements=folder.book()), at=place.instant,
+        network=words.split_network(network, folder),
+    )  # fmt: skip
+    folder.types.put(found.raw, at=place.instant)
+    if place.json:
+        write_json(view.type_to_json(found))
+    else:
+        write_line(f"kept {view.show_name(found.definition.name, folder)}")
 
 
 @app.command(epilog=examples("maia type verify numberplate.type --network 'pito/UK Police Network'"))

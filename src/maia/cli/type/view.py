@@ -10,8 +10,31 @@ from maia.cli.show.output import printable, write_line
 from maia.cli.show.principals import subject_to_json
 from maia.cli.show.tables import draw_table
 from maia.cli.show.words import counted
-from maia.events import Attribute, Change, Finding, TypeName, UnverifiedEventType
+from maia.events import (
+    Attribute,
+    Change,
+    ClosedAttributes,
+    EncryptionMode,
+    Finding,
+    Release,
+    TypeName,
+    UnverifiedEventType,
+)
 from maia.home import Folder, words
+
+_SEALED = {
+    EncryptionMode.PLAIN: "nothing is sealed (encryption: plain)",
+    EncryptionMode.EVENT: "whole events are sealed under one key (encryption: event)",
+    EncryptionMode.ATTRIBUTE: "each attribute is sealed under a key of its own (encryption: attribute)",
+}
+_CLOSED = {
+    ClosedAttributes.NULL: "who may not read an attribute sees null in its place (closed: null)",
+    ClosedAttributes.OMIT: "who may not read an attribute does not see that there is one (closed: omit)",
+}
+_LINKS = {
+    Release.OVERLAY: "events may pass through brokers of other domains (release: overlay)",
+    Release.DIRECT: "events go straight from domain to domain, through no broker between (release: direct)",
+}
 
 
 def name_to_json(name: TypeName) -> dict[str, object]:
@@ -70,7 +93,9 @@ def draw_type(unverified: UnverifiedEventType, home: Folder) -> None:
     write_line(show_name(definition.name, home))
     draw_table(("attribute", "uid", "type"), [(item.name, item.uid, item.type.value) for item in definition.attributes])
     options = definition.options
-    write_line(f"encryption {options.encryption}, closed {options.closed}, release {options.release}")
+    write_line(_SEALED[options.encryption])
+    write_line(_CLOSED[options.closed])
+    write_line(_LINKS[options.release])
     if options.padding:
         write_line(f"padding {options.padding}")
     if definition.extends is not None:

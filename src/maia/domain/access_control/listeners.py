@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from maia.access_control import Withdrawn
 from maia.authority import parse_statement, verify_statement
+from maia.database import OpenDatabase
 from maia.domain.certificates import push_certificates
 from maia.domain.key_groups import open_key_manager
 from maia.errors import KeyFormatError, NotFoundError, UnavailableError, VerificationError
@@ -80,9 +81,10 @@ class HomeTelling:
 class HomeKeyGroups:
     """Puts brokers out of the key groups that a home manages in process when what admitted them is withdrawn."""
 
-    def __init__(self, home: Home) -> None:
-        """Serve a home; its key manager is opened when something is withdrawn."""
+    def __init__(self, home: Home, engine: OpenDatabase | None = None) -> None:
+        """Serve a home; its key manager is opened when something is withdrawn, on the database that is open."""
         self._home = home
+        self._engine = engine
         self._manager: KeyManager | None = None
 
     def __call__(self, notice: Withdrawn) -> None:
@@ -91,7 +93,7 @@ class HomeKeyGroups:
             return  # it follows the domain's lists in the log by itself
         if self._manager is None:
             try:
-                self._manager = open_key_manager(self._home)[0]
+                self._manager = open_key_manager(self._home, engine=self._engine)[0]
             except (NotFoundError, KeyFormatError):
                 return  # a home without a key that works unattended manages no groups
         if self._manager.status():

@@ -9,14 +9,10 @@ store.db                what the service keeps, unless `maia.toml` names another
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from datetime import datetime
 
-from sqlalchemy import Connection
-
 from maia.access_control import AccessControl, Outside, Settings, Telling
-from maia.database import migrate, open_database
+from maia.database import OpenDatabase, Transactions, migrate, open_database
 from maia.domain.access_control.agreements import POLICY_FOLDER, HomeAgreements
 from maia.domain.access_control.holdings import HomeHoldings, HomeProviders
 from maia.domain.access_control.listeners import HomeKeyGroups, HomeTelling
@@ -61,7 +57,8 @@ def open_access_control(
     signer: Signer | None = None,
     telling: Telling | None = None,
     outside: Outside | None = None,
-    transaction: Callable[[], AbstractContextManager[Connection]] | None = None,
+    transaction: Transactions | None = None,
+    engine: OpenDatabase | None = None,
 ) -> AccessControl:
     """Open the service of a home in this process.
 
@@ -72,20 +69,22 @@ def open_access_control(
         telling: Who must hear, in place of the home and its log.
         outside: What is true outside, in place of the home's providers.
         transaction: How writing transactions begin, for a service that has a leader.
+        engine: The home's database, migrated, when the process has it open: a process opens a database once.
 
     Raises:
         NotFoundError: The home has no key for its domain: ``NO_DOMAIN_KEY``.
     """
     if signer is None:
         signer = domain_signer(home)
-    engine = open_database(home.database_url)
-    migrate(engine)
+    if engine is None:
+        engine = open_database(home.database_url)
+        migrate(engine)
     return AccessControl(
         signer=signer,
         engine=engine,
         holdings=HomeHoldings(home),
         settings=read_settings(home) if settings is None else settings,
-        telling=HomeTelling(home, listeners=[HomeKeyGroups(home)]) if telling is None else telling,
+        telling=HomeTelling(home, listeners=[HomeKeyGroups(home, engine)]) if telling is None else telling,
         outside=HomeProviders(home) if outside is None else outside,
         named_roles=HomeAgreements(home, signer.public_key.key_id).named_roles,
         transaction=transaction,

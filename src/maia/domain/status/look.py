@@ -22,12 +22,12 @@ from maia.domain.status.values import (
     RightStatus,
     TypeStatus,
 )
-from maia.domain.types import find_type, show_type
+from maia.domain.types import find_type, show_type, type_conflicts
 from maia.domain.wanted import read_subscriptions
 from maia.encryption import WHOLE_EVENT, Keyring, groups_of
 from maia.errors import MaiaError, RevokedError, VerificationError
 from maia.events import EventType
-from maia.home import Folder, read_file
+from maia.home import read_file
 from maia.kernel import milliseconds, read_mark
 from maia.log import LogDirectory, Outbox
 from maia.principals import CertificateId, OnlineTest, PublicKey, TestKind
@@ -76,7 +76,7 @@ class _Look:
 
     def __init__(self, domain: Domain, at: datetime) -> None:
         self.domain, self.home, self.at = domain, domain.home, at
-        self.folder = Folder(domain.home.path)
+        self.folder = domain.home.folder
         self.broker = domain.home.key(domain.home.config.broker)
         self.problems: list[str] = []
         self.known: Snapshot | None = None
@@ -84,6 +84,13 @@ class _Look:
             self.known = domain.known(at=at)
         except MaiaError as error:
             self.problems.append(f"certificates, statements or types cannot be read: {error}")
+        else:
+            for name in type_conflicts(self.home, verifier=self.known.verifier, at=at):
+                self.problems.append(
+                    f"two signed definitions of `{show_type(self.home, name)}` contradict each other "
+                    "(`TYPE_CONFLICT`); what was accepted first counts: ask its owner, "
+                    "and remove the other from `types/`"
+                )
 
     def status(self) -> DomainStatus:
         config = self.home.config

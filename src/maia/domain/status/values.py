@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
+from maia.encoding import html_table
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RightStatus:
@@ -141,11 +143,37 @@ class DomainStatus:
     steps: tuple[Step, ...] = ()
     problems: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        """Say it in a line, and each thing to do in one of its own."""
+        todo = "nothing to do" if not self.steps else f"{len(self.steps)} to do"
+        first = f"{self.name}, a domain in {self.home}: {_counted(len(self.types), 'type')}, {todo}"
+        return "\n".join([first, *(f"  {step.why}: {step.command}" for step in self.steps)])
+
+    def __repr__(self) -> str:
+        """Say it in one line."""
+        return f"<{str(self).partition(chr(10))[0]}>"
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook: types with who may use them, what ends, and what to do."""
+        rows = [("type", item.type, _type_text(item)) for item in self.types]
+        rows += [("ends", item.certificate, f"{item.holder}, {item.ends:%Y-%m-%d %H:%M} UTC") for item in self.renewals]
+        rows += [("to do", step.why, step.command) for step in self.steps]
+        rows += [("problem", text, "") for text in self.problems]
+        return html_table(f"{self.name}, a domain in {self.home}", ("", "what", ""), rows)
+
     def to_json(self) -> dict[str, object]:
         """Write it for machines."""
         written = _plain(asdict(self))
         assert isinstance(written, dict)  # noqa: S101 - of a dataclass
         return written
+
+
+def _type_text(item: TypeStatus) -> str:
+    if not item.verified:
+        return "does not verify"
+    broker = "" if item.publish.held else f"; the broker may not publish: {item.publish.code}"
+    writers, readers = (", ".join(names) or "nobody here" for names in (item.publishers, item.readers))
+    return f"publish: {writers}; subscribe: {readers}{broker}"
 
 
 def _plain(value: object) -> object:
@@ -154,3 +182,7 @@ def _plain(value: object) -> object:
     if isinstance(value, (tuple, list)):
         return [_plain(item) for item in value]
     return value.astimezone(UTC).isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else value
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -136,7 +136,8 @@ def _check_address(address: IPv4Address | IPv6Address, *, loopback: bool) -> Non
         inner = embedded or address
     if loopback and inner.is_loopback:
         return
-    if not inner.is_global or inner.is_multicast or inner.is_reserved or loopback:
+    site_local = isinstance(inner, IPv6Address) and inner.is_site_local  # fec0::/10, which Python calls global
+    if not inner.is_global or inner.is_multicast or inner.is_reserved or site_local or loopback:
         raise DeniedError("an address that is not allowed", code="FETCH_REFUSED")
 
 

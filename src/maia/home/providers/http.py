@@ -47,7 +47,7 @@ class HttpFacts:
             values.append(quote(term.value, safe=""))
         url = _PLACE.sub(lambda found: values[int(found[1]) - 1], self.url)
         try:
-            answer = json.loads(fetch(url, self.limits))
+            answer = json.loads(fetch(url, self.limits), object_pairs_hook=_object)
         except DeniedError as error:
             raise UnavailableError("a service is not where it may be", code=error.code) from error
         except (ValueError, RecursionError) as error:
@@ -60,3 +60,11 @@ class HttpFacts:
 
     def facts(self, *, at: datetime) -> None:
         """List nothing: a service is asked."""
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Read an object in which no key comes twice, so that it has one meaning."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key comes twice")
+    return found

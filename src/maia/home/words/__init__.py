@@ -9,6 +9,7 @@ from maia.home.words.asked import (
     split_owner,
     split_type,
 )
+from maia.home.words.online_tests import parse_tests
 from maia.home.words.principals import parse_principal_text, show_node, show_subject
 from maia.home.words.rights import RightView, describe_tag, describe_value, name_attributes, views
 from maia.home.words.steps import ProofStep, explain_proof, removed
@@ -30,6 +31,7 @@ __all__ = [
     "parse_principal_text",
     "parse_retype",
     "parse_right",
+    "parse_tests",
     "parse_value",
     "removed",
     "show_node",

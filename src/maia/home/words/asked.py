@@ -3,14 +3,15 @@
 An attribute is written by its name, where the type is kept in the home, or as ``uid:3``. A value is read as its
 attribute's type demands; where the type is not known, by how it is written: ``500`` is an integer, ``1.5`` a decimal
 number, ``true`` a boolean, ``2026-06-01`` a date, ``2026-06-01T09:00:00Z`` an instant, anything else and anything in
-quotes is text. What is useless is refused: an attribute that no known version has, a value that no event could have.
+quotes is text. What is useless is refused: a name that no known version has, a value that no event could have. A uid
+that no known version has may be given, since a right speaks of versions to come as well; whoever gives it is told.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
@@ -34,7 +35,7 @@ from maia.events import Attribute, AttributeType, EventType, parse_uid
 from maia.home.folder import Folder
 from maia.home.words.principals import parse_principal_text
 from maia.home.words.rights import describe_tag
-from maia.principals import KeyHash, KeyId, Principal, principal_id
+from maia.principals import KeyHash, KeyId, Principal, fingerprint, principal_id
 
 _OPERATORS = r"<=|>=|!=|=|<|>|\bin\b|\bprefix\b|\bsuffix\b|\bcontains\b"
 _UID = "uid:"
@@ -44,11 +45,19 @@ _Value = str | int | bool | Decimal | date | datetime
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Right:
-    """What somebody asks for or gives."""
+    """What somebody asks for or gives.
+
+    Attributes:
+        tag: The right itself.
+        owner: Who owns what it is about, when one is named.
+        text: The right in words.
+        unknown: The uids that no known version of the type has.
+    """
 
     tag: Tag
     owner: Principal | None
     text: str
+    unknown: tuple[str, ...] = ()
 
     def request(self) -> Request:
         """Ask for this right: for exactly it when it names one thing, else for at least a part of it."""
@@ -155,7 +164,9 @@ def _type_right(
     if owner is None:
         whole = actions is None and uids is None and on_violation is None
         return _shown(type_blanket() if whole else make(None), None, home)
-    return _shown(make(owner, name, version), owner, home)
+    here = {item.uid for version in known for item in version.attributes}
+    unknown = tuple(uid for uid in uids or () if known and uid not in here)
+    return replace(_shown(make(owner, name, version), owner, home), unknown=unknown)
 
 
 def _network_right(home: Folder, text: str, actions: list[Action] | None) -> Right:
@@ -196,9 +207,13 @@ def split_type(text: str, home: Folder) -> tuple[Principal, str, str | None]:
     owners = {item.owner_id: item.owner for item in home.types.names() if item.name == name}
     if len(owners) == 1:
         return owners.popitem()[1], name, exact
-    which = "several owners have that name" if owners else "no type of that name is kept here"
-    near = "" if owners else did_you_mean(name, {item.name for item in home.types.names()})
-    raise UsageError(f"`{text}` does not say whose it is, and {which}; write OWNER/NAME{near}", code="TYPE_TEXT")
+    if owners:
+        listed = ", ".join(f"`{home.names.get(owner, fingerprint(owner))}/{rest}`" for owner in sorted(owners))
+        which = f"several owners have that name: {listed}"
+    else:
+        near = did_you_mean(name, {item.name for item in home.types.names()})
+        which = f"no type of that name is kept here; write OWNER/NAME{near}"
+    raise UsageError(f"`{text}` does not say whose it is, and {which}", code="TYPE_TEXT")
 
 
 def split_owner(text: str) -> tuple[str, str]:
@@ -255,7 +270,7 @@ def parse_attribute(text: str, known: Sequence[EventType] = ()) -> tuple[str, Co
 
 
 def find_attribute(word: str, known: Sequence[EventType]) -> tuple[str, AttributeType | None]:
-    """Find the uid of an attribute, and its type where a version says it.
+    """Find the uid of an attribute, and its type where a version says it; ``uid:N`` need not be known.
 
     Raises:
         UsageError: No known version has it, or it may be two: ``NO_SUCH_ATTRIBUTE``, ``AMBIGUOUS``.
@@ -270,7 +285,7 @@ def find_attribute(word: str, known: Sequence[EventType]) -> tuple[str, Attribut
     if found:
         item = found.popitem()[1]
         return item.uid, item.type
-    if known:
+    if known and not by_uid:
         near = did_you_mean(word, {item.name for item in every})
         what = known[0].name.name
         raise UsageError(f"`{what}` has no attribute `{word}`{near}", code="NO_SUCH_ATTRIBUTE")

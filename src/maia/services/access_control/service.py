@@ -48,7 +48,7 @@ def make_access_control(
     engine = database.open_database(home.database_url)
     database.migrate(engine)
     leadership = database.Leadership(engine, "access-control")
-    service = open_access_control(home, signer=signer, transaction=leadership.transaction)
+    service = open_access_control(home, signer=signer, transaction=leadership.transaction, engine=engine)
     memory = database.RequestMemory(engine, "access-control")
 
     def begin(at: datetime) -> None:

@@ -2,12 +2,13 @@
 
 from maia.services.http.app import Body, Signed, blob_field, make_app, octets_field
 from maia.services.http.envelope import HttpLimits
-from maia.services.http.serving import Listening, serve
+from maia.services.http.serving import App, Listening, serve
 from maia.services.http.sessions import Caller
 from maia.services.http.standby import ROUND_SECONDS, Standby
 
 __all__ = [
     "ROUND_SECONDS",
+    "App",
     "Body",
     "Caller",
     "HttpLimits",

@@ -18,6 +18,8 @@ from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Annotated, Any
 
+import anyio
+import anyio.to_thread
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
@@ -174,17 +176,19 @@ def make_app(
 
 def _common(ready: Callable[[], bool]) -> APIRouter:
     router = APIRouter()
+    room = anyio.CapacityLimiter(2)
     seldom = declared(400, 403, 408, 413, 415, 429, 500)
 
     @router.get("/healthz", responses=seldom)
-    def healthz() -> StateView:
+    async def healthz() -> StateView:
         """Say that the process lives."""
         return StateView(state="alive")
 
     @router.get("/readyz", responses=seldom | declared(503))
-    def readyz(response: Response) -> StateView:
+    async def readyz(response: Response) -> StateView:
         """Say whether the service can serve."""
-        if not ready():
+        # In threads of its own: requests that run may have taken all the others.
+        if not await anyio.to_thread.run_sync(ready, limiter=room):
             raise HTTPException(503)
         response.status_code = 200
         return StateView(state="ready")

@@ -2,7 +2,9 @@
 
 Rules kept here:
 
-- no more than a stated number of requests run at once; one more is told to come back (429);
+- no more than a stated number of requests run at once; one more is told to come back (429). A request takes its place
+  once it is whole, so that a slow one costs only itself. Some places are kept for requests inside sessions, no address
+  but this machine's takes more than a share, and health is told without a place;
 - a body is read within a limit of octets and of time, and is never inflated: a content coding is refused (415);
 - a body is JSON with one reading (400, 415);
 - a request names a host that this service is (400), and on a channel without TLS comes from this machine (403);
@@ -14,7 +16,9 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -34,6 +38,7 @@ _HEADERS = {
     "x-content-type-options": "nosniff",
 }
 _MAX_PATH = 8192
+_ALL, _UNSIGNED = "all", "unsigned"  # no address is written so
 _log = logging.getLogger(__name__)
 
 
@@ -45,11 +50,15 @@ class HttpLimits:
         body: Octets of a request's body.
         seconds: How long a request may take to arrive.
         concurrent: How many requests run at once.
+        unsigned: How many of them may come from outside of a session.
+        of_peer: How many of them may come from one address of another machine.
     """
 
     body: int = 256 << 10
     seconds: float = 10.0
     concurrent: int = 64
+    unsigned: int = 32
+    of_peer: int = 16
 
 
 class _RefusedError(Exception):
@@ -86,7 +95,7 @@ class Envelope:
         self._authorities = authorities
         self._only_loopback = only_loopback
         self._limits = limits
-        self._running = 0
+        self._running: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request, or the service's start and end."""
@@ -97,28 +106,44 @@ class Envelope:
             await send({"type": "websocket.close", "code": 1008})
             return
         request = _message_of(scope)
-        if self._running >= self._limits.concurrent:
-            await self._send(_problem(Problem(status=429, code="TOO_MANY_REQUESTS"), request), send)
-            return
-        self._running += 1
-        try:
-            answer = await self._answer(scope, receive, request)
-        finally:
-            self._running -= 1
-        await self._send(answer, send)
+        await self._send(await self._answer(scope, receive, request), send)
 
     async def _answer(self, scope: Scope, receive: Receive, request: Request) -> Answer:
         try:
             self._check_peer(scope, request)
             request.body = await self._read(receive, request)
-            _check_body(request)
-            scope[KEY] = request
-            return await _run(self._app, scope, request)
+            with self._place(scope, request):
+                _check_body(request)
+                scope[KEY] = request
+                return await _run(self._app, scope, request)
         except _RefusedError as refusal:
             return _problem(refusal.problem, request)
         except Exception:  # noqa: BLE001 - the last line of defence: even a bug is answered, and says nothing
             _log.exception("a request failed")
             return _problem(Problem(status=500, code="INTERNAL"), request)
+
+    @contextmanager
+    def _place(self, scope: Scope, request: Request) -> Iterator[None]:
+        """Take a place among the requests that run, or refuse."""
+        if scope["path"] in _OPEN_PATHS:
+            yield
+            return
+        # A signature that nobody checked yet: it only decides which places are tried.
+        kinds = [_ALL] if is_signed(request) else [_ALL, _UNSIGNED]
+        peer = scope.get("client")
+        if peer and not _is_loopback(peer[0]):
+            kinds.append(peer[0])
+        limits = {_ALL: self._limits.concurrent, _UNSIGNED: self._limits.unsigned}
+        if any(self._running[kind] >= limits.get(kind, self._limits.of_peer) for kind in kinds):
+            raise _RefusedError(Problem(status=429, code="TOO_MANY_REQUESTS"))
+        self._running.update(kinds)
+        try:
+            yield
+        finally:
+            self._running.subtract(kinds)
+            for kind in kinds:
+                if not self._running[kind]:
+                    del self._running[kind]
 
     def _check_peer(self, scope: Scope, request: Request) -> None:
         peer = scope.get("client")

@@ -16,11 +16,11 @@ import uvicorn
 from fastapi import FastAPI
 
 from maia.errors import MalformedError, NotFoundError, UnavailableError, UsageError
+from maia.services.http.connections import GuardedProtocol
 from maia.wire import LOOPBACK, channel_of
 
 _STOP_SECONDS = 5
 _KEEP_ALIVE_SECONDS = 15
-_MAX_CONNECTIONS = 512
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +78,11 @@ class Listening:
         return channel_of(first)
 
 
-def serve(app: FastAPI, listening: Listening, *, started: Callable[[int], None] = lambda _port: None) -> None:
+App = FastAPI
+"""A service over HTTP."""
+
+
+def serve(app: App, listening: Listening, *, started: Callable[[int], None] = lambda _port: None) -> None:
     """Serve until SIGTERM or SIGINT, then let what is under way end; for the main thread of a process.
 
     Args:
@@ -118,9 +122,9 @@ def _configure(app: FastAPI, listening: Listening) -> uvicorn.Config:
         ws="none",
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=_STOP_SECONDS,
-        limit_concurrency=_MAX_CONNECTIONS,
         h11_max_incomplete_event_size=32 << 10,
-        http="h11",
+        http=GuardedProtocol,
+        backlog=2048,
     )
 
 

@@ -54,10 +54,11 @@ def make_key_manager(
         UnavailableError: The database does not answer.
     """
     signer = manager_signer(home)
-    manager, leadership = open_key_manager(home, settings=settings or KeySettings(), standby=True)
+    engine = database.open_database(home.database_url)
+    database.migrate(engine)
+    manager, leadership = open_key_manager(home, settings=settings or KeySettings(), standby=True, engine=engine)
     if leadership is None:  # `standby` gives one
         raise UsageError("a key manager that serves has a leadership", code="KEY_SETTINGS")
-    engine = database.open_database(home.database_url)
     memory = database.RequestMemory(engine, "key-manager")
     rounds = _Rounds(home, manager)
     standby = Standby(
@@ -70,7 +71,6 @@ def make_key_manager(
             async with standby.lifespan(app):
                 yield
         finally:
-            manager.close()
             engine.dispose()
 
     return make_app(

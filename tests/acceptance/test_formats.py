@@ -1,0 +1,106 @@
+"""Homes have formats: an older one is migrated by one command, a newer one is refused by name, and nothing is damaged.
+
+The golden homes were made by the code of the commits they are named after, see `scripts/golden.py`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+from processes import MAIA, environment
+
+import maia
+from maia.testing import Command
+
+GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*.tar.xz"))
+
+
+@pytest.fixture(params=GOLDEN, ids=lambda path: path.name.partition(".")[0])
+def golden(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """Give a copy of a home as a commit wrote it."""
+    with tarfile.open(request.param) as archive:
+        archive.extractall(tmp_path, filter="data")
+    for key in (tmp_path / "home" / "keys").glob("*.key"):
+        key.chmod(0o600)
+    return tmp_path / "home"
+
+
+def files(home: Path) -> dict[str, bytes]:
+    """Read all files of a home but its locks and its database."""
+    found = (path for path in home.rglob("*") if path.is_file() and not path.name.startswith((".", "store.db")))
+    return {str(path.relative_to(home)): path.read_bytes() for path in found}
+
+
+def test_a_golden_home_is_refused_by_name_migrated_once_and_then_works(golden: Path) -> None:
+    """What it is told before is what to do; what is said of a dry run is done; done twice, nothing happens."""
+    home = Command(golden)
+    before = files(golden)
+    for words in (("status",), ("keys", "groups"), ("domain", "members")):
+        ran = home(*words, "--json")
+        assert (ran.code, ran.data["error"]) == (1, "FORMAT_OLDER")
+        assert "maia domain migrate" in ran.data["message"]
+        assert "new key" not in ran.data["message"]
+    planned = home.do("domain", "migrate", "--dry-run")
+    assert files(golden) == before
+    done = home.do("domain", "migrate")
+    assert (done["before"], done["after"], done["steps"]) == (1, 2, planned["steps"])
+    assert home.do("domain", "migrate")["steps"] == []
+    status = home.do("status")
+    assert status["problems"] == []
+    assert {row["group"] for row in home.do("keys", "groups")["groups"]} >= {"clinic.Result/glucose"}
+    with maia.open(golden) as domain:
+        plan = domain.publish_plan("clinic.Result", client="lab", publication="second")
+        assert [item.name for item in plan.event_type().attributes] == ["patient", "glucose"]
+        assert domain.deliver_plan("clinic.Result", client="doctor", commits=()).subscriptions
+
+
+@pytest.mark.fault("F24")
+def test_a_migration_that_is_killed_goes_on(golden: Path) -> None:
+    """Killed after each file that it writes: the home is refused as before, and the next run ends what was begun."""
+    steps = len(Command(golden).do("domain", "migrate", "--dry-run")["steps"])
+    path = [str(Path(__file__).parent / "killing"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    for _ in range(steps):
+        state = files(golden)
+        # The program stops at the first file that it has put into its place, as a kill between two steps would.
+        ran = subprocess.run(
+            [*MAIA, "domain", "migrate", "--home", str(golden)],
+            env=environment(PYTHONPATH=os.pathsep.join(path)), capture_output=True, check=False,
+        )  # fmt: skip
+        assert ran.returncode == -signal.SIGKILL
+        assert files(golden) != state
+    assert Command(golden).do("domain", "migrate")["steps"] == []
+    assert Command(golden).do("status")["problems"] == []
+
+
+NEWER = {
+    "maia.toml": ("maia.toml", b"format = 2\n", b"format = 7\n", ("status",)),
+    "keyring": ("keyring", b"maia/2 keyring\n", b"maia/7 keyring\n", ("keys", "join", "clinic.Result")),
+    "groups": ("groups", b"maia/2 groups\n", b"maia/7 groups\n", ("keys", "join", "clinic.Result")),
+    "a key": ("keys/domain.key", b"7:version1:1", b"7:version1:7", ("domain", "members")),
+}
+
+
+@pytest.mark.parametrize("golden", GOLDEN[:1], indirect=True)
+@pytest.mark.parametrize("name, old, new, words", NEWER.values(), ids=NEWER)
+def test_what_a_newer_maia_wrote_is_refused_by_name_and_left_alone(
+    golden: Path, name: str, old: bytes, new: bytes, words: tuple[str, ...]
+) -> None:
+    """The message names the file, its format and this Maia; the file stays as it is."""
+    home = Command(golden)
+    home.do("domain", "migrate")
+    path = golden / name
+    assert old in path.read_bytes()
+    path.write_bytes(path.read_bytes().replace(old, new, 1))
+    state = files(golden)
+    ran = home(*words, "--json")
+    assert (ran.code, ran.data["error"]) == (1, "FORMAT_NEWER")
+    assert path.name in ran.data["message"]
+    assert f"Maia {maia.__version__}" in ran.data["message"]
+    assert {key: value for key, value in files(golden).items() if key != "clock"} == {
+        key: value for key, value in state.items() if key != "clock"
+    }

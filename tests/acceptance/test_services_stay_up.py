@@ -1,0 +1,111 @@
+"""Services stay up: slow, silent, idle and greedy clients cost themselves; whoever speaks is answered."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import socket
+import urllib.request
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from maia.clients import AddressPolicy, KeyManagerClient
+from maia.errors import DeniedError
+from maia.principals import KeySigner
+from maia.testing import ManagedType, managed_type, served
+
+MANY = 10_000 if os.environ.get("MAIA_TORTURE") else 700
+HOST = "host: 127.0.0.1\r\n"
+POST = f"POST /v1/challenge HTTP/1.1\r\n{HOST}content-type: application/json\r\n"
+GET = f"GET /healthz HTTP/1.1\r\n{HOST}\r\n"
+KINDS: dict[str, str] = {
+    "slow heads": "POST /v1/challenge HTTP/1.1\r\nx-slow: ",
+    "nothing at all": "",
+    "slow bodies": f"{POST}content-length: 1000\r\n\r\n{{",
+    "idle after an answer": GET,
+    "many at once, never read": GET * 40,
+    "an endless head": f"GET /healthz HTTP/1.1\r\n{HOST}" + "x-more: " + "y" * 20_000,
+}
+
+
+@pytest.fixture(scope="module")
+def clinic(tmp_path_factory: pytest.TempPathFactory) -> ManagedType:
+    """Give a home that manages the keys of its type."""
+    return managed_type(tmp_path_factory.mktemp("up") / "clinic")
+
+
+@pytest.fixture(scope="module")
+def port(clinic: ManagedType) -> Iterator[int]:
+    """Serve its key manager."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, MANY + 512)), hard))
+    with served("key-manager", clinic.path) as port:
+        yield port
+
+
+@contextlib.contextmanager
+def crowd(port: int, text: str, many: int) -> Iterator[Callable[[], None]]:
+    """Open connections that say this and no more; give a way to say it a little further."""
+    with contextlib.ExitStack() as stack:
+        peers = []
+        for _ in range(many):
+            peer = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+            with contextlib.suppress(OSError):  # cut off already
+                peer.sendall(text.encode())
+            peers.append(peer)
+
+        def drip() -> None:
+            for peer in peers:
+                with contextlib.suppress(OSError):
+                    peer.sendall(b"z")
+
+        yield drip
+
+
+def health(port: int) -> tuple[str, str]:
+    """Ask whether all is well."""
+    found = []
+    for path in ("/healthz", "/readyz"):
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}") as answer:
+            found.append(json.load(answer)["state"])
+    return found[0], found[1]
+
+
+@pytest.mark.fault("F25")
+@pytest.mark.parametrize("kind", KINDS)
+def test_clients_of_every_kind_are_survived(clinic: ManagedType, port: int, kind: str) -> None:
+    """With hundreds of them inside, health is told, a session that runs goes on, and a new one begins, every time."""
+    url, policy = f"http://127.0.0.1:{port}", AddressPolicy(loopback=True)
+
+    def connect(signer: KeySigner) -> KeyManagerClient:
+        return KeyManagerClient(url, signer=signer, server_key=clinic.owner.public_key, policy=policy)
+
+    with connect(clinic.owner) as running:
+        assert running.status()
+        with crowd(port, KINDS[kind], MANY) as drip:
+            answered = 0
+            for _ in range(5):
+                drip()
+                assert health(port) == ("alive", "ready")
+                assert running.status()
+                with connect(KeySigner.generate()) as newcomer, pytest.raises(DeniedError):
+                    newcomer.status()
+                answered += 1
+            assert answered == 5
+    assert health(port) == ("alive", "ready")
+
+
+@pytest.mark.fault("F25")
+@pytest.mark.parametrize("kind", ["slow heads", "nothing at all"])
+def test_a_connection_that_says_nothing_is_ended(port: int, kind: str) -> None:
+    """Whoever sends no whole head is cut off by the service."""
+    with socket.create_connection(("127.0.0.1", port)) as peer:
+        peer.sendall(KINDS[kind].encode())
+        peer.settimeout(60)
+        try:
+            assert peer.recv(1) == b""
+        except ConnectionResetError:
+            return
