@@ -2,15 +2,20 @@
 
 A broker is admitted on the very certificates that carry its API requests (16.02). Rules kept here:
 
-- Clients are never members. A key counts as a broker when the issuer of the last link of its chain, that is its domain,
-  names it ``brokers`` (a name certificate ``<domain> brokers -> <key>``, or a chain of names); the owner of a type
-  needs no name. Rights alone do not tell a broker from a client, since a client may hold all that its domain holds.
+- Clients are never members. A key counts as a broker when a domain names it ``brokers`` (a name certificate ``<domain>
+  brokers -> <key>``, or a chain of names): the domain whose ``brokers`` the last link of its chain gives the right to,
+  or else the issuer of that link; the owner of a type needs no name. Rights alone do not tell a broker from a client,
+  since a client may hold all that its domain holds.
+- Not everybody who may pass a right on is a domain (C42). On a network a domain holds a ``connect`` that it may pass
+  on, or is the network's or the type's owner. Without a network it is the type's owner, whom the owner calls one of its
+  ``domains``, and so on down, or a domain to whose brokers by name one of these gives the right.
 - A broker joins an attribute's group when it may read or set the attribute. A certificate for one version opens only
   the attributes of that version (C15).
 - The key for whole events opens every attribute of every version, so its group takes a broker only on one chain that
   opens them all and is bound to no version (C15).
-- A clause with conditions opens no group: whether they hold elsewhere cannot be seen, and a key once given stays given.
-  A constraint on rows does not close one, since towards other domains rights are by attribute; it binds at the broker.
+- Keys open columns, not rows. A clause with conditions opens no group: whether they hold elsewhere cannot be seen, and
+  a key once given stays given. Nor does one with a constraint on rows, unless the link that set it says that the
+  receiving domain is trusted to enforce it; its rows are served by a broker that holds the keys.
 - On a network the broker also proves ``connect``.
 - An admission ends with the first of: the chain's period, the names' periods, and the statements that vouch for them,
   as far as the accepted lists reach. Without a statement that is needed there is none.
@@ -19,17 +24,21 @@ A broker is admitted on the very certificates that carry its API requests (16.02
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import pairwise
 
 from maia.authority import (
     Action,
     Budget,
+    CellRight,
     CertificatePool,
     Derived,
     Grant,
     Held,
+    Joined,
+    NameNode,
     ProofTree,
     Root,
     StatementBook,
@@ -42,7 +51,6 @@ from maia.authority import (
     is_nothing,
     parse_tag,
     permits,
-    walk,
 )
 from maia.encoding import Sexp
 from maia.encryption import WHOLE_EVENT, KeyGroupId
@@ -50,10 +58,12 @@ from maia.errors import ChainError, UncheckedError, UsageError, VerificationErro
 from maia.events import EncryptionMode, EventType
 from maia.kernel.sessions import Network
 from maia.kernel.stamps import milliseconds
-from maia.principals import CertificateId, KeyHash, KeyId, Name, Period, PublicKey
+from maia.principals import CertificateId, KeyHash, KeyId, Name, Period, Principal, PublicKey, fingerprint
 
 BROKERS = "brokers"
 """What a domain calls its brokers."""
+DOMAINS = "domains"
+"""What a domain calls the domains inside it."""
 
 
 MAX_VERSIONS = 1_000
@@ -68,6 +78,7 @@ _NAMED: Sexp = (b"maia-named",)
 _VERSION = 3
 
 
+_GIVEN = 2  # holders on a way by which somebody gave the right to somebody
 _STEPS_A_VERSION = 256
 
 
@@ -125,14 +136,15 @@ def admit_broker(
 
     Raises:
         VerificationError: The broker may join none: its rights are not proven, nobody names it a broker
-            (``NOT_A_BROKER``), or a whole event's key is wanted with a right that is bound to a version
-            (``VERSION_BOUND``) or closes attributes (``ATTRIBUTES_CLOSED``).
+            (``NOT_A_BROKER``), whoever does is no domain (``NOT_A_DOMAIN``), its right has conditions
+            (``CONDITIONAL_RIGHT``) or chooses rows (``CONSTRAINED_RIGHT``), or a whole event's key is wanted with a
+            right that is bound to a version (``VERSION_BOUND``) or closes attributes (``ATTRIBUTES_CLOSED``).
         UncheckedError: There are more chains than are looked at.
     """
     known = one_type(versions)
     budget = verifier.budget(evidence) if budget is None else budget
     budget.earn(_STEPS_A_VERSION * len(known))
-    case = _Case(broker, known, evidence, verifier, at, actions, budget)
+    case = _Case(broker, known, evidence, verifier, at, network, actions, budget)
     connected = None
     if network is not None:
         wanted = ask_network(Action.CONNECT, *network)
@@ -182,6 +194,7 @@ class _Case:
         evidence: CertificatePool,
         verifier: Verifier,
         at: datetime,
+        network: Network | None,
         actions: tuple[Action, ...],
         budget: Budget,
     ) -> None:
@@ -192,8 +205,10 @@ class _Case:
         self.evidence = evidence
         self.verifier = verifier
         self.at = at
+        self.network = network
+        self._names: dict[tuple[KeyId, KeyId, str], Grant | None] = {}
+        self._connected: dict[KeyId, Grant | None] = {}
         self._held: dict[Action, tuple[Derived, ...]] = {}
-        self._names: dict[KeyId, Grant | None] = {}
         self._problem: VerificationError | None = None
 
     def by_attribute(self, connected: Grant | None) -> list[GroupAdmission]:
@@ -203,7 +218,7 @@ class _Case:
             if version.options.encryption is not EncryptionMode.ATTRIBUTE:
                 continue
             for derived, names in self._rights(version.name.version.text):
-                for cells in cell_rights(derived.tag):
+                for cells in self._unserved(cell_rights(derived.tag)):
                     self.budget.spend(len(version.attributes))
                     opened = [item.uid for item in version.attributes if permits(cells.uids, item.uid.encode())]
                     found += [self._admission(uid.encode(), derived, names, connected) for uid in opened]
@@ -217,7 +232,10 @@ class _Case:
         found: list[GroupAdmission] = []
         for derived, names in self._rights(None):
             for option in _alternatives(derived.tag.to_sexp()):
-                if not all(permits(cells.uids, uid) for cells in cell_rights(parse_tag(option)) for uid in uids):
+                rights = cell_rights(parse_tag(option))
+                if len(tuple(self._unserved(rights))) < len(rights):
+                    continue
+                if not all(permits(cells.uids, uid) for cells in rights for uid in uids):
                     self._note(
                         "a right that closes attributes cannot join the key group of whole events", "ATTRIBUTES_CLOSED"
                     )
@@ -248,17 +266,24 @@ class _Case:
         found = []
         for action in self.actions:
             for derived in self._clauses(action, version):
-                names = self._named_by(derived.proof.tree)
+                names = None if derived.conditions else self._placed(derived.proof.tree)
                 if derived.conditions:
                     self._note("a right with conditions opens no key group", "CONDITIONAL_RIGHT")
-                elif names is None:
-                    self._note(
-                        f"`{self.broker.fingerprint}` is no broker: its domain gives it no name `{BROKERS}`",
-                        "NOT_A_BROKER",
-                    )
-                else:
+                elif names is not None:
                     found.append((derived, names))
         return found
+
+    def _unserved(self, rights: Iterable[CellRight]) -> Iterator[CellRight]:
+        """Leave out what chooses rows: a key opens a whole column."""
+        for cells in rights:
+            if cells.served:
+                self._note(
+                    "a right on some rows opens no key group: keys open whole columns. Its rows are served by a broker "
+                    "that holds the keys, or whoever gave it says that the receiving domain enforces it",
+                    "CONSTRAINED_RIGHT",
+                )
+            else:
+                yield cells
 
     def _clauses(self, action: Action, version: str | None) -> list[Derived]:
         """Derive what is held of all versions, once, and narrow it to one."""
@@ -274,24 +299,82 @@ class _Case:
         narrowed = (replace(held, tag=intersect(held.tag, wanted, self.budget)) for held in self._held[action])
         return [held for held in narrowed if not is_nothing(held.tag)]
 
-    def _named_by(self, tree: ProofTree) -> tuple[Grant, ...] | None:
-        """Return why each domain at the end of a chain calls the broker one; ``None`` when one does not."""
-        domains = {
-            held.key
-            for held in walk(tree)
-            if held.link is not None and isinstance(held.then, Held) and held.then.link is None
-        }
+    def _placed(self, tree: ProofTree) -> tuple[Grant, ...] | None:
+        """Return why the broker is one, of a domain, at each end of a chain; ``None`` when it is not at one."""
+        grants: dict[tuple[CertificateId, ...], Grant] = {}
+        for path in _paths(tree):
+            found = self._placed_by(path)
+            if found is None:
+                return None
+            grants |= {tuple(item.certificate_id for item in grant.certificates): grant for grant in found}
+        return tuple(grants.values())
+
+    def _placed_by(self, path: tuple[Held, ...]) -> tuple[Grant, ...] | None:
+        """Look at one way from the root to the broker: who names it, and whether that is a domain."""
+        if len(path) < _GIVEN:
+            return ()  # the owner itself
+        *givers, last = path
+        node = last.node
+        by_name = isinstance(node, NameNode) and node.parts == (BROKERS,)
+        domain = node.base if isinstance(node, NameNode) and by_name else givers[-1].key
+        naming = self._named(self.broker.key_id, domain, BROKERS)
+        if naming is None:
+            self._note(
+                f"`{self.broker.fingerprint}` is no broker: its domain gives it no name `{BROKERS}`", "NOT_A_BROKER"
+            )
+            return None
+        keys = [held.key for held in givers]
+        standing = self._standing(keys if by_name else keys[:-1], domain, by_name=by_name)
+        if standing is None:
+            self._note(f"`{fingerprint(domain)}` is no domain: {self._lacks()}", "NOT_A_DOMAIN")
+            return None
+        return (naming, *standing)
+
+    def _standing(self, above: Sequence[KeyId], domain: KeyId, *, by_name: bool) -> tuple[Grant, ...] | None:
+        """Return why a key is a domain, or ``None``; ``above`` are those through whose hands the right went to it."""
+        own = _key_id(self.versions[0].name.owner)
+        if self.network is not None:
+            if domain in (own, _key_id(self.network[0])):
+                return ()
+            connected = self._connection(domain)
+            return None if connected is None else (connected,)
+        line = [*above, domain]
+        if by_name:
+            line.pop()  # whoever gives to the brokers of a domain by name takes it for one
         grants: list[Grant] = []
-        for domain in sorted(domains):
-            if domain not in self._names:
-                self._names[domain] = named(
-                    self.broker, domain, BROKERS, self.evidence, verifier=self.verifier, at=self.at, budget=self.budget
-                )
-            grant = self._names[domain]
+        for parent, child in pairwise(line):
+            grant = self._named(child, parent, DOMAINS)
             if grant is None:
                 return None
             grants.append(grant)
-        return tuple(grants)
+        return tuple(grants) if line and line[0] == own else None
+
+    def _connection(self, domain: KeyId) -> Grant | None:
+        """Prove that a key may connect to the network and let others connect."""
+        if domain not in self._connected:
+            assert self.network is not None  # noqa: S101 - asked on a network only
+            grant = self.verifier.decide(
+                ask_network(Action.CONNECT, *self.network),
+                principal=KeyHash(domain),
+                evidence=self.evidence,
+                at=self.at,
+                budget=self.budget,
+            ).grant
+            self._connected[domain] = grant if grant is not None and grant.may_delegate else None
+        return self._connected[domain]
+
+    def _named(self, key: KeyId, issuer: KeyId, name: str) -> Grant | None:
+        asked = (key, issuer, name)
+        if asked not in self._names:
+            self._names[asked] = named(
+                KeyHash(key), issuer, name, self.evidence, verifier=self.verifier, at=self.at, budget=self.budget
+            )
+        return self._names[asked]
+
+    def _lacks(self) -> str:
+        if self.network is not None:
+            return "it holds no right to connect to the network that it may pass on"
+        return f"the owner of the type gives it no name `{DOMAINS}`"
 
     def _admission(
         self, label: bytes, derived: Derived, names: tuple[Grant, ...], connected: Grant | None
@@ -326,6 +409,23 @@ class _Case:
         """Keep the first reason why a right that was proven opened nothing."""
         if self._problem is None:
             self._problem = ChainError(message, code=code)
+
+
+def _paths(tree: ProofTree) -> Iterator[tuple[Held, ...]]:
+    """Give every way from the root of a proof to an end; a threshold has several."""
+    stack: list[tuple[ProofTree, tuple[Held, ...]]] = [(tree, ())]
+    while stack:
+        node, before = stack.pop()
+        if isinstance(node, Joined):
+            stack.extend((branch, before) for branch in node.branches)
+        elif node.then is None:
+            yield (*before, node)
+        else:
+            stack.append((node.then, (*before, node)))
+
+
+def _key_id(principal: Principal) -> KeyId | None:
+    return principal.key_id if isinstance(principal, (PublicKey, KeyHash)) else None
 
 
 def one_type(versions: Iterable[EventType]) -> tuple[EventType, ...]:
