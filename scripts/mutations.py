@@ -384,8 +384,8 @@ MUTATIONS = (
     Mutation(
         "speech_forced: a link forces values that its issuer may not set",
         "authority/derive.py",
-        "                self.tag, link.tag, conditions=link.conditions, known=self.conditions, budget=question.budget\n",
-        "                _intersect(self.tag, link.tag, None), link.tag\n",
+        "self.tag, link.tag, conditions=link.conditions, known=self.conditions, budget=question.budget\n",
+        "_intersect(self.tag, link.tag, None), link.tag\n",
         (f"{SPEECH}::test_no_right_forces_a_value_that_its_issuer_may_not_set",),
     ),
     Mutation(
