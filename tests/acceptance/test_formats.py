@@ -69,7 +69,7 @@ def test_a_migration_that_is_killed_goes_on(golden: Path) -> None:
         # The program stops at the first file that it has put into its place, as a kill between two steps would.
         ran = subprocess.run(
             [*MAIA, "domain", "migrate", "--home", str(golden)],
-            env=environment(PYTHONPATH=os.pathsep.join(path)), capture_output=True, check=False,
+            env=environment(PYTHONPATH=os.pathsep.join(path), MAIA_KILL_AT_FIRST="1"), capture_output=True, check=False,
         )  # fmt: skip
         assert ran.returncode == -signal.SIGKILL
         assert files(golden) != state
