@@ -8,13 +8,14 @@ from maia.kernel.deliver import FOREVER, DeliverPlan, MakeKeys, Origin, Outcome,
 from maia.kernel.delivery import DeliveryPlan, Subscription, check_readable, omit_closed, uid_filter
 from maia.kernel.domains import CLIENTS, DomainTree, check_local, check_served, read_domain
 from maia.kernel.emulation import emulate, key_groups_needed, sub_types
-from maia.kernel.group_admission import BROKERS, DOMAINS, GroupAdmission, admit_broker, named
+from maia.kernel.group_admission import GroupAdmission, admit_broker
 from maia.kernel.key_groups import KEY_MANAGER, groups_of_type, membership_changes, prove_key_manager
 from maia.kernel.parcels import MAX_EVENTS, Opened, Sealing, event_name, open_batch, seal_batch
 from maia.kernel.publication import BATCH_REJECTED, CONSTRAINT_VIOLATED, enforce_publication
 from maia.kernel.publish import PublishPlan, event_base, parcel_row, publish_batches
 from maia.kernel.sessions import Sessions
 from maia.kernel.stamps import MAX_LEAD, milliseconds, read_mark, reserve_stamps, write_mark
+from maia.kernel.standing import BROKERS, DOMAINS, named
 from maia.kernel.state_cache import StateCache, StateChoice, StateReply, learn_state
 from maia.kernel.volume import VOLUME_HIGH, VolumeWatch
 

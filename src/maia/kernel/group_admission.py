@@ -6,9 +6,7 @@ A broker is admitted on the very certificates that carry its API requests (16.02
   brokers -> <key>``, or a chain of names): the domain whose ``brokers`` the last link of its chain gives the right to,
   or else the issuer of that link; the owner of a type needs no name. Rights alone do not tell a broker from a client,
   since a client may hold all that its domain holds.
-- Not everybody who may pass a right on is a domain (C42). On a network a domain holds a ``connect`` that it may pass
-  on, or is the network's or the type's owner. Without a network it is the type's owner, whom the owner calls one of its
-  ``domains``, and so on down, or a domain to whose brokers by name one of these gives the right.
+- Not everybody who may pass a right on is a domain (C42): see `standing`.
 - A broker joins an attribute's group when it may read or set the attribute. A certificate for one version opens only
   the attributes of that version (C15).
 - The key for whole events opens every attribute of every version, so its group takes a broker only on one chain that
@@ -27,7 +25,6 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import pairwise
 
 from maia.authority import (
     Action,
@@ -40,10 +37,8 @@ from maia.authority import (
     Joined,
     NameNode,
     ProofTree,
-    Root,
     StatementBook,
     Verifier,
-    ask,
     ask_network,
     ask_type,
     cell_rights,
@@ -58,21 +53,13 @@ from maia.errors import ChainError, UncheckedError, UsageError, VerificationErro
 from maia.events import EncryptionMode, EventType
 from maia.kernel.sessions import Network
 from maia.kernel.stamps import milliseconds
-from maia.principals import CertificateId, KeyHash, KeyId, Name, Period, Principal, PublicKey, fingerprint
-
-BROKERS = "brokers"
-"""What a domain calls its brokers."""
-DOMAINS = "domains"
-"""What a domain calls the domains inside it."""
-
+from maia.kernel.standing import BROKERS, Standing
+from maia.principals import CertificateId, Period, PublicKey, fingerprint
 
 MAX_VERSIONS = 1_000
 
 
 MAX_ADMISSIONS = 10_000
-
-
-_NAMED: Sexp = (b"maia-named",)
 
 
 _VERSION = 3
@@ -159,31 +146,6 @@ def admit_broker(
     return tuple(found[key] for key in sorted(found))
 
 
-def named(
-    key: PublicKey | KeyHash,
-    issuer: KeyId,
-    name: str,
-    evidence: CertificatePool,
-    *,
-    verifier: Verifier,
-    at: datetime,
-    budget: Budget | None = None,
-) -> Grant | None:
-    """Prove that an issuer's name stands for a key, through certificates in force; ``None`` when it does not."""
-    root = Root(subject=Name(KeyHash(issuer), (name,)))
-    asker = Verifier(
-        (root,),
-        statements=verifier.statements,
-        limits=verifier.limits,
-        signatures=verifier.signatures,
-        clock=verifier.clock,
-    )
-    decision = asker.decide(ask(_NAMED), principal=key, evidence=evidence, at=at, budget=budget)
-    if budget is not None and decision.reason == "LIMIT_EXCEEDED":
-        raise UncheckedError("a name takes more steps than allowed", code="LIMIT_EXCEEDED")
-    return decision.grant
-
-
 class _Case:
     """One broker's question about one type."""
 
@@ -205,9 +167,7 @@ class _Case:
         self.evidence = evidence
         self.verifier = verifier
         self.at = at
-        self.network = network
-        self._names: dict[tuple[KeyId, KeyId, str], Grant | None] = {}
-        self._connected: dict[KeyId, Grant | None] = {}
+        self.standing = Standing(versions[0].name.owner, network, evidence, verifier=verifier, at=at, budget=budget)
         self._held: dict[Action, tuple[Derived, ...]] = {}
         self._problem: VerificationError | None = None
 
@@ -314,67 +274,20 @@ class _Case:
         if len(path) < _GIVEN:
             return ()  # the owner itself
         *givers, last = path
-        node = last.node
+        node, above = last.node, [held.key for held in givers]
         by_name = isinstance(node, NameNode) and node.parts == (BROKERS,)
-        domain = node.base if isinstance(node, NameNode) and by_name else givers[-1].key
-        naming = self._named(self.broker.key_id, domain, BROKERS)
+        domain = node.base if isinstance(node, NameNode) and by_name else above.pop()
+        naming = self.standing.named(self.broker.key_id, domain, BROKERS)
         if naming is None:
             self._note(
                 f"`{self.broker.fingerprint}` is no broker: its domain gives it no name `{BROKERS}`", "NOT_A_BROKER"
             )
             return None
-        keys = [held.key for held in givers]
-        standing = self._standing(keys if by_name else keys[:-1], domain, by_name=by_name)
+        standing = self.standing.prove(domain, above, by_name=by_name)
         if standing is None:
-            self._note(f"`{fingerprint(domain)}` is no domain: {self._lacks()}", "NOT_A_DOMAIN")
+            self._note(f"`{fingerprint(domain)}` is no domain: {self.standing.lacks()}", "NOT_A_DOMAIN")
             return None
         return (naming, *standing)
-
-    def _standing(self, above: Sequence[KeyId], domain: KeyId, *, by_name: bool) -> tuple[Grant, ...] | None:
-        """Return why a key is a domain, or ``None``; ``above`` are those through whose hands the right went to it."""
-        own = _key_id(self.versions[0].name.owner)
-        if self.network is not None:
-            if domain in (own, _key_id(self.network[0])):
-                return ()
-            connected = self._connection(domain)
-            return None if connected is None else (connected,)
-        line = [*above, domain]
-        if by_name:
-            line.pop()  # whoever gives to the brokers of a domain by name takes it for one
-        grants: list[Grant] = []
-        for parent, child in pairwise(line):
-            grant = self._named(child, parent, DOMAINS)
-            if grant is None:
-                return None
-            grants.append(grant)
-        return tuple(grants) if line and line[0] == own else None
-
-    def _connection(self, domain: KeyId) -> Grant | None:
-        """Prove that a key may connect to the network and let others connect."""
-        if domain not in self._connected:
-            assert self.network is not None  # noqa: S101 - asked on a network only
-            grant = self.verifier.decide(
-                ask_network(Action.CONNECT, *self.network),
-                principal=KeyHash(domain),
-                evidence=self.evidence,
-                at=self.at,
-                budget=self.budget,
-            ).grant
-            self._connected[domain] = grant if grant is not None and grant.may_delegate else None
-        return self._connected[domain]
-
-    def _named(self, key: KeyId, issuer: KeyId, name: str) -> Grant | None:
-        asked = (key, issuer, name)
-        if asked not in self._names:
-            self._names[asked] = named(
-                KeyHash(key), issuer, name, self.evidence, verifier=self.verifier, at=self.at, budget=self.budget
-            )
-        return self._names[asked]
-
-    def _lacks(self) -> str:
-        if self.network is not None:
-            return "it holds no right to connect to the network that it may pass on"
-        return f"the owner of the type gives it no name `{DOMAINS}`"
 
     def _admission(
         self, label: bytes, derived: Derived, names: tuple[Grant, ...], connected: Grant | None
@@ -422,10 +335,6 @@ def _paths(tree: ProofTree) -> Iterator[tuple[Held, ...]]:
             yield (*before, node)
         else:
             stack.append((node.then, (*before, node)))
-
-
-def _key_id(principal: Principal) -> KeyId | None:
-    return principal.key_id if isinstance(principal, (PublicKey, KeyHash)) else None
 
 
 def one_type(versions: Iterable[EventType]) -> tuple[EventType, ...]:
