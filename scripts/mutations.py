@@ -59,7 +59,7 @@ MUTATIONS = (
         "domain/possession.py",
         "    if not path.is_file():\n        raise NotFoundError(\n",
         "    if not path.is_file():\n        return home.broker\n        raise NotFoundError(\n",
-        ("test_possession.py::test_a_name_alone_is_refused_at_every_door[read]",),
+        ("test_possession.py::test_a_name_alone_is_refused_at_every_door",),
     ),
     Mutation(
         "a private key proves any name",
@@ -370,7 +370,7 @@ MUTATIONS = (
     Mutation(
         "speech_rows: a link narrows by rows of closed attributes",
         "authority/speech.py",
-        "        if not permits(uids, uid) and (asked is None or intersect(asked, wanted) != asked):\n",
+        "        if not permits(uids, uid) and (asked is None or intersect(asked, wanted, budget) != asked):\n",
         "        if False:\n",
         (f"{SPEECH}::test_fourteen_subscriptions_recover_nothing",),
     ),
@@ -384,8 +384,8 @@ MUTATIONS = (
     Mutation(
         "speech_forced: a link forces values that its issuer may not set",
         "authority/derive.py",
-        "            heard = narrow(self.tag, link.tag, conditions=link.conditions, known=self.conditions)\n",
-        "            heard = narrow(_intersect(self.tag, link.tag), link.tag)\n",
+        "self.tag, link.tag, conditions=link.conditions, known=self.conditions, budget=question.budget\n",
+        "_intersect(self.tag, link.tag, None), link.tag\n",
         (f"{SPEECH}::test_no_right_forces_a_value_that_its_issuer_may_not_set",),
     ),
     Mutation(
@@ -404,7 +404,7 @@ MUTATIONS = (
     ),
     Mutation(
         "whoever may pass a right on is a domain",
-        "kernel/group_admission.py",
+        "kernel/broker_places.py",
         "        if standing is None:\n",
         "        standing = standing or ()\n        if False:\n",
         (f"{HOLDERS}::test_who_is_no_domain_has_no_brokers",),

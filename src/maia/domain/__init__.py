@@ -48,6 +48,7 @@ if _typing.TYPE_CHECKING:
     from maia.domain.keys import HomeKeys, ensure_keys
     from maia.domain.log_parts import LogPart, parts_of, scan, share_out
     from maia.domain.losses import find_losses
+    from maia.domain.malformed import ROW_MALFORMED, audit_malformed
     from maia.domain.manager_key import manager_signer
     from maia.domain.own_key_manager import OwnKeyManager
     from maia.domain.plans import MAX_EVENTS
@@ -72,6 +73,7 @@ if _typing.TYPE_CHECKING:
 
 __all__ = [
     "MAX_EVENTS",
+    "ROW_MALFORMED",
     "AgreementState",
     "Asked",
     "BrokerNeeds",
@@ -103,6 +105,7 @@ __all__ = [
     "add_subscription",
     "advance_agreement",
     "ask_conditions",
+    "audit_malformed",
     "check_admission",
     "check_log",
     "check_policy",
@@ -156,6 +159,7 @@ __getattr__ = _on_first_use(
     __name__,
     {
         "MAX_EVENTS": "plans",
+        "ROW_MALFORMED": "malformed",
         "AgreementState": "agreements",
         "Asked": "engine",
         "BrokerNeeds": "chains",
@@ -187,6 +191,7 @@ __getattr__ = _on_first_use(
         "add_subscription": "subscriptions",
         "advance_agreement": "agreements",
         "ask_conditions": "conditions",
+        "audit_malformed": "malformed",
         "check_admission": "key_groups",
         "check_log": "delivery",
         "check_policy": "policy_files",

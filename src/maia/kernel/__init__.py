@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from maia.kernel.broker_places import BROKERS, DOMAINS, named
 from maia.kernel.clauses import Clause, clauses_from
 from maia.kernel.conditions import CONDITION_FALSE, RATE_LIMITED, NoSurroundings, make_guard
 from maia.kernel.deliver import FOREVER, DeliverPlan, MakeKeys, Origin, Outcome, deliver_parcels
@@ -15,7 +16,6 @@ from maia.kernel.publication import BATCH_REJECTED, CONSTRAINT_VIOLATED, enforce
 from maia.kernel.publish import PublishPlan, event_base, parcel_row, publish_batches
 from maia.kernel.sessions import Sessions
 from maia.kernel.stamps import MAX_LEAD, milliseconds, read_mark, reserve_stamps, write_mark
-from maia.kernel.standing import BROKERS, DOMAINS, named
 from maia.kernel.state_cache import StateCache, StateChoice, StateReply, learn_state
 from maia.kernel.volume import VOLUME_HIGH, VolumeWatch
 

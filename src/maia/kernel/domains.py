@@ -21,7 +21,7 @@ from datetime import datetime
 from maia.authority import Action, CertificatePool, NameClosure, NameNode, Verifier, ask_type, covers
 from maia.errors import ChainError, DeniedError, UncheckedError, UsageError
 from maia.events import EventType
-from maia.kernel.standing import BROKERS, DOMAINS, named
+from maia.kernel.broker_places import BROKERS, DOMAINS, named
 from maia.principals import KeyHash, KeyId, PublicKey
 
 CLIENTS = "clients"

@@ -2,11 +2,7 @@
 
 A broker is admitted on the very certificates that carry its API requests (16.02). Rules kept here:
 
-- Clients are never members. A key counts as a broker when a domain names it ``brokers`` (a name certificate ``<domain>
-  brokers -> <key>``, or a chain of names): the domain whose ``brokers`` the last link of its chain gives the right to,
-  or else the issuer of that link; the owner of a type needs no name. Rights alone do not tell a broker from a client,
-  since a client may hold all that its domain holds.
-- Not everybody who may pass a right on is a domain (C42): see `standing`.
+- Clients are never members: a member is a broker, of a domain, as `broker_places` proves it.
 - A broker joins an attribute's group when it may read or set the attribute. A certificate for one version opens only
   the attributes of that version (C15).
 - The key for whole events opens every attribute of every version, so its group takes a broker only on one chain that
@@ -33,10 +29,6 @@ from maia.authority import (
     CertificatePool,
     Derived,
     Grant,
-    Held,
-    Joined,
-    NameNode,
-    ProofTree,
     StatementBook,
     Verifier,
     ask_network,
@@ -51,10 +43,10 @@ from maia.encoding import Sexp
 from maia.encryption import WHOLE_EVENT, KeyGroupId
 from maia.errors import ChainError, UncheckedError, UsageError, VerificationError
 from maia.events import EncryptionMode, EventType
+from maia.kernel.broker_places import BrokerPlaces
 from maia.kernel.sessions import Network
 from maia.kernel.stamps import milliseconds
-from maia.kernel.standing import BROKERS, Standing
-from maia.principals import CertificateId, Period, PublicKey, fingerprint
+from maia.principals import CertificateId, Period, PublicKey
 
 MAX_VERSIONS = 1_000
 
@@ -64,8 +56,6 @@ MAX_ADMISSIONS = 10_000
 
 _VERSION = 3
 
-
-_GIVEN = 2  # holders on a way by which somebody gave the right to somebody
 _STEPS_A_VERSION = 256
 
 
@@ -167,7 +157,9 @@ class _Case:
         self.evidence = evidence
         self.verifier = verifier
         self.at = at
-        self.standing = Standing(versions[0].name.owner, network, evidence, verifier=verifier, at=at, budget=budget)
+        self._places = BrokerPlaces(
+            broker, versions[0].name.owner, evidence, verifier=verifier, at=at, network=network, budget=budget
+        )
         self._held: dict[Action, tuple[Derived, ...]] = {}
         self._problem: VerificationError | None = None
 
@@ -226,11 +218,13 @@ class _Case:
         found = []
         for action in self.actions:
             for derived in self._clauses(action, version):
-                names = None if derived.conditions else self._placed(derived.proof.tree)
                 if derived.conditions:
                     self._note("a right with conditions opens no key group", "CONDITIONAL_RIGHT")
-                elif names is not None:
-                    found.append((derived, names))
+                    continue
+                try:
+                    found.append((derived, self._places.of(derived.proof.tree)))
+                except ChainError as error:
+                    self._problem = self._problem or error
         return found
 
     def _unserved(self, rights: Iterable[CellRight]) -> Iterator[CellRight]:
@@ -258,36 +252,6 @@ class _Case:
         wanted = ask_type(action, name.owner, name.name, version).wanted
         narrowed = (replace(held, tag=intersect(held.tag, wanted, self.budget)) for held in self._held[action])
         return [held for held in narrowed if not is_nothing(held.tag)]
-
-    def _placed(self, tree: ProofTree) -> tuple[Grant, ...] | None:
-        """Return why the broker is one, of a domain, at each end of a chain; ``None`` when it is not at one."""
-        grants: dict[tuple[CertificateId, ...], Grant] = {}
-        for path in _paths(tree):
-            found = self._placed_by(path)
-            if found is None:
-                return None
-            grants |= {tuple(item.certificate_id for item in grant.certificates): grant for grant in found}
-        return tuple(grants.values())
-
-    def _placed_by(self, path: tuple[Held, ...]) -> tuple[Grant, ...] | None:
-        """Look at one way from the root to the broker: who names it, and whether that is a domain."""
-        if len(path) < _GIVEN:
-            return ()  # the owner itself
-        *givers, last = path
-        node, above = last.node, [held.key for held in givers]
-        by_name = isinstance(node, NameNode) and node.parts == (BROKERS,)
-        domain = node.base if isinstance(node, NameNode) and by_name else above.pop()
-        naming = self.standing.named(self.broker.key_id, domain, BROKERS)
-        if naming is None:
-            self._note(
-                f"`{self.broker.fingerprint}` is no broker: its domain gives it no name `{BROKERS}`", "NOT_A_BROKER"
-            )
-            return None
-        standing = self.standing.prove(domain, above, by_name=by_name)
-        if standing is None:
-            self._note(f"`{fingerprint(domain)}` is no domain: {self.standing.lacks()}", "NOT_A_DOMAIN")
-            return None
-        return (naming, *standing)
 
     def _admission(
         self, label: bytes, derived: Derived, names: tuple[Grant, ...], connected: Grant | None
@@ -322,19 +286,6 @@ class _Case:
         """Keep the first reason why a right that was proven opened nothing."""
         if self._problem is None:
             self._problem = ChainError(message, code=code)
-
-
-def _paths(tree: ProofTree) -> Iterator[tuple[Held, ...]]:
-    """Give every way from the root of a proof to an end; a threshold has several."""
-    stack: list[tuple[ProofTree, tuple[Held, ...]]] = [(tree, ())]
-    while stack:
-        node, before = stack.pop()
-        if isinstance(node, Joined):
-            stack.extend((branch, before) for branch in node.branches)
-        elif node.then is None:
-            yield (*before, node)
-        else:
-            stack.append((node.then, (*before, node)))
 
 
 def one_type(versions: Iterable[EventType]) -> tuple[EventType, ...]:

@@ -54,7 +54,7 @@ def test_names_become_uids_when_signed_and_names_again_when_shown(typed):
 
 USELESS = {
     "an unknown name": ("sped", "NO_SUCH_ATTRIBUTE", "did you mean `speed`?"),
-    "an unknown uid": ("uid:99", "NO_SUCH_ATTRIBUTE", "has no attribute `uid:99`"),
+    "an unknown number": ("99", "NO_SUCH_ATTRIBUTE", "has no attribute `99`"),
     "a word for a number": ("speed > fast", "ATTRIBUTE_VALUE", "`speed` is an integer"),
     "a fraction of an integer": ("speed>=1.5", "ATTRIBUTE_VALUE", "which `1.5` is not"),
     "a time that is a date": ("seen > 2026-06-01", "ATTRIBUTE_VALUE", "is a timestamp"),
