@@ -54,9 +54,9 @@ def test_a_golden_home_is_refused_by_name_migrated_once_and_then_works(golden: P
     assert status["problems"] == []
     assert {row["group"] for row in home.do("keys", "groups")["groups"]} >= {"clinic.Result/glucose"}
     with maia.open(golden) as domain:
-        plan = domain.publish_plan("clinic.Result", client="lab", publication="second")
+        plan = domain.publish_plan("clinic.Result", client=domain.prove("lab"), publication="second")
         assert [item.name for item in plan.event_type().attributes] == ["patient", "glucose"]
-        assert domain.deliver_plan("clinic.Result", client="doctor", commits=()).subscriptions
+        assert domain.deliver_plan("clinic.Result", client=domain.prove("doctor"), commits=()).subscriptions
 
 
 @pytest.mark.fault("F24")
