@@ -313,7 +313,7 @@ def aims(house: House) -> Iterator[str]:
     """Compare the house with what it should be; an aim that is missed stands as missed."""
     floors = house.floors()
     total = sum(module.lines for module in house.modules.values())
-    command = sum(module.lines for module in floors["cli"])
+    command = sum(module.lines for module in floors.get("cli", ()))
     ways = list(walks())
     again = "; ".join(f"{', '.join(twice) or 'none'} of {hops} hops" for hops, twice in ways)
     rows = (

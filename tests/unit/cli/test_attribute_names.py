@@ -148,7 +148,7 @@ def test_the_broker_that_may_not_publish_is_named(typed):
     """A broker needs the right to publish for its client to publish; to deliver it needs none, and nothing is said."""
     typed.grant("--from", "met", "--to", "smith", "--type", TYPE, "--action", "subscribe,publish")
     typed.keys("broker")
-    (typed.home / "maia.toml").write_text('name = "met"\nbroker = "broker"\ndomain = "met"\n')
+    (typed.home / "maia.toml").write_text('format = 2\nname = "met"\nbroker = "broker"\ndomain = "met"\n')
     reading = ("explain", "--as", "smith", "--type", f"{TYPE}@1", "--action", "subscribe")
     ran = typed(*reading)
     assert (ran.code, "warning" in ran.err) == (0, False)
@@ -169,7 +169,7 @@ def test_a_home_without_the_keys_that_somebody_manages_is_told_so(typed):
     """Where a key manager has the keys and the home has not joined, what it delivers is null, and the hint says how."""
     typed.grant("--from", "met", "--to", "smith", "--type", TYPE, "--action", "subscribe")
     typed("key", "new", "broker", "--no-passphrase")
-    text = 'name = "met"\nbroker = "broker"\ndomain = "met"\n[services]\nkey_manager = "https://keys.example"\n'
+    text = 'format = 2\nname = "met"\nbroker = "broker"\ndomain = "met"\n[services]\nkey_manager = "https://keys.example"\n'
     (typed.home / "maia.toml").write_text(text)
     ran = typed("explain", "--as", "smith", "--type", f"{TYPE}@1", "--action", "subscribe", "--attribute", "speed")
     assert ran.code == 0
