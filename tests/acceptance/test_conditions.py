@@ -60,9 +60,9 @@ def allowed(home: Command, who: str, action: str, when: datetime) -> bool:
     domain = maia.open(home.home)
     try:
         if action == "publish":
-            domain.publish_plan("stock.Quote", client=who, publication="asked", at=when)
+            domain.publish_plan("stock.Quote", client=domain.prove(who), publication="asked", at=when)
         else:
-            domain.deliver_plan("stock.Quote", client=who, commits=(), at=when)
+            domain.deliver_plan("stock.Quote", client=domain.prove(who), commits=(), at=when)
     except MaiaError:
         return False
     finally:
@@ -173,7 +173,8 @@ def test_what_is_not_safe_is_refused_when_it_is_read(home: Command, offices: Num
         client = offices.add_key(offices.ccs, who, KeySigner.generate())
         offices.add(offices.ccs, grant(people["CCS"], client, publish, conditions=[condition]))
         try:
-            maia.open(offices.ccs).publish_plan(TYPE_NAME, client=who, publication="asked")
+            ccs = maia.open(offices.ccs)
+            ccs.publish_plan(TYPE_NAME, client=ccs.prove(who), publication="asked")
         except MaiaError:
             found.append(False)
         else:

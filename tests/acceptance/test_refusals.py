@@ -39,9 +39,9 @@ def accepted(home: Path, who: str, action: str, name: str = TYPE_NAME) -> bool:
     opened = maia.open(home)
     try:
         if action == "publish":
-            opened.publish_plan(name, client=who, publication="asked")
+            opened.publish_plan(name, client=opened.prove(who), publication="asked")
         else:
-            opened.deliver_plan(name, client=who, commits=())
+            opened.deliver_plan(name, client=opened.prove(who), commits=())
     except MaiaError:
         return False
     return True

@@ -39,7 +39,7 @@ def served(market: StockWorld, *, at: datetime) -> dict[str, set[str]]:
         found[account] = set()
         for flow, name in FLOWS.items():
             try:
-                domain.deliver_plan(name, client=account, commits=(), at=at)
+                domain.deliver_plan(name, client=domain.prove(account), commits=(), at=at)
             except MaiaError:
                 continue
             found[account].add(flow)

@@ -191,7 +191,11 @@ def _usage(error: typer.TyperException, state: State) -> ExitCode:
         return ExitCode.USAGE
     context = getattr(error, "ctx", None)
     hint = f"try `{context.command_path} --help`" if context is not None else "try `maia --help`"
-    plain = re.sub(r" \(Possible options: ([^,)]+).*\)", r"; did you mean `\1`?", message)
+    plain = re.sub(r"(\S+) \(Possible options: ([^)]+)\)", lambda found: _near(*found.groups()), message)
     plain = plain.replace(". Did you mean", "; did you mean").replace("'", "`").rstrip(".")
     report_error(UsageError(plain[:1].lower() + plain[1:]), code=ExitCode.USAGE, as_json=state.json, hint=hint)
     return ExitCode.USAGE
+
+
+def _near(option: str, known: str) -> str:
+    return f"{option}{did_you_mean(option, known.split(', '))}"

@@ -20,7 +20,7 @@ from maia.authority import (
     unsafe_sign_statement,
     verify_statement,
 )
-from maia.encoding import Sexp, encode
+from maia.encoding import Sexp, duration, encode
 from maia.errors import EncodingError, MalformedError, SignatureError, UncheckedError, UsageError, VerificationError
 from maia.principals import CertificateId, KeyHash, Kind, Name, TestKind, parse_certificate
 from maia.testing import People, answer, at, book, grant, listing, online
@@ -216,7 +216,7 @@ def test_exposure(case: tuple[list[TestKind], object, object]):
         assert exposure.window > timedelta(days=365 * 7000)
     else:
         assert exposure.window == (None if seconds is None else timedelta(seconds=seconds))
-    assert str(exposure).startswith("unbounded" if exposure.window is None else str(exposure.window))
+    assert str(exposure).startswith("unbounded" if exposure.window is None else duration(exposure.window))
     unverified = exposure_window(parse_certificate(certificate.raw), at=at(10), statements=known)
     assert unverified == exposure
 

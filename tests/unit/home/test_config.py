@@ -23,6 +23,6 @@ WRONG = {
 def test_a_wrong_setting_is_named(text: str, said: str) -> None:
     """The message names the setting, not only the file."""
     with pytest.raises(MalformedError) as raised:
-        HomeConfig.from_toml(text.encode())
+        HomeConfig.from_toml(f"format = 2\n{text}".encode())
     assert raised.value.code == "HOMECONFIG_FILE"
     assert said in raised.value.message

@@ -11,9 +11,9 @@ from maia.cli.show.words import counted
 from maia.home import HealthFinding, check_files
 
 _PACKAGES = (
-    *("alembic", "cel-expr-python", "cryptography", "fastapi", "http-message-signatures", "http-sf", "httpcore2"),
-    *("httpx2", "lark", "numpy", "pandas", "platformdirs", "protobuf", "pyarrow", "pydantic", "pynacl", "pyspark"),
-    *("rich", "sqlalchemy", "starlette", "typer", "uvicorn"),
+    *("alembic", "anyio", "cel-expr-python", "cryptography", "fastapi", "http-message-signatures", "http-sf"),
+    *("httpcore2", "httpx2", "lark", "numpy", "pandas", "platformdirs", "protobuf", "pyarrow", "pydantic", "pynacl"),
+    *("pyspark", "rich", "sqlalchemy", "starlette", "typer", "uvicorn"),
 )
 _OLDEST = (3, 11)
 
