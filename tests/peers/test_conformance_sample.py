@@ -13,7 +13,7 @@ import pytest
 
 from maia.conformance import FAMILIES
 
-PROGRAM = Path(__file__).resolve().parents[2] / "src" / "maia" / "cli" / "conformance"
+PROGRAM = Path(__file__).resolve().parents[2] / "src" / "maia" / "conformance"
 
 
 def answered() -> list[str]:

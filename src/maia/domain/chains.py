@@ -8,7 +8,7 @@ from maia.authority import Action, Decision, Grant, Proof, Tag, ask_type
 from maia.domain.conditions import ConditionState, ask_conditions
 from maia.domain.questions import RightQuestion
 from maia.errors import NotFoundError
-from maia.home import Home, words
+from maia.home import words
 from maia.policy import Occasion
 from maia.principals import Principal, principal_id
 
@@ -105,6 +105,7 @@ def _broker(question: RightQuestion) -> BrokerNeeds | None:
 def _keyless(question: RightQuestion, view: words.RightView, owner: Principal) -> tuple[str, ...]:
     """Name the attributes whose keys come from a key manager that this home has not got them from."""
     from maia.encryption import groups_of  # noqa: PLC0415 - brings Arrow, which deciding does without
+    from maia.home import Home  # noqa: PLC0415 - as above
 
     folder = question.home
     if folder.config is None or folder.config.key_manager is None:
