@@ -46,4 +46,4 @@ def test_a_relay_holds_no_key_and_finds_no_plate(stream):
     """The relay reads headers and ciphertext, and is denied when it asks."""
     assert stream["relay"]["holds_keys"] == 0
     assert stream["relay"]["finds_plate_in_log"] is False
-    assert stream["denied"] == {"BO publishes": "NOT_PERMITTED", "Kent reads": "NOT_PERMITTED"}
+    assert stream["denied"] == {"BO publishes": "NOT_PERMITTED", "Kent reads": "NOT_A_CLIENT"}
