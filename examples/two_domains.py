@@ -47,7 +47,6 @@ with tempfile.TemporaryDirectory() as folder:
     shutil.copytree(clinic / "certificates", pharmacy / "certificates", dirs_exist_ok=True)
     run(pharmacy, "grant --from domain --to broker --type * --blanket")
     run(pharmacy, f"grant --from domain --to ann --type clinic/Prescription --action subscribe {PART}")
-
     service = subprocess.Popen([*MAIA, "serve", "key-manager", "--home", clinic, "--port", str(port)])
     while service.poll() is None:
         with suppress(OSError), socket.create_connection(("127.0.0.1", port)):

@@ -153,9 +153,9 @@ def _key_manager(homes: NumberplateHomes, home: Path) -> Path:
     (home / "maia.toml").write_text(text.replace('log = "log"', 'log = "../log"'), "utf-8")
     pito = homes.add_key(home, "PITO")
     people = homes.network.people
-    named = naming(people["Met"], "brokers", people["MB"])
+    named = (naming(people["Met"], "brokers", people["MB"]), naming(people["PITO"], "domains", people["Met"]))
     for place in (home, homes.met):
-        homes.add(place, *homes.network.certificates.values(), named)
+        homes.add(place, *homes.network.certificates.values(), *named)
     homes.define(home, homes.event_type, pito)
     Command(homes.met).do("key", "import", "key-manager", str(home / "keys" / "PITO.pub"))
     return home

@@ -47,12 +47,11 @@ def test_a_cached_decision_verifies_nothing_and_is_compared_with_a_plain_lookup(
 
 
 def test_a_large_pool_verifies_only_what_a_root_leads_to(bench: ModuleType) -> None:
-    """Signatures are checked from the root on and towards the asker; a stranger's no checks none; the rest is left."""
+    """A yes checks the signatures of its chain; a stranger's no looks for the nearest reason, and leaves the rest."""
     chain = bench.make_chain(5)
     pool = bench.make_pool(300, chain)
     verifier = bench.Verifier()
     assert verifier.decide(chain.request, principal=chain.principal.public_key, evidence=pool, at=bench.NOW)
-    checked = verifier.signatures.verifications
-    assert 5 <= checked <= 100
+    assert verifier.signatures.verifications == 5
     assert not verifier.decide(chain.request, principal=bench.key("stranger").public_key, evidence=pool, at=bench.NOW)
-    assert verifier.signatures.verifications == checked
+    assert verifier.signatures.verifications <= 100
