@@ -12,7 +12,7 @@ from maia.home import providers, words
 from maia.home.certificates import CertificateFolder
 from maia.home.config import HomeConfig
 from maia.home.definitions import find_definition, sign_definition
-from maia.home.files import PRIVATE_FILE, list_files, locked, read_file, write_file
+from maia.home.files import PRIVATE_FILE, PRIVATE_FOLDER, list_files, locked, make_folder, read_file, write_file
 from maia.home.folder import Folder, key_of
 from maia.home.keys import check_key_name, read_key, read_public_key, write_key, write_public_key
 from maia.home.soundness import HealthFinding, check_files
@@ -29,6 +29,7 @@ if _typing.TYPE_CHECKING:
 
 __all__ = [
     "PRIVATE_FILE",
+    "PRIVATE_FOLDER",
     "CertificateFolder",
     "ClockFile",
     "Folder",
@@ -44,6 +45,7 @@ __all__ = [
     "key_of",
     "list_files",
     "locked",
+    "make_folder",
     "now",
     "providers",
     "read_file",

@@ -186,8 +186,13 @@ class LaneWriter:
         self._store.put(self.lane.head_name, raw)
         return head
 
-    def forget(self, upto: int, *, at: datetime) -> None:
+    def forget(self, upto: int, *, at: datetime, keep_own: bool = False) -> None:
         """Let go of the records up to a number, which is below the newest; the signed floor says so first.
+
+        Args:
+            upto: The last that goes.
+            at: Now.
+            keep_own: Keep them in the own record.
 
         Raises:
             UsageError: The newest record, or one that does not exist, would go: ``LANE_RANGE``.
@@ -200,7 +205,8 @@ class LaneWriter:
         self.assert_head(at=at, floor=self._kept(upto).place)
         for number in range(floor.number + 1, upto + 1):
             self._store.delete(self.lane.record_name(number))
-            self._own.delete(self.lane.record_name(number))
+            if not keep_own:
+                self._own.delete(self.lane.record_name(number))
 
     def adopt(self) -> int:
         """Take over what the store says beyond the own record, when it continues it; return how many records.

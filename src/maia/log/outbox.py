@@ -67,7 +67,7 @@ class OutboxFile:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A parcel that was delivered to nobody, where it lies in the log, and why."""
+    """A parcel that was delivered to nobody, where it lies in the log, and why; ``parcel`` is -1 for a whole file."""
 
     commit: int
     file: str
@@ -84,18 +84,18 @@ class OutboxCommit:
     Attributes:
         batch: Its number, which is also the record's.
         query: The streaming query that ran it; empty without Spark.
-        after: The log commit it starts after.
-        upto: The log commit it ends with.
-        log: Digest of that log commit, by which the log is known again.
+        after: The places of the log that it starts after, by lane.
+        upto: The places of the log that it ends with; each has a digest, by which the lane is known again.
+        commits: How many commits it covers.
         files: Sealed deliveries.
         dead: Dead letters.
     """
 
     batch: int
     query: str
-    after: int
-    upto: int
-    log: str
+    after: dict[str, str]
+    upto: dict[str, str]
+    commits: int = 0
     files: tuple[OutboxFile, ...] = ()
     dead: tuple[OutboxFile, ...] = ()
 
@@ -360,6 +360,10 @@ def _commit_of(record: Record) -> OutboxCommit:
         for name in ("files", "dead"):
             items = value[name]
             value[name] = tuple(OutboxFile(**item) for item in items)  # type: ignore[attr-defined]
+        if not isinstance(value["after"], dict) or not isinstance(value["upto"], dict):
+            raise EncodingError(
+                "the outbox was made from a log of an older format: deliver into a new one", code="LOG_FORMAT_OLD"
+            )
         return OutboxCommit(batch=record.number, **value)  # type: ignore[arg-type]
     except (TypeError, KeyError) as error:
         raise EncodingError(f"commit {record.number} of the outbox is damaged", code="COMMIT_DAMAGED") from error

@@ -24,8 +24,9 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from heapq import nsmallest
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Protocol
 
 from maia.errors import EncodingError, NotFoundError, UnavailableError, UsageError
 
@@ -60,7 +61,7 @@ class Store(Protocol):
         """Return ``length`` octets of an object from ``start`` on; fewer where it ends."""
         ...
 
-    def open(self, name: str, *, limit: int) -> BinaryIO:
+    def open(self, name: str, *, limit: int) -> BufferedReader:
         """Open an object of at most ``limit`` octets, to read parts of it, which are of one object."""
         ...
 
@@ -145,7 +146,7 @@ class DirectoryStore:
             file.seek(start)
             return file.read(length)
 
-    def open(self, name: str, *, limit: int) -> BinaryIO:
+    def open(self, name: str, *, limit: int) -> BufferedReader:
         """Open an object of at most ``limit`` octets, to read parts of it.
 
         Raises:

@@ -32,11 +32,11 @@ def start_job(
     """
     check_start(checkpoint, job.outbox, job.log)
     spark.dataSource.register(LogSource)
-    frame = spark.readStream.format(LogSource.name()).option("path", str(job.log.path)).load()
+    frame = spark.readStream.format(LogSource.name()).option("home", str(job.home)).load()
 
     def each(rows: DataFrame, batch: int) -> None:
-        numbers = sorted(row[0] for row in rows.collect())
-        job.step(batch, numbers, partial(_run_on, rows.sparkSession), query=query_id(checkpoint))
+        upto = {row[0]: row[1] for row in rows.collect()}
+        job.step(batch, upto, partial(_run_on, rows.sparkSession), query=query_id(checkpoint))
 
     writer = frame.writeStream.foreachBatch(each).option("checkpointLocation", str(checkpoint))
     return (writer.trigger(availableNow=True) if once else writer.trigger(processingTime=every)).start()

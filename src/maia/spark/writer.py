@@ -83,7 +83,7 @@ class MaiaStreamWriter(DataSourceStreamArrowWriter):
 
     The plan is made anew for each micro-batch, where it is used: a right that ended refuses the rows that come after.
     A checkpoint that was lost, replaced or taken from another time is recognised by the log, which refuses to go on:
-    see `LogDirectory.commit`.
+    see `OwnLanes.commit`.
     """
 
     def __init__(self, asked: SourceOptions) -> None:
