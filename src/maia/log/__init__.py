@@ -19,6 +19,7 @@ from maia.log.lane import (
     find_lanes,
 )
 from maia.log.lane_writer import LaneWriter
+from maia.log.migration import Migrated, migrate
 from maia.log.notices import Notice, NoticeKind, NoticeLog
 from maia.log.numbered import named_errors, write_once
 from maia.log.outbox import DeadLetter, Outbox, OutboxCommit, OutboxFile, OutboxWriter, outbox_secret
@@ -51,6 +52,7 @@ __all__ = [
     "LaneWriter",
     "LogDirectory",
     "LogFile",
+    "Migrated",
     "Notice",
     "NoticeKind",
     "NoticeLog",
@@ -72,6 +74,7 @@ __all__ = [
     "expire",
     "find_lanes",
     "instant_of",
+    "migrate",
     "named_errors",
     "outbox_secret",
     "read_audit",

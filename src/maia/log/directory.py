@@ -232,6 +232,7 @@ class OwnLanes:
         query: str = "",
         batch: int = -1,
         at: datetime,
+        stamp: int | None = None,
     ) -> Commit:
         """Make files count, once per publication, or once per micro-batch of a stream.
 
@@ -254,7 +255,8 @@ class OwnLanes:
         if any(file.first_stamp <= last for file in files):
             raise UsageError("stamps behind what was committed", code="STAMP_BEHIND")
         made = Commit(0, publication, type_id, "", evidence, files, refused, query, batch)
-        stamp = max((file.last_stamp for file in files), default=None)
+        if stamp is None:
+            stamp = max((file.last_stamp for file in files), default=None)
         record = writer.append(write_commit(made, writer.lane.folder), at=at, stamp=stamp)
         return replace(
             made, sequence=record.number, origin=writer.lane.owner.hex(), stamp=record.stamp, digest=record.digest.hex()

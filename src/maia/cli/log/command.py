@@ -194,6 +194,28 @@ def adopt(yes: _Yes = False, home: options.Home = Path(), json: options.Json = F
         write_line(f"took over {counted(adopted, 'record')}")
 
 
+@app.command(epilog=examples("maia log migrate", "maia log migrate --json"))
+def migrate(home: options.Home = Path(), json: options.Json = False) -> None:
+    """Make lanes of a log of the format before them: sign what this domain's broker published.
+
+    Nothing of the old log is removed. Each domain that published does this in its own home.
+    """
+    from maia.domain import Domain
+    from maia.log import migrate as take_over
+
+    with Domain.open(home) as domain:
+        done = take_over(domain.log, domain.lanes, domain.home.broker.public_key.key_id.hex(), at=now())
+    others = done.others or {}
+    if json:
+        write_json({"commits": done.commits, "events": done.events, "others": others, "damaged": list(done.damaged)})
+        return
+    write_line(f"took over {counted(done.commits, 'commit')}, {counted(done.events, 'event')}")
+    for path in done.damaged:
+        note(f"left out `{path}`: it is not what was committed")
+    for broker, count in sorted(others.items()):
+        note(f"{counted(count, 'commit')} of broker {broker[:16]}: run `maia log migrate` in its home")
+
+
 def _lane_to_json(lane: EventLane) -> dict[str, object]:
     return {
         "lane": lane.name, "place": lane.end, "floor": lane.floor, "ignored": lane.ignored,
