@@ -154,6 +154,12 @@ def publish_here(
     commit_publication(home, network.log, made, [written], client=as_, at=at)
 
 
+def ahead(job: DeliveryJob, commits: int = 1) -> dict[str, str]:
+    """Give the places after so many commits more than the outbox has."""
+    head = job.outbox.head()
+    return dict(job.next_stretch({} if head is None else head.upto, None, commits).upto)
+
+
 def delivered(job: DeliveryJob, subscription: str) -> Iterator[dict[str, object]]:
     """Open what a subscription got, as rows, in the order of delivery."""
     for batch in job.outbox.read(subscription, job.make_secret()):
