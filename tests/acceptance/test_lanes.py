@@ -1,10 +1,11 @@
-"""A hostile member who can write anywhere in a shared log: it cannot cause loss, repetition, a hang or a wrong delivery."""
+"""A hostile member can write anywhere in a shared log, and cause no loss, repetition, hang or wrong delivery."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import shutil
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -324,10 +325,8 @@ def test_a_commit_that_failed_counts_once_when_it_is_tried_again(
         at = CLOCK()
         with monkeypatch.context() as patch:
             patch.setattr(os, "fsync", refuse)
-            try:
+            with suppress(UnavailableError):
                 publish(world, f"P{number}", publication=f"name {number}", at=at)
-            except MaiaError as error:
-                assert error.code in {"FILE_UNAVAILABLE", "LANE_PENDING"}
         publish(world, f"P{number}", publication=f"name {number}", at=CLOCK())
     assert read(world) == [f"P{number}" for number in range(1, 9)]
 

@@ -29,7 +29,7 @@ from maia.encryption import EpochId, Keyring, encode_column, parse_parcel, verif
 from maia.errors import MaiaError
 from maia.events import AttributeType, EventType, Options, TypeName, attribute, parse_version, sign_event_type
 from maia.home import Home, HomeConfig
-from maia.log import LogDirectory
+from maia.log import Commit, LogDirectory
 from maia.testing import ATTRIBUTES, TYPE_NAME, grant
 
 

@@ -24,7 +24,7 @@ from maia.domain.sealing_keys import SealingKeys
 from maia.encoding import html_table
 from maia.errors import UnavailableError
 from maia.events import TypeId
-from maia.home import PRIVATE_FOLDER, Home, locked, make_folder
+from maia.home import Home
 from maia.kernel import PublishPlan, parcel_row, publish_batches
 from maia.log import (
     AuditRow,
@@ -212,10 +212,8 @@ def commit_publication(
     rows += [row(kind="notice", code=code, events=count) for code, count in notices.items() if count]
     write_audit(home.audit_path, rows)
     lanes = own_lanes(home, log)
-    folder = home.path / LANES
-    make_folder(folder, mode=PRIVATE_FOLDER)
     # INVARIANT: between the look at the last stamp and the commit, no other publication of this home is committed.
-    with locked(folder / type_id):
+    with lanes.turn():
         known, last = lanes.find(plan.publication), lanes.last_stamp(type_id)
         if any(file.first_stamp <= last for file in files) and (known is None or known.batch < batch):
             sealing = replace(plan.sealing, type_id=TypeId(bytes.fromhex(type_id)), evidence=bytes.fromhex(evidence))

@@ -114,7 +114,8 @@ def next_stretch(
                     if code:
                         parked.append((lane.name, code))
                         break
-                    found.append(commit)
+                    if commit.publication or commit.wrong:  # a heartbeat adds nothing
+                        found.append(commit)
                 places[lane.name] = place
             else:
                 if lane.alarm is not None:

@@ -17,9 +17,10 @@ An offset is a map from lanes to places. Rules kept here:
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -133,6 +134,8 @@ class LogDirectory:
             if lane.count <= read_place(place)[0].number:
                 lane.refresh()
             found += lane.commits(None if after is None else after.get(name, BEGINNING), place)
+        # Heartbeats add nothing, and are for readers of lanes alone.
+        found = [commit for commit in found if commit.publication or commit.wrong]
         return iter(sorted(found, key=lambda commit: (commit.stamp, commit.lane)))
 
     def parcels(self, commit_lane: str, file: LogFile) -> Iterator[pa.RecordBatch]:
@@ -200,6 +203,14 @@ class OwnLanes:
         self._signer = signer
         self._writers: dict[str, LaneWriter] = {}
         self._names: dict[str, tuple[int, dict[str, Commit]]] = {}
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Keep other processes of this home from writing to its lanes meanwhile; ends with the process."""
+        self._own.put_new("turn", b"")
+        with (self._own.path / "turn").open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
 
     def find(self, publication: str) -> Commit | None:
         """Return the newest commit of a publication or stream, by the own record; ``None`` when there is none."""

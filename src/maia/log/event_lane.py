@@ -149,10 +149,12 @@ class EventLane:
         Raises:
             MaiaError: It is damaged or missing.
         """
-        at = self._moves.get(file.path)
-        if at is None:
+        try:
             check_segment(self._store, file)
-        else:
+        except UnavailableError:
+            at = self._moves.get(file.path)
+            if at is None:
+                raise
             read_moved(self._store, file, at)
 
     def place_of(self, file: LogFile) -> Moved | None:
@@ -161,18 +163,27 @@ class EventLane:
 
     def parcels(self, file: LogFile) -> Iterator[pa.RecordBatch]:
         """Read the parcels of a segment, one at a time; its origin may move it while we look."""
-        at = self._moves.get(file.path)
-        if at is None:
+        try:
+            yield from read_segment(self._store, file)
+        except UnavailableError:
+            pass
+        else:
+            return
+        for last in (False, True):
             try:
-                yield from read_segment(self._store, file)
+                yield from self._moved(file).to_batches(max_chunksize=1)
             except UnavailableError:
-                self.refresh()
-                at = self._moves.get(file.path)
-                if at is None:
+                if last:
                     raise
+                self.refresh()
             else:
                 return
-        yield from read_moved(self._store, file, at).to_batches(max_chunksize=1)
+
+    def _moved(self, file: LogFile) -> pa.Table:
+        at = self._moves.get(file.path)
+        if at is not None:
+            return read_moved(self._store, file, at)
+        raise UnavailableError(f"the log file `{file.path}` is missing", code="LOG_FILE_MISSING")
 
     def _record(self, place: Place, stamp: int) -> tuple[LaneRecord, Commit | None]:
         """Give the record after a place, from memory or from the store."""

@@ -122,13 +122,13 @@ def expire(log: LogDirectory, own: OwnLanes, *, before: datetime, at: datetime, 
         upto[lane.name] = going[-1].sequence
         commits, events, files = commits + len(going), events + sum(c.events for c in going), files + len(gone)
         if not dry_run:
-            writer = own.writer(lane.lane.topic)
-            newest = writer.newest()
-            if newest is not None and newest.number == going[-1].sequence:
-                own.heartbeat(lane.lane.topic, at=at)  # the newest record of a lane stays
-            writer.forget(going[-1].sequence, at=at, keep_own=True)
-            for path in sorted(gone):
-                log.store.delete(path)
+            with own.turn():
+                writer = own.writer(lane.lane.topic)
+                newest = writer.newest()
+                if newest is not None and newest.number == going[-1].sequence:
+                    own.heartbeat(lane.lane.topic, at=at)  # the newest record of a lane stays
+                writer.forget(going[-1].sequence, at=at, keep_own=True)
+            _remove(log, sorted(gone))
     return Expired(upto=upto, commits=commits, events=events, files=files)
 
 
@@ -140,7 +140,9 @@ def sweep(log: LogDirectory, own: OwnLanes, *, keep_newer_than: datetime, dry_ru
     removed = []
     for lane in _own(log, own):
         files = [file for commit in lane.commits() for file in commit.files]
-        named = {_lies(lane, file) for file in files}
+        # A segment that was moved is kept as long as the file that it was moved to is not there.
+        named = {file.path for file in files if not (log.path / _lies(lane, file)).is_file()}
+        named |= {_lies(lane, file) for file in files}
         folder = log.path / lane.lane.folder
         for path in [*sorted(folder.glob("date=*/*.parquet")), *sorted(folder.glob(".*.part"))]:
             relative = path.relative_to(log.path).as_posix()
@@ -208,10 +210,15 @@ def _rewrite(log: LogDirectory, own: OwnLanes, lane: EventLane, group: Sequence[
         raise
     writer = own.writer(lane.lane.topic)
     # When signing fails half-way nobody knows whether it counts: then both stay, and `sweep` finds out.
-    writer.append(write_moves(places, lane.lane.folder), at=at)
+    with own.turn():
+        writer.append(write_moves(places, lane.lane.folder), at=at)
     lane.refresh()
-    for unit in group:
-        log.store.delete(unit.path)
+    _remove(log, [unit.path for unit in group])
+
+
+def _remove(log: LogDirectory, paths: Sequence[str]) -> None:
+    for path in paths:
+        log.store.delete(path)
 
 
 def _write(log: LogDirectory, lane: EventLane, relative: str, members: Sequence[LogFile]) -> dict[str, Moved]:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from maia.domain import commit_publication, write_partition
 from maia.events import to_arrow_schema
 from maia.home import Home
-from maia.domain import commit_publication, write_partition
 from maia.log import LogDirectory
 from maia.testing import publish_plan
 

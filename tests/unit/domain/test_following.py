@@ -10,14 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from maia.domain import Domain, DomainPlans
+from maia.domain import Domain, DomainPlans, own_lanes
 from maia.domain.memberships import GroupKeys, retention
 from maia.encryption import EpochId, KeyGroupId, Keyring, KeyTree, rekey_topic
 from maia.errors import EncodingError, UnavailableError, VerificationError
 from maia.events import EncryptionMode, EventType, Options, TypeId, TypeName, attribute, parse_version, sign_event_type
 from maia.home import Home, HomeConfig
 from maia.kernel import milliseconds
-from maia.domain import own_lanes
 from maia.log import LogDirectory, NoticeKind, NoticeLog
 from maia.principals import KeySigner
 from maia.testing import deliver_plan, follow, publish_plan

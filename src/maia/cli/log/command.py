@@ -40,7 +40,7 @@ def show(
     log = LogDirectory(opened.log_path)
     lanes = [lane for lane in log.lanes() if lane.count]
     expired = sum(read_place(lane.floor)[0].number + 1 for lane in lanes)
-    found = [commit for commit in log.commits() if commit.publication or commit.wrong]
+    found = list(log.commits())
     commits = found[-limit:]
     if json:
         write_json(
