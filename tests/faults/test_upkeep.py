@@ -15,9 +15,10 @@ from network import CCS_SUBSCRIPTIONS, Network, build, delivered, publish_here, 
 
 from maia.domain import Domain, delivery_job, read_parked
 from maia.errors import EncodingError, MaiaError, NotFoundError, UnavailableError, UsageError
-from maia.log import Commit, LogDirectory, compact, expire, sweep
+from maia.log import Commit, LogDirectory, OwnLanes, compact, expire, sweep
 from maia.log import upkeep as upkeep_module
 from maia.log.lane_writer import LaneWriter
+from maia.principals import KeySigner
 
 NOW = datetime.now(UTC)
 LATER = NOW + timedelta(days=400)
@@ -356,29 +357,32 @@ def test_whatever_upkeep_runs_readers_see_a_suffix_of_what_was_published(
     [source] = template.log.commits()
     [row] = parcels(template.log, source)
     log = LogDirectory(tmp_path_factory.mktemp("log"))
+    own = OwnLanes(log, tmp_path_factory.mktemp("own"), KeySigner(bytes(32)))
+    origin = KeySigner(bytes(32)).public_key.key_id
     published: list[list[dict[str, Any]]] = []
     expired = 0
     for name, number in operations:
         if name == "publish":
             files, rows = [], []
             for part in range(number):
-                writer = log.writer(f"p{len(published)}", row["type_id"], part, "a", at=NOW)
-                made = {**row, "stamp": 1000 * len(published) + part}
+                writer = log.writer(f"p{len(published)}", row["type_id"], part, origin, at=NOW)
+                made = {**row, "stamp": 1 + 1000 * len(published) + part}
                 writer.add(made)
                 rows.append(made)
                 file = writer.close()
                 assert file is not None
                 files.append(file)
-            log.commit(f"p{len(published)}", source.type_id, tuple(files), origin=source.origin, evidence="")
+            at = datetime.fromtimestamp(len(published), UTC)
+            own.commit(f"p{len(published)}", source.type_id, tuple(files), evidence="00" * 32, at=at)
             published.append(rows)
         elif name == "compact":
-            compact(log, target=number)
+            compact(log, own, at=datetime.fromtimestamp(0, UTC), target=number)
         elif name == "expire":
             cut = datetime.fromtimestamp(number, UTC)
             expired = max(expired, min(number, len(published)))
-            assert expire(log, before=cut, now=LATER).upto == expired - 1
+            expire(log, own, before=cut, at=datetime.fromtimestamp(0, UTC))
         else:
-            log.sweep(keep_newer_than=LATER)
+            sweep(log, own, keep_newer_than=LATER)
     assert [parcels(log, commit) for commit in log.commits()] == published[expired:]
-    log.sweep(keep_newer_than=LATER)
+    sweep(log, own, keep_newer_than=LATER)
     assert [parcels(log, commit) for commit in log.commits()] == published[expired:]

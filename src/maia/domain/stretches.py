@@ -94,17 +94,15 @@ def next_stretch(
         deep: Compare the digest of every segment now; otherwise whoever reads them does.
     """
     lanes = domain.log.lanes(types, first=tuple(after))
-    if upto is not None:
-        lanes = [lane for lane in lanes if lane.name in upto]
     waiting = [lane for lane in lanes if lane.count > read_place(after.get(lane.name, BEGINNING))[0].number + 1]
     share = None if most is None else max(1, most // max(1, len(waiting)))
     known = domain.known(at=at)
     found: list[Commit] = []
     places, parked = dict(after), []
     for lane in lanes:
-        end = lane.count - 1 if upto is None else read_place(upto[lane.name])[0].number
         event_type = types[lane.lane.topic]
         start = after.get(lane.name, BEGINNING)
+        end = lane.count - 1 if upto is None else read_place(upto.get(lane.name, start))[0].number
         try:
             for number, (place, commit) in enumerate(lane.walk(start, end)):
                 if share is not None and number >= share:
