@@ -84,7 +84,7 @@ def parked(world: NumberplateHomes) -> set[str]:
 
 def refusals(world: NumberplateHomes) -> set[str]:
     """Give the codes of what was refused, as `maia audit` tells them."""
-    return {row["code"] for row in Command(world.ccs).do("audit", "--kind", "refuse")["rows"]}
+    return {row["reason"] for row in Command(world.ccs).do("audit", "--kind", "refuse")["rows"]}
 
 
 def stranger_lane(world: NumberplateHomes, signer: KeySigner, folder: Path, *, evidence: tuple[bytes, ...]) -> OwnLanes:
@@ -126,6 +126,23 @@ def test_nobody_claims_a_publication_of_another(spark: Any, world: NumberplateHo
     assert read(world) == ["P1", "P2"]
     shown = Command(world.ccs).do("log", "show")
     assert [item["publication"] for item in shown["commits"]][-1] == "second"
+
+
+def test_a_record_with_a_forged_signature_is_as_if_it_were_not_there(world: NumberplateHomes) -> None:
+    """A6: the owner's key, the right number and digest, and a signature of somebody else: no record."""
+    publish(world, "P1")
+    domain = maia.open(world.ccs)
+    [first] = domain.log.commits()
+    writer = domain.lanes.writer(first.type_id)
+    publish(world, "P2")
+    name = lane_folder(world) / f"{1:012d}.record"
+    whole = name.read_bytes()
+    name.write_bytes(whole[:-2] + bytes([whole[-2] ^ 1]) + whole[-1:])
+    shown = Command(world.ccs).do("log", "show")
+    assert [item["commit"] for item in shown["commits"]] == [0]
+    assert shown["lanes"][0]["ignored"] == 1
+    assert writer.reassert(at=CLOCK()) == 1
+    assert len(Command(world.ccs).do("log", "show")["commits"]) == 2
 
 
 def test_odd_files_stop_hang_and_fill_nobody(spark: Any, world: NumberplateHomes, tmp_path: Path) -> None:

@@ -154,13 +154,13 @@ class LaneWriter:
             UnavailableError: ``LANE_AHEAD``, or the store did not answer.
         """
         last = self.newest()
-        self._compared = False
-        self._compare(last)
         put = 0
         if last is not None:
             first = self.floor().number + 1
             for number in range(first if depth is None else max(first, last.number - depth + 1), last.number + 1):
                 put += self._assert(self._kept(number))
+        self._compared = False
+        self._compare(last)
         self.assert_head(at=at)
         return put
 
