@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
+import sys
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 import maia
 from maia.authority import Action, type_right
 from maia.errors import MaiaError, UnavailableError
-from maia.log import LogDirectory, LogFile, OwnLanes
 from maia.principals import Authorisation, KeySigner, issue
-from maia.testing import TYPE_NAME, Command, NumberplateHomes, grant, numberplate_homes, publish_here
+from maia.testing import TYPE_NAME, Command, LaneOf, NumberplateHomes, grant, numberplate_homes, publish_here
 
 pytestmark = pytest.mark.threat("T27")
 
@@ -70,10 +68,9 @@ def follow(world: NumberplateHomes, checkpoint: Path, *, once: bool = True) -> l
 
 def lane_folder(world: NumberplateHomes) -> Path:
     """Give the folder of the congestion charge service's lane."""
-    log = LogDirectory(world.ccs.parent / "log")
     broker = maia.open(world.ccs).home.broker.public_key.key_id.hex()
-    [lane] = [lane for lane in log.lanes() if lane.name.endswith(broker)]
-    return log.path / lane.lane.folder
+    [found] = (world.ccs.parent / "log").glob(f"type=*/origin={broker}")
+    return found
 
 
 def parked(world: NumberplateHomes) -> set[str]:
@@ -87,26 +84,14 @@ def refusals(world: NumberplateHomes) -> set[str]:
     return {row["reason"] for row in Command(world.ccs).do("audit", "--kind", "refuse")["rows"]}
 
 
-def stranger_lane(world: NumberplateHomes, signer: KeySigner, folder: Path, *, evidence: tuple[bytes, ...]) -> OwnLanes:
+def stranger_lane(
+    world: NumberplateHomes, signer: KeySigner, folder: Path, *, evidence: tuple[bytes, ...] = ()
+) -> LaneOf:
     """Let somebody have a lane of the type in the shared log."""
-    log = LogDirectory(world.ccs.parent / "log")
-    lanes = OwnLanes(log, folder, signer)
-    digest = log.put_evidence(evidence).hex()
     type_id = world.event_type.type_id.hex()
-    lanes.commit("first", type_id, (), evidence=digest, at=CLOCK())
-    return lanes
-
-
-def segment(path: Path, relative: str, table: pa.Table, stamp: int, **options: Any) -> LogFile:
-    """Write a file and describe it as a commit would."""
-    target = path / relative
-    target.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(table, target, **options)
-    data = target.read_bytes()
-    return LogFile(
-        relative, len(data), hashlib.sha256(data).hexdigest(), table.num_rows, table.num_rows, stamp, stamp,
-        ("00" * 16,) * table.num_rows,
-    )  # fmt: skip
+    lane = LaneOf(world.ccs.parent / "log", type_id, signer, folder, evidence=evidence)
+    lane.commit("first", at=CLOCK())
+    return lane
 
 
 def test_nobody_claims_a_publication_of_another(spark: Any, world: NumberplateHomes, tmp_path: Path) -> None:
@@ -114,9 +99,7 @@ def test_nobody_claims_a_publication_of_another(spark: Any, world: NumberplateHo
     publish(world, "P1")
     folder = lane_folder(world)
     eve = KeySigner.generate()
-    stranger_lane(world, eve, tmp_path / "eve", evidence=()).commit(
-        "second", world.event_type.type_id.hex(), (), evidence="00" * 32, at=CLOCK()
-    )
+    stranger_lane(world, eve, tmp_path / "eve").commit("second", at=CLOCK())
     (folder / f"{1:012d}.record").write_bytes((folder / f"{0:012d}.record").read_bytes())
     (folder / f"{999999999999}.record").write_bytes(b"junk")
     old = world.ccs.parent / "log" / "_commits"
@@ -170,15 +153,9 @@ def test_odd_files_stop_hang_and_fill_nobody(spark: Any, world: NumberplateHomes
     right = type_right(world.network.key("PITO"), TYPE_NAME, actions=[Action.PUBLISH])
     proof = (grant(people["PITO"], mallory, right).raw,)
     for signer, name, certificates in ((eve, "eve", ()), (mallory, "mallory", proof)):
-        lanes = stranger_lane(world, signer, tmp_path / name, evidence=certificates)
-        type_id = world.event_type.type_id.hex()
-        home = lanes.writer(type_id).lane.folder
-        evidence = LogDirectory(log).put_evidence(certificates).hex()
-        for number, (table, options) in enumerate(((bomb, {"compression": "zstd"}), (odd, {}))):
-            at = CLOCK()
-            stamp = int(at.timestamp() * 1000)
-            file = segment(log, f"{home}/date=2026-01-01/{number}.parquet", table, stamp, **options)
-            lanes.commit(f"bad {number}", type_id, (file,), evidence=evidence, at=at)
+        lane = stranger_lane(world, signer, tmp_path / name, evidence=certificates)
+        lane.commit("bomb", at=CLOCK(), table=bomb, compression="zstd")
+        lane.commit("odd", at=CLOCK(), table=odd)
     assert read(world) == ["P1", "P2"]
     assert {"SEGMENT_MALFORMED"} <= refusals(world)
     checkpoint = tmp_path / "checkpoint"
@@ -244,13 +221,13 @@ def test_a_damaged_segment_parks_its_lane_and_no_other(spark: Any, world: Number
     [file] = lane_folder(world).glob("date=*/*.parquet")
     whole = file.read_bytes()
     file.write_bytes(whole[:-100] + bytes([whole[-100] ^ 1]) + whole[-99:])
-    lanes = stranger_lane(world, other, tmp_path / "other", evidence=(grant(people["PITO"], other, right).raw,))
+    lane = stranger_lane(world, other, tmp_path / "other", evidence=(grant(people["PITO"], other, right).raw,))
     checkpoint = tmp_path / "checkpoint"
     assert follow(world, checkpoint) == []
     assert parked(world) == {"LOG_FILE_DAMAGED"}
     shown = {item["lane"]: item["place"] for item in Command(world.ccs).do("log", "show")["lanes"]}
     assert len(shown) == 2
-    lanes.commit("more", world.event_type.type_id.hex(), (), evidence="00" * 32, at=CLOCK())
+    lane.commit("more", at=CLOCK())
     file.unlink()
     assert follow(world, checkpoint) == []
     assert "LOG_FILE_MISSING" in parked(world)
@@ -284,7 +261,8 @@ def test_a_clock_that_ran_ahead_acknowledges_nothing_that_is_lost(
     home = maia.open(world.ccs).home
     home.next_stamp()
     with monkeypatch.context() as patch:
-        patch.setattr("maia.home.home.now", lambda: datetime.now(UTC) + timedelta(hours=1))
+        module = sys.modules[type(home).__module__]
+        patch.setattr(module, "now", lambda: datetime.now(UTC) + timedelta(hours=1))
         with pytest.raises(UnavailableError, match="CLOCK_AHEAD"):
             home.next_stamp()
         (home.path / "pace").unlink()  # as one who believes the clock would do

@@ -66,7 +66,7 @@ def go_on(root: Path) -> list[object]:
     check_start(root / "checkpoint", Outbox(job.outbox.path), LogDirectory(network.log.path))
     job.step(1, ahead(job), lambda work, groups: [work.deliver(group) for group in groups], query="query-1")
     publish_here(network, "last", [sightings(LAST)])
-    job.step(2, ahead(job), lambda work, groups: [work.deliver(group) for group in groups], query="query-1")
+    job.step(2, ahead(job, 9), lambda work, groups: [work.deliver(group) for group in groups], query="query-1")
     assert not list(job.outbox.dead_letters())
     return [row["numberplate"] for row in delivered(job, "billing")]
 

@@ -30,6 +30,7 @@ if _typing.TYPE_CHECKING:
         detective_world,
     )
     from maia.testing.homes import NumberplateHomes, numberplate_homes
+    from maia.testing.lanes import LaneOf
     from maia.testing.plans import deliver_plan, follow, publish_plan
     from maia.testing.publishing import publish_here
     from maia.testing.session import spark_session
@@ -47,6 +48,7 @@ __all__ = [
     "Command",
     "DetectiveWorld",
     "Firm",
+    "LaneOf",
     "Loss",
     "NumberplateHomes",
     "NumberplateNetwork",
@@ -84,6 +86,7 @@ __getattr__ = _on_first_use(
         "FLOWS": "stock",
         "DetectiveWorld": "detective",
         "Firm": "stock",
+        "LaneOf": "lanes",
         "Loss": "detective",
         "NumberplateHomes": "homes",
         "Ran": "command",
