@@ -50,6 +50,7 @@ BUDGET, UP = "test_one_budget.py", "test_services_stay_up.py"
 CERTIFICATES, RIGHTS, VALIDITY = "test_certificates.py", "test_rights.py", "test_validity.py"
 STREAM, VERSIONS = "test_numberplate_stream.py", "test_versions_stream.py"
 SPEECH = "test_law_of_speech.py"
+LANES = "test_lanes.py"
 
 MUTATIONS = (
     # -- possession
@@ -397,8 +398,8 @@ MUTATIONS = (
     Mutation(
         "altered evidence of an origin's right is taken",
         "log/directory.py",
-        "        if hashlib.sha256(data).digest() != digest or not isinstance(expression, tuple):\n",
-        "        if not isinstance(expression, tuple):\n",
+        "            if hashlib.sha256(data).digest() != digest:\n",
+        "            if False:\n",
         (f"{STREAM}::test_events_whose_origin_is_not_proven_are_not_delivered",),
     ),
     Mutation(
@@ -407,6 +408,56 @@ MUTATIONS = (
         '            raise DeniedError("the origin\'s right to publish is not proven", code="ORIGIN_NOT_PROVEN")\n',
         "            return None\n",
         (f"{STREAM}::test_events_whose_origin_is_not_proven_are_not_delivered",),
+    ),
+    # -- lanes
+    Mutation(
+        "an object of a lane that its owner did not sign is accepted",
+        "log/lane.py",
+        "    verify_signature(kind, content, signature, owner)\n",
+        "",
+        (f"{LANES}::test_a_record_with_a_forged_signature_is_as_if_it_were_not_there",),
+    ),
+    Mutation(
+        "a gap in a lane is no alarm",
+        "log/lane.py",
+        "        if alarm is None and len(records) < limit:\n",
+        "        if False:\n",
+        (f"{LANES}::test_missing_evidence_and_missing_commits_wait_and_lose_nothing",),
+    ),
+    Mutation(
+        "missing evidence is a denial",
+        "domain/plans.py",
+        '            return Judged(doubt="EVIDENCE_MISSING")\n',
+        "            return Judged()\n",
+        (f"{LANES}::test_missing_evidence_and_missing_commits_wait_and_lose_nothing",),
+    ),
+    Mutation(
+        "a segment is opened before its description is compared",
+        "log/segments.py",
+        "                _check_shape(parquet, file)\n",
+        "",
+        (f"{LANES}::test_odd_files_stop_hang_and_fill_nobody",),
+    ),
+    Mutation(
+        "a commit may be dated back behind the lane",
+        "log/commits.py",
+        '        return replace(found, wrong="STAMP_BEHIND")\n',
+        "        return found\n",
+        (f"{LANES}::test_what_is_dated_back_behind_the_lane_is_refused",),
+    ),
+    Mutation(
+        "a home from the past signs on",
+        "log/lane_writer.py",
+        "        if ahead:\n",
+        "        if False:\n",
+        (f"{LANES}::test_a_home_from_a_backup_signs_nothing_until_it_took_over",),
+    ),
+    Mutation(
+        "a clock that jumped ahead stamps",
+        "home/home.py",
+        '            check_pace(self.path / "pace", at)\n',
+        "",
+        (f"{LANES}::test_a_clock_that_ran_ahead_acknowledges_nothing_that_is_lost",),
     ),
     Mutation(
         "a publication is counted twice",

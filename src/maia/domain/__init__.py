@@ -46,10 +46,11 @@ if _typing.TYPE_CHECKING:
         open_key_manager,
     )
     from maia.domain.keys import HomeKeys, ensure_keys
-    from maia.domain.log_parts import LogPart, parts_of, scan, share_out
+    from maia.domain.log_parts import LogPart, audit_refused, parts_of, scan, share_out
     from maia.domain.losses import find_losses
     from maia.domain.manager_key import manager_signer
     from maia.domain.own_key_manager import OwnKeyManager
+    from maia.domain.parked import keep_parked, read_parked
     from maia.domain.plans import MAX_EVENTS
     from maia.domain.policy_files import (
         check_policy,
@@ -60,17 +61,26 @@ if _typing.TYPE_CHECKING:
         submit_policy,
     )
     from maia.domain.possession import ProvenClient
-    from maia.domain.publication import Published, Written, commit_publication, published_before, write_partition
+    from maia.domain.publication import (
+        Published,
+        Written,
+        commit_publication,
+        own_lanes,
+        published_before,
+        write_partition,
+    )
     from maia.domain.questions import RightQuestion
     from maia.domain.register import in_register
     from maia.domain.sealing_keys import SealingKeys
     from maia.domain.sight import Sight, sight_of
     from maia.domain.status import DomainStatus, LogStatus, TypeStatus, domain_status, who_lacks
-    from maia.domain.subscriptions import DomainPlans, add_subscription, delivery_job
+    from maia.domain.stretches import Stretch, next_stretch, type_stretch, wire_types
+    from maia.domain.subscriptions import JOB, DomainPlans, add_subscription, delivery_job
     from maia.domain.types import find_type, show_type
     from maia.domain.wanted import Wanted, read_subscriptions
 
 __all__ = [
+    "JOB",
     "MAX_EVENTS",
     "AgreementState",
     "Asked",
@@ -96,6 +106,7 @@ __all__ = [
     "RightQuestion",
     "SealingKeys",
     "Sight",
+    "Stretch",
     "TypeStatus",
     "Wanted",
     "Work",
@@ -103,6 +114,7 @@ __all__ = [
     "add_subscription",
     "advance_agreement",
     "ask_conditions",
+    "audit_refused",
     "check_admission",
     "check_log",
     "check_policy",
@@ -124,13 +136,16 @@ __all__ = [
     "in_register",
     "join_key_groups",
     "keep_handed",
+    "keep_parked",
     "leave_key_groups",
     "manager_signer",
     "mark_outbox",
+    "next_stretch",
     "open_access_control",
     "open_home_groups",
     "open_key_manager",
     "outbox_of",
+    "own_lanes",
     "parts_of",
     "policy_paths",
     "policy_sources",
@@ -139,6 +154,7 @@ __all__ = [
     "published_before",
     "push_certificates",
     "read_deliveries",
+    "read_parked",
     "read_subscriptions",
     "scan",
     "share_out",
@@ -147,8 +163,10 @@ __all__ = [
     "sign_grant",
     "sign_list",
     "submit_policy",
+    "type_stretch",
     "undelivered",
     "who_lacks",
+    "wire_types",
     "write_partition",
 ]
 
@@ -156,6 +174,15 @@ __getattr__ = _on_first_use(
     __name__,
     {
         "MAX_EVENTS": "plans",
+        "JOB": "subscriptions",
+        "Stretch": "stretches",
+        "audit_refused": "log_parts",
+        "keep_parked": "parked",
+        "next_stretch": "stretches",
+        "own_lanes": "publication",
+        "read_parked": "parked",
+        "type_stretch": "stretches",
+        "wire_types": "stretches",
         "AgreementState": "agreements",
         "Asked": "engine",
         "BrokerNeeds": "chains",

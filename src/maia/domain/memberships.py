@@ -270,9 +270,9 @@ def retention(home: Home, *, at: datetime) -> Tolerance:
     if home.config.history is not None:
         return Tolerance(grace=max(grace, home.config.history * 1000), skew=home.tolerance.skew)
     log = LogDirectory(home.log_path)
-    oldest = next(iter(log.commits()), None)
+    oldest = log.oldest()
     if oldest is not None:
-        kept = milliseconds(at) - milliseconds(log.instant(oldest, now=at))
+        kept = milliseconds(at) - oldest
         grace += max(0, kept)
     return Tolerance(grace=grace, skew=home.tolerance.skew)
 

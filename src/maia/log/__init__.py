@@ -5,31 +5,56 @@ from __future__ import annotations
 from maia.log.audit import AUDIT_KINDS, AUDIT_SCHEMA, AuditRow, RefusedRows, chain_hash, write_audit, write_refused
 from maia.log.audit_rows import read_audit
 from maia.log.columns import COUNT, EVENT, REFUSED, STAMP, SUBSCRIPTION
-from maia.log.commits import Commit, LogFile
-from maia.log.directory import LogDirectory
+from maia.log.commits import Commit, LogFile, read_place
+from maia.log.directory import LogDirectory, OwnLanes, Places, check_lane, instant_of
+from maia.log.event_lane import BEGINNING, EventLane
+from maia.log.lane import (
+    START,
+    LaneHead,
+    LaneId,
+    LaneRead,
+    LaneReader,
+    LaneRecord,
+    Place,
+    find_lanes,
+)
+from maia.log.lane_writer import LaneWriter
+from maia.log.migration import Migrated, migrate
 from maia.log.notices import Notice, NoticeKind, NoticeLog
 from maia.log.numbered import named_errors, write_once
-from maia.log.outbox import DeadLetter, Outbox, OutboxCommit, OutboxFile, OutboxWriter, outbox_secret
-from maia.log.parcel_files import PARCEL_SCHEMA
-from maia.log.repeats import Repeats, deliver_once
+from maia.log.outbox import Outbox, OutboxWriter, outbox_secret
+from maia.log.outbox_commits import DeadLetter, OutboxCommit, OutboxFile
+from maia.log.segments import PARCEL_SCHEMA, deliver_segment, read_segment
 from maia.log.statements import StatementPublisher, StatementSubscription, tidy_statements
-from maia.log.upkeep import Expired, compact, expire
+from maia.log.store import DirectoryStore, Store
+from maia.log.upkeep import Expired, compact, expire, sweep
 
 __all__ = [
     "AUDIT_KINDS",
     "AUDIT_SCHEMA",
+    "BEGINNING",
     "COUNT",
     "EVENT",
     "PARCEL_SCHEMA",
     "REFUSED",
     "STAMP",
+    "START",
     "SUBSCRIPTION",
     "AuditRow",
     "Commit",
     "DeadLetter",
+    "DirectoryStore",
+    "EventLane",
     "Expired",
+    "LaneHead",
+    "LaneId",
+    "LaneRead",
+    "LaneReader",
+    "LaneRecord",
+    "LaneWriter",
     "LogDirectory",
     "LogFile",
+    "Migrated",
     "Notice",
     "NoticeKind",
     "NoticeLog",
@@ -37,17 +62,27 @@ __all__ = [
     "OutboxCommit",
     "OutboxFile",
     "OutboxWriter",
+    "OwnLanes",
+    "Place",
+    "Places",
     "RefusedRows",
-    "Repeats",
     "StatementPublisher",
     "StatementSubscription",
+    "Store",
     "chain_hash",
+    "check_lane",
     "compact",
-    "deliver_once",
+    "deliver_segment",
     "expire",
+    "find_lanes",
+    "instant_of",
+    "migrate",
     "named_errors",
     "outbox_secret",
     "read_audit",
+    "read_place",
+    "read_segment",
+    "sweep",
     "tidy_statements",
     "write_audit",
     "write_once",

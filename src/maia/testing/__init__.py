@@ -31,6 +31,7 @@ if _typing.TYPE_CHECKING:
         detective_world,
     )
     from maia.testing.homes import NumberplateHomes, numberplate_homes
+    from maia.testing.lanes import LaneOf
     from maia.testing.plans import deliver_plan, follow, publish_plan
     from maia.testing.publishing import publish_here
     from maia.testing.serving import ManagedType, managed_type, served
@@ -50,6 +51,7 @@ __all__ = [
     "Cost",
     "DetectiveWorld",
     "Firm",
+    "LaneOf",
     "Loss",
     "ManagedType",
     "NumberplateHomes",
@@ -104,6 +106,7 @@ __getattr__ = _on_first_use(
         "FLOWS": "stock",
         "DetectiveWorld": "detective",
         "Firm": "stock",
+        "LaneOf": "lanes",
         "Loss": "detective",
         "NumberplateHomes": "homes",
         "Ran": "command",

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from maia.domain import Domain, DomainPlans
+from maia.domain import Domain, DomainPlans, own_lanes
 from maia.domain.memberships import GroupKeys, retention
 from maia.encryption import EpochId, KeyGroupId, Keyring, KeyTree, rekey_topic
 from maia.errors import EncodingError, UnavailableError, VerificationError
@@ -130,9 +130,8 @@ def test_keys_are_kept_as_long_as_the_log_needs_them(tmp_path: Path) -> None:
     """Without a bound: the age of the oldest commit, and the grace; with an empty log the grace alone."""
     home = Home.create(tmp_path / "home", HomeConfig(name="home", grace=30))
     assert retention(home, at=NOW).grace == 30_000
-    log = LogDirectory(home.log_path)
-    log.commit("p", "00" * 32, (), origin="00" * 32, evidence="00" * 32)
-    written = log.instant(next(iter(log.commits())), now=NOW)
+    log, written = LogDirectory(home.log_path), NOW
+    own_lanes(home, log).commit("p", "00" * 32, (), evidence="00" * 32, at=written)
     kept = retention(home, at=written + timedelta(hours=1)).grace
     assert 3_629_000 <= kept <= 3_631_000
     ring = Keyring()

@@ -19,7 +19,7 @@ from maia.errors import MaiaError, SealError, SignatureError, UnavailableError, 
 from maia.events import TypeId
 from maia.home import Home, HomeConfig
 from maia.kernel import milliseconds
-from maia.log import LogDirectory, NoticeKind, NoticeLog
+from maia.log import LogDirectory, NoticeKind, NoticeLog, OwnLanes
 from maia.principals import KeySigner
 from maia.testing import follow
 
@@ -282,22 +282,28 @@ def test_replaced_keys_are_erased_after_grace_from_memory_and_disk(tmp_path: Pat
     assert world.follow("met", 41).erased == 0
 
 
+def commit(path: Path, at: datetime) -> None:
+    """Let somebody commit nothing to the log."""
+    OwnLanes(LogDirectory(path / "log"), path / "own", KeySigner.generate()).commit(
+        "first", "00" * 32, (), evidence="00" * 32, at=at
+    )
+
+
 def test_without_a_bound_keys_live_as_long_as_the_log_keeps_their_time(tmp_path: Path) -> None:
     """Keys that were replaced before the oldest commit go after their grace; others stay readable."""
     world = World(tmp_path, grace=30)
     world.join("met")
     world.rekey(0, joins=("met",))
     world.rekey(100)
-    log = LogDirectory(tmp_path / "log")
-    log.commit("first", "00" * 32, (), origin="00" * 32, evidence="00" * 32)
-    written = log.instant(next(iter(log.commits())), now=NOON)
+    written = datetime.now(UTC)
+    commit(tmp_path, written)
     for later, left in ((timedelta(days=365), 1), (timedelta(0), 1)):
         world.follow("met", (written + later - NOON).total_seconds())
         assert len(world.held("met")) == left
     kept = World(tmp_path / "kept", grace=30)
     kept.join("met")
     kept.rekey(0, joins=("met",))
-    LogDirectory(tmp_path / "kept" / "log").commit("x", "00" * 32, (), origin="00" * 32, evidence="00" * 32)
+    commit(tmp_path / "kept", datetime.now(UTC))
     after = (datetime.now(UTC) - NOON).total_seconds() + 3600
     kept.rekey(after)
     kept.follow("met", after + 86_400)
