@@ -49,6 +49,7 @@ if _typing.TYPE_CHECKING:
     from maia.domain.log_parts import LogPart, parts_of, scan, share_out
     from maia.domain.manager_key import manager_signer
     from maia.domain.own_key_manager import OwnKeyManager
+    from maia.domain.own_notices import OwnNotices, home_notices
     from maia.domain.plans import MAX_EVENTS
     from maia.domain.policy_files import (
         check_policy,
@@ -87,6 +88,7 @@ __all__ = [
     "LogPart",
     "LogStatus",
     "OwnKeyManager",
+    "OwnNotices",
     "Published",
     "Report",
     "RightQuestion",
@@ -116,6 +118,7 @@ __all__ = [
     "find_subscription",
     "find_type",
     "format_file",
+    "home_notices",
     "in_register",
     "join_key_groups",
     "keep_handed",
@@ -168,6 +171,7 @@ __getattr__ = _on_first_use(
         "LogPart": "log_parts",
         "LogStatus": "status",
         "OwnKeyManager": "own_key_manager",
+        "OwnNotices": "own_notices",
         "Published": "publication",
         "Report": "delivery",
         "RightQuestion": "questions",
@@ -197,6 +201,7 @@ __getattr__ = _on_first_use(
         "find_subscription": "deliveries",
         "find_type": "types",
         "format_file": "policy_files",
+        "home_notices": "own_notices",
         "in_register": "register",
         "join_key_groups": "key_groups",
         "keep_handed": "handed",

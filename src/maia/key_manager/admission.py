@@ -95,7 +95,7 @@ class Admission:
         self._lists.follow_evidence(verified.request.type_id, shown, at)
         with self._register.writing() as connection:
             places = self._join(connection, verified, what, shown, at)
-        self._register.publish()
+        self._register.publish(at=at)  # INVARIANT: nobody gets a key of an epoch that the log does not show
         return sign_join_answer(places, what.key, member=verified.sender.key_id, signer=self._register.signer)
 
     def leave(self, request: bytes, *, at: datetime) -> tuple[KeyGroupId, ...]:
@@ -122,7 +122,7 @@ class Admission:
                         drop_place(connection, group, member)
                         left.append(group)
                 save_broker(connection, replace(record, stamp=verified.request.stamp, join_key=bytes(32)), at=at)
-        self._register.publish()
+        self._register.tell(at=at)
         return tuple(left)
 
     def count_use(self, request: bytes, *, at: datetime) -> tuple[KeyGroupId, ...]:
@@ -155,7 +155,7 @@ class Admission:
                     change(self._register, connection, group, [change_of(ChangeKind.EXHAUST)], at)
                     refreshed.append(group)
             save_broker(connection, replace(record, stamp=verified.request.stamp, join_key=bytes(32)), at=at)
-        self._register.publish()
+        self._register.tell(at=at)
         return tuple(refreshed)
 
     def _check_fresh(self, connection: Connection, verified: VerifiedGroupRequest, at: datetime) -> BrokerRecord | None:
@@ -234,7 +234,7 @@ class Admission:
         if refresh is not None:
             begin(self._register, connection, stored, refresh, at, joins={member: individual})
         else:
-            self._register.log.check(stored.tree)
+            self._register.log.check(group, self._register.vault.lane_end(connection, group)[0])
             admit = stored.tree.readmit if member in stored.tree.members else stored.tree.admit
             welcome = admit(member, individual, self._register.signer).to_bytes()
         self._register.vault.save(connection, stored)

@@ -18,7 +18,7 @@ from sqlalchemy import Connection
 
 from maia.authority import CertificatePool
 from maia.encryption import GroupChange, KeyGroupId
-from maia.errors import NotFoundError, VerificationError
+from maia.errors import NotFoundError, UnavailableError, VerificationError
 from maia.events import TypeId
 from maia.kernel import GroupAdmission, admit_broker, membership_changes
 from maia.key_manager.brokers import (
@@ -110,19 +110,33 @@ def review_group(
 def revoke(register: GroupRegister, certificates: Iterable[CertificateId], *, at: datetime) -> tuple[KeyGroupId, ...]:
     """Admit nobody on these certificates any more, and put out whoever stands on nothing else.
 
+    It is durable before the log is touched, and nothing in the log stops it.
+
     Returns:
         The groups whose key changes for it.
+
+    Raises:
+        UnavailableError: ``KEY_MANAGER_BEHIND``: it is revoked, and a group waits for its repair to leave it out.
     """
     identities = frozenset(certificates)
     refreshed: list[KeyGroupId] = []
+    problem: UnavailableError | None = None
     with register.writing() as connection:
         revoke_certificates(connection, identities, at=at)
         for type_id in sorted({group.type_id for group in register.vault.groups(connection)}):
             hit = [record for record in list_brokers(connection, type_id) if identities & certificate_ids(record)]
             admitted = look_again(register, connection, hit, at)
-            groups = register.vault.groups(connection, type_id) if admitted else ()
-            refreshed += [group for group in groups if review_group(register, connection, group, admitted, at)]
-    register.publish()
+            for group in register.vault.groups(connection, type_id) if admitted else ():
+                try:
+                    if review_group(register, connection, group, admitted, at):
+                        refreshed.append(group)
+                except UnavailableError as error:
+                    if error.code != "KEY_MANAGER_BEHIND":
+                        raise
+                    problem = error  # nothing of it was written; the repair admits nobody on what is revoked here
+    register.tell(at=at)
+    if problem is not None:
+        raise problem
     return tuple(refreshed)
 
 

@@ -16,14 +16,18 @@ from maia.log.lane import (
     LaneRecord,
     Place,
     find_lanes,
+    parse_record,
+    sign_head,
+    sign_record,
+    stamp_of,
 )
-from maia.log.lane_writer import LaneWriter
-from maia.log.notices import Notice, NoticeKind, NoticeLog
+from maia.log.lane_writer import LaneWriter, assert_record
+from maia.log.notices import MAX_NOTICE, OWN_RHYTHM, NoticeKind, NoticeLog, notice_lane
 from maia.log.numbered import named_errors, write_once
 from maia.log.outbox import DeadLetter, Outbox, OutboxCommit, OutboxFile, OutboxWriter, outbox_secret
 from maia.log.parcel_files import PARCEL_SCHEMA
 from maia.log.repeats import Repeats, deliver_once
-from maia.log.statements import StatementPublisher, StatementSubscription, tidy_statements
+from maia.log.statements import StatementPublisher, StatementSubscription, publish_statement, tidy_statements
 from maia.log.store import DirectoryStore, Store
 from maia.log.upkeep import Expired, compact, expire
 
@@ -31,6 +35,8 @@ __all__ = [
     "AUDIT_SCHEMA",
     "COUNT",
     "EVENT",
+    "MAX_NOTICE",
+    "OWN_RHYTHM",
     "PARCEL_SCHEMA",
     "REFUSED",
     "STAMP",
@@ -49,7 +55,6 @@ __all__ = [
     "LaneWriter",
     "LogDirectory",
     "LogFile",
-    "Notice",
     "NoticeKind",
     "NoticeLog",
     "Outbox",
@@ -62,14 +67,21 @@ __all__ = [
     "StatementPublisher",
     "StatementSubscription",
     "Store",
+    "assert_record",
     "chain_hash",
     "compact",
     "deliver_once",
     "expire",
     "find_lanes",
     "named_errors",
+    "notice_lane",
     "outbox_secret",
+    "parse_record",
+    "publish_statement",
     "read_audit",
+    "sign_head",
+    "sign_record",
+    "stamp_of",
     "tidy_statements",
     "write_audit",
     "write_once",
