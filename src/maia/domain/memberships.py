@@ -206,8 +206,9 @@ class GroupKeys:
                 # Nothing was heard. What the manager promised until now holds, and no longer.
                 _logger.warning("key group %s cannot be followed: %s", rekey_topic(group).hex(), error.code)
                 return
-            if item.place == START and _code(found) == "LANE_EXPIRED" and found.head is not None:
-                item.place = found.head.floor  # whoever just joined needs nothing of what is gone
+            if _code(found) == "LANE_EXPIRED" and found.head is not None:
+                # Whoever just joined needs nothing of what is gone; for anybody else the next message shows a gap.
+                item.place = found.head.floor
                 continue
             for record in found.records:
                 self._apply(group, item, record, ring, done)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from maia.authority import ListStatement, Rhythm, Series, Statement, issue_statement, parse_statement, verify_statement
 from maia.errors import MalformedError, UsageError, VerificationError
@@ -27,6 +27,8 @@ MAX_MESSAGES = 10_000
 """Most messages of one topic that are looked at in one go."""
 _PAGE = 1000
 _LOOK = 8
+_LONG = 64
+_TIDY_AFTER = timedelta(hours=1)
 _log = logging.getLogger(__name__)
 
 Listed = Mapping[CertificateId, datetime | None]
@@ -128,7 +130,10 @@ def publish_statement(notices: NoticeLog, signer: Signer, raw: bytes, *, at: dat
     Raises:
         UnavailableError: As `NoticeLog.say` does: it counts when the code is ``LANE_PENDING``.
     """
-    notices.say(NoticeKind.STATEMENT, signer, signer.public_key.key_id, raw, at=at)
+    topic = signer.public_key.key_id
+    said = notices.say(NoticeKind.STATEMENT, signer, topic, raw, at=at)
+    if said.number - notices.writer(NoticeKind.STATEMENT, signer, topic).floor().number > _LONG:
+        tidy_statements(notices, signer, at=at - _TIDY_AFTER)
 
 
 def tidy_statements(notices: NoticeLog, signer: Signer, *, at: datetime) -> None:
