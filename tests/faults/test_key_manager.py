@@ -18,9 +18,8 @@ from key_manager_world import GROUPS, OWNER, PLATE, TYPE, Broker, World, moment
 
 from maia import database
 from maia.authority import CertificatePool
-from maia.encryption import LeaveGroups, parse_rekey, rekey_topic, verify_rekey
+from maia.encryption import LeaveGroups, parse_rekey, verify_rekey
 from maia.errors import UnavailableError
-from maia.log import NoticeKind
 
 pytestmark = pytest.mark.slow
 TORTURE = bool(os.environ.get("MAIA_TORTURE"))
@@ -86,8 +85,8 @@ class Story:
         world.follow(ann, bob, cat)
         for status in world.manager.status():
             messages = [
-                verify_rekey(parse_rekey(notice.body), OWNER.public_key).rekey
-                for notice in world.notices.read(NoticeKind.REKEY, rekey_topic(status.group))
+                verify_rekey(parse_rekey(record.body), OWNER.public_key).rekey
+                for record in world.lane(status.group).since().records
             ]
             assert [message.number for message in messages] == list(range(1, len(messages) + 1))
             assert [message.start for message in messages] == sorted({message.start for message in messages})
@@ -163,7 +162,7 @@ def test_killed_inside_the_database_the_manager_goes_on(tmp_path: Path, require_
 def finish(story: Story) -> None:
     """Do the rest of the work in this process, as a manager that was started again."""
     manager = story.world.manager
-    manager.start()
+    manager.start(at=moment(0))
     while story.todo:
         story.take([key_killing.work(story.world, *story.todo[0]).hex()])
 
@@ -187,7 +186,7 @@ def test_restored_from_an_old_backup_and_killed_while_it_repairs(worker: KeyWork
         shutil.copytree(story.world.root / "log", root / "log")
         restored = World(root)
         with pytest.raises(UnavailableError):
-            restored.manager.start()
+            restored.manager.start(at=moment(3790))
         before = {group: restored.published(group) for group in GROUPS}
         with pytest.raises(UnavailableError):
             restored.manager.refresh(PLATE, at=moment(3790))
@@ -195,7 +194,7 @@ def test_restored_from_an_old_backup_and_killed_while_it_repairs(worker: KeyWork
         for status in restored.manager.status():
             if status.behind:
                 restored.manager.repair(status.group, at=moment(3900))
-        assert restored.manager.start() >= 0
+        assert restored.manager.start(at=moment(3900)) >= 0
         for group in GROUPS:
             numbers = restored.published(group)
             assert numbers == list(range(1, len(numbers) + 1))

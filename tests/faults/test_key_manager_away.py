@@ -214,7 +214,9 @@ def test_without_manager_and_statements_access_ends_with_the_last_list(network: 
     lister = KeySigner.generate()
     essex = add_essex(network, tests=[online(TestKind.CRL, lister)])
     publisher = StatementPublisher(
-        notices=NoticeLog(network.log.path), signer=lister, rhythm=Rhythm(period=timedelta(minutes=1))
+        notices=NoticeLog(network.log.path, own=network.root / "lister"),
+        signer=lister,
+        rhythm=Rhythm(period=timedelta(minutes=1)),
     )
     made = publisher.publish({}, at=network.now)
     assert made is not None

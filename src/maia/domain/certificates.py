@@ -21,7 +21,7 @@ import logging
 from collections.abc import Sequence
 from datetime import datetime
 
-from maia.domain.shares import Share, read_shares, share_of, write_shares
+from maia.domain.shares import SHARES_FILE, Share, read_shares, share_of, write_shares
 from maia.domain.statements import file_mark
 from maia.encoding import SexpLimits, encode, parse_canonical
 from maia.errors import EncodingError, MalformedError, NotFoundError, UnavailableError, VerificationError
@@ -40,7 +40,6 @@ from maia.principals import (
 )
 
 MAX_CHAIN = 64
-SHARES_FILE = "pushed"
 _PAGE = 1000
 _MAX_KNOWN = 1_000
 _LIMITS = SexpLimits(max_bytes=8 << 20, max_depth=CERTIFICATE_LIMITS.max_depth, max_atom=1 << 16)

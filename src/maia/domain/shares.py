@@ -22,6 +22,7 @@ from maia.home import PRIVATE_FILE, read_file, write_file
 from maia.log import START, Place
 from maia.principals import Certificate, CertificateId, KeyId, encode_instant, parse_instant
 
+SHARES_FILE = "pushed"
 MAX_SHARE = 1_000
 """Certificates of one sender, unless there are so many senders that everybody gets less."""
 MAX_SHARE_OCTETS = 4 << 20

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from maia.encryption import KeyGroupId, VerifiedRekey, parse_rekey, rekey_topic, verify_rekey
-from maia.errors import MaiaError, UnavailableError, UncheckedError
+from maia.errors import EncodingError, MaiaError, UnavailableError, UncheckedError
 from maia.kernel import milliseconds
 from maia.log import (
     MAX_NOTICE,
@@ -134,6 +134,8 @@ class RekeyLog:
             if error.code == "LANE_AHEAD":
                 raise _behind() from error
             raise
+        except EncodingError as error:  # a folder that may not be entered
+            raise UnavailableError(error.message, code=error.code) from error
 
     def assert_head(self, newest: LaneRecord, floor: Place, *, at: datetime) -> bool:
         """Say what the newest record is unless the log says so and it is not long ago; tell whether it was said.
@@ -148,7 +150,10 @@ class RekeyLog:
             if 0 <= now - said.asserted < rhythm / 2:
                 return False
         head = LaneHead(place=newest.place, asserted=now, due=milliseconds(at + self._rhythm), floor=floor)
-        self._store.put(newest.lane.head_name, sign_head(newest.lane, head, self._signer))
+        try:
+            self._store.put(newest.lane.head_name, sign_head(newest.lane, head, self._signer))
+        except EncodingError as error:
+            raise UnavailableError(error.message, code=error.code) from error
         return True
 
     def forget(self, group: KeyGroupId, numbers: Sequence[int]) -> None:

@@ -30,6 +30,7 @@ if _typing.TYPE_CHECKING:
         detective_world,
     )
     from maia.testing.homes import NumberplateHomes, numberplate_homes
+    from maia.testing.managed import ManagedHomes, managed_homes
     from maia.testing.plans import deliver_plan, follow, publish_plan
     from maia.testing.publishing import publish_here
     from maia.testing.session import spark_session
@@ -48,6 +49,7 @@ __all__ = [
     "DetectiveWorld",
     "Firm",
     "Loss",
+    "ManagedHomes",
     "NumberplateHomes",
     "NumberplateNetwork",
     "People",
@@ -63,6 +65,7 @@ __all__ = [
     "follow",
     "grant",
     "listing",
+    "managed_homes",
     "naming",
     "numberplate_homes",
     "numberplate_network",
@@ -85,6 +88,7 @@ __getattr__ = _on_first_use(
         "DetectiveWorld": "detective",
         "Firm": "stock",
         "Loss": "detective",
+        "ManagedHomes": "managed",
         "NumberplateHomes": "homes",
         "Ran": "command",
         "StockWorld": "stock",
@@ -92,6 +96,7 @@ __getattr__ = _on_first_use(
         "detective_world": "detective",
         "firm_policy": "stock",
         "follow": "plans",
+        "managed_homes": "managed",
         "numberplate_homes": "homes",
         "publish_here": "publishing",
         "publish_plan": "plans",
