@@ -22,7 +22,7 @@ import pytest
 
 import maia
 from maia.errors import UnavailableError
-from maia.testing import Command, ManagedHomes, grant, managed_homes, publish_plan, right
+from maia.testing import Command, ManagedHomes, grant, managed_homes, publish_plan
 
 TYPE = "org.example.Reading"
 GROUP = f"{TYPE}/value"
@@ -259,9 +259,9 @@ def test_a_restored_manager_notices_it_whatever_is_replayed(world: ManagedHomes)
 def test_a_partner_fills_its_own_share_of_a_home_and_no_other(world: ManagedHomes) -> None:
     """A15: 1,100 certificates of one partner; what finds no room is told, and the owner's next one is kept."""
     people = world.people
-    many = [grant(people["member"], people["sender"], right(f"(read {number})")) for number in range(1_100)]
+    many = [grant(people["member"], people["sender"], f"(read n{number})") for number in range(1_100)]
     world.push("member", "sender", many)
-    wanted = grant(people["owner"], people["sender"], right("(write)"))
+    wanted = grant(people["owner"], people["sender"], "(write)")
     world.push("owner", "sender", [wanted])
     command = Command(world.sender)
     with maia.open(world.sender) as domain:
