@@ -47,6 +47,7 @@ class Mutation:
 
 
 CERTIFICATES, RIGHTS, VALIDITY = "test_certificates.py", "test_rights.py", "test_validity.py"
+NOTICES = "test_notices.py"
 STREAM, VERSIONS = "test_numberplate_stream.py", "test_versions_stream.py"
 
 MUTATIONS = (
@@ -375,6 +376,41 @@ MUTATIONS = (
         "    write_audit(home.audit_path, rows)\n",
         "",
         (f"{STREAM}::test_the_audit_says_who_published_and_who_saw",),
+    ),
+    Mutation(
+        "a head about any place says that nothing follows, and a gap is no alarm: a cursor is a number",
+        "domain/memberships.py",
+        "    code = _code(found)\n",
+        '    code = ""\n',
+        (f"{NOTICES}::test_what_hides_an_eviction_is_an_alarm_and_the_sender_seals_nothing",),
+    ),
+    Mutation(
+        "keys whose manager is silent seal all the same",
+        "domain/heard.py",
+        "now <= heard.due + home.config.silence * 1000",
+        "True",
+        (f"{NOTICES}::test_what_hides_an_eviction_is_an_alarm_and_the_sender_seals_nothing",),
+    ),
+    Mutation(
+        "junk under the next number stops the key manager",
+        "log/lane_writer.py",
+        "            break  # unfit, so nobody's\n",
+        "            raise\n",
+        (f"{NOTICES}::test_junk_stops_neither_the_manager_nor_who_follows_it",),
+    ),
+    Mutation(
+        "a restored key manager begins epochs that the log has",
+        "key_manager/log.py",
+        "        if self.is_ahead(group, place):\n",
+        "        if False:\n",
+        (f"{NOTICES}::test_a_restored_manager_notices_it_whatever_is_replayed",),
+    ),
+    Mutation(
+        "a partner fills a home",
+        "domain/shares.py",
+        "        if len(self.kept) >= most or octets > MAX_SHARE_OCTETS:\n",
+        "        if False:\n",
+        (f"{NOTICES}::test_a_partner_fills_its_own_share_of_a_home_and_no_other",),
     ),
 )
 
