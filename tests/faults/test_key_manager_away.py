@@ -115,7 +115,7 @@ def test_brokers_of_a_killed_manager_seal_and_open_until_their_credential_ends(n
     for name in ("ccs", "essex"):
         home = network.homes[name]
         (home.path / "maia.toml").write_text(replace(home.config, silence=3 * 3600).to_toml())
-        (home.path / "clock").unlink()
+        (home.path / "clock").unlink(missing_ok=True)
         network.homes[name] = Home.open(home.path)
     essex = network.homes["essex"]
     sent = 0

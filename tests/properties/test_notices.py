@@ -1,4 +1,4 @@
-"""A random adversary on the notices of a log: nothing stops, no wrong key, nothing old is sealed once an end was heard."""
+"""A random adversary on the notices of a log: nothing stops, no wrong key, nothing old sealed once an end was heard."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ import pytest
 
 from maia.authority import Challenge, Rhythm, parse_statement, unsafe_sign_statement
 from maia.domain import push_certificates
+from maia.domain.statements import StatementFollower
 from maia.encoding import encode
 from maia.errors import MaiaError, UnavailableError, UsageError
 from maia.home import ClockFile, Home, HomeConfig
@@ -389,3 +390,25 @@ def test_an_old_message_put_back_into_the_log_is_refused_after_a_restart(notices
     test = OnlineTest(CRL, P.met.public_key)
     with pytest.raises(MaiaError, match="REVOKED"):
         home.verifier().statements.check(test, smith.certificate_id, at=at(5))
+
+
+@pytest.mark.threat("T28")
+def test_an_old_statement_file_put_back_under_a_running_process_revives_nothing(notices: NoticeLog, home: Home) -> None:
+    """A31: the places that were read belong to the file that was written; another one is brought up to date anew."""
+    smith, issuer = right(), publisher(notices)
+    home.certificates.add(smith)
+    follower = StatementFollower(home, notices)
+    issuer.publish({}, at=at(0))
+    follower.follow(home.pool(), at=at(1))
+    old = home.statements.path.read_bytes()
+    issuer.withdraw({smith.certificate_id: None}, at=at(2))
+    [test] = smith.body.tests
+    for second in (3, 4):
+        follower.follow(home.pool(), at=at(second))
+        with pytest.raises(MaiaError, match="REVOKED"):
+            home.statements.load().check(test, smith.certificate_id, at=at(second))
+        home.statements.path.write_bytes(old)
+    home.statements.path.unlink()
+    follower.follow(home.pool(), at=at(5))
+    with pytest.raises(MaiaError, match="REVOKED"):
+        home.statements.load().check(test, smith.certificate_id, at=at(5))
