@@ -48,6 +48,7 @@ class Mutation:
 
 BUDGET, UP = "test_one_budget.py", "test_services_stay_up.py"
 CERTIFICATES, RIGHTS, VALIDITY = "test_certificates.py", "test_rights.py", "test_validity.py"
+NOTICES = "test_notices.py"
 STREAM, VERSIONS = "test_numberplate_stream.py", "test_versions_stream.py"
 SPEECH = "test_law_of_speech.py"
 LANES = "test_lanes.py"
@@ -582,6 +583,42 @@ MUTATIONS = (
         "    if files is not None and files != _Files.of(files.path):\n",
         "    if files is not None and files.path == Path():\n",
         ("test_durable.py::test_a_service_whose_journal_was_taken_away_acknowledges_nothing_that_is_lost",),
+    ),
+    # -- notices
+    Mutation(
+        "a head about any place says that nothing follows, and a gap is no alarm: a cursor is a number",
+        "domain/memberships.py",
+        "    code = _code(found)\n",
+        '    code = ""\n',
+        (f"{NOTICES}::test_what_hides_an_eviction_is_an_alarm_and_the_sender_seals_nothing",),
+    ),
+    Mutation(
+        "keys whose manager is silent seal all the same",
+        "domain/heard.py",
+        "now <= heard.due + home.config.silence * 1000",
+        "True",
+        (f"{NOTICES}::test_what_hides_an_eviction_is_an_alarm_and_the_sender_seals_nothing",),
+    ),
+    Mutation(
+        "junk under the next number stops the key manager",
+        "log/lane_writer.py",
+        "            break  # unfit, so nobody's\n",
+        "            raise\n",
+        (f"{NOTICES}::test_junk_stops_neither_the_manager_nor_who_follows_it",),
+    ),
+    Mutation(
+        "a restored key manager begins epochs that the log has",
+        "key_manager/log.py",
+        "        if self.is_ahead(group, place):\n",
+        "        if False:\n",
+        (f"{NOTICES}::test_a_restored_manager_notices_it_whatever_is_replayed",),
+    ),
+    Mutation(
+        "a partner fills a home",
+        "domain/shares.py",
+        "        if len(self.kept) >= most or octets > MAX_SHARE_OCTETS:\n",
+        "        if False:\n",
+        (f"{NOTICES}::test_a_partner_fills_its_own_share_of_a_home_and_no_other",),
     ),
 )
 

@@ -83,7 +83,7 @@ class Network:
 
     def _open(self) -> KeyManager:
         manager, _ = open_key_manager(self.homes["pito"], settings=self.settings)
-        manager.start()
+        manager.start(at=self.now)
         for event_type in self.types():
             open_home_groups(self.homes["pito"], manager, event_type.name, at=self.now)
         return manager

@@ -130,7 +130,7 @@ def test_a_withheld_withdrawal_ends_access_with_the_list(stream: Stream, loss: L
         stream.world.certificate, at=stream.now, statements=stream.world.met.statements.load()
     ).window
     held = stream.world.met.statements.path.read_bytes()
-    notices = stream.world.met.log_path / "_notices"
+    notices = stream.world.met.log_path / "_lanes"
     revoked = stream.now
     stream.world.lose(loss, at=stream.now)
     for _ in range(12):  # the broker's file and its log are as they were before: nothing gets through

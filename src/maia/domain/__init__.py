@@ -50,6 +50,7 @@ if _typing.TYPE_CHECKING:
     from maia.domain.losses import find_losses
     from maia.domain.manager_key import manager_signer
     from maia.domain.own_key_manager import OwnKeyManager
+    from maia.domain.own_notices import OwnNotices, home_notices
     from maia.domain.parked import keep_parked, read_parked
     from maia.domain.plans import MAX_EVENTS
     from maia.domain.policy_files import (
@@ -100,6 +101,7 @@ __all__ = [
     "LogPart",
     "LogStatus",
     "OwnKeyManager",
+    "OwnNotices",
     "ProvenClient",
     "Published",
     "Report",
@@ -133,6 +135,7 @@ __all__ = [
     "find_subscription",
     "find_type",
     "format_file",
+    "home_notices",
     "in_register",
     "join_key_groups",
     "keep_handed",
@@ -202,6 +205,7 @@ __getattr__ = _on_first_use(
         "LogStatus": "status",
         "OwnKeyManager": "own_key_manager",
         "ProvenClient": "possession",
+        "OwnNotices": "own_notices",
         "Published": "publication",
         "Report": "delivery",
         "RightQuestion": "questions",
@@ -232,6 +236,7 @@ __getattr__ = _on_first_use(
         "find_type": "types",
         "format_file": "policy_files",
         "find_losses": "losses",
+        "home_notices": "own_notices",
         "in_register": "register",
         "join_key_groups": "key_groups",
         "keep_handed": "handed",

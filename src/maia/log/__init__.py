@@ -17,15 +17,19 @@ from maia.log.lane import (
     LaneRecord,
     Place,
     find_lanes,
+    parse_record,
+    sign_head,
+    sign_record,
+    stamp_of,
 )
-from maia.log.lane_writer import LaneWriter
+from maia.log.lane_writer import LaneWriter, assert_record
 from maia.log.migration import Migrated, migrate
-from maia.log.notices import Notice, NoticeKind, NoticeLog
+from maia.log.notices import MAX_NOTICE, OWN_RHYTHM, NoticeKind, NoticeLog, notice_lane
 from maia.log.numbered import named_errors, write_once
 from maia.log.outbox import Outbox, OutboxWriter, outbox_secret
 from maia.log.outbox_commits import DeadLetter, OutboxCommit, OutboxFile
 from maia.log.segments import PARCEL_SCHEMA, deliver_segment, read_segment
-from maia.log.statements import StatementPublisher, StatementSubscription, tidy_statements
+from maia.log.statements import StatementPublisher, StatementSubscription, publish_statement, tidy_statements
 from maia.log.store import DirectoryStore, Store
 from maia.log.upkeep import Expired, compact, expire, sweep
 
@@ -35,6 +39,8 @@ __all__ = [
     "BEGINNING",
     "COUNT",
     "EVENT",
+    "MAX_NOTICE",
+    "OWN_RHYTHM",
     "PARCEL_SCHEMA",
     "REFUSED",
     "STAMP",
@@ -55,7 +61,6 @@ __all__ = [
     "LogDirectory",
     "LogFile",
     "Migrated",
-    "Notice",
     "NoticeKind",
     "NoticeLog",
     "Outbox",
@@ -69,6 +74,7 @@ __all__ = [
     "StatementPublisher",
     "StatementSubscription",
     "Store",
+    "assert_record",
     "chain_hash",
     "check_lane",
     "compact",
@@ -78,10 +84,16 @@ __all__ = [
     "instant_of",
     "migrate",
     "named_errors",
+    "notice_lane",
     "outbox_secret",
+    "parse_record",
+    "publish_statement",
     "read_audit",
     "read_place",
     "read_segment",
+    "sign_head",
+    "sign_record",
+    "stamp_of",
     "sweep",
     "tidy_statements",
     "write_audit",

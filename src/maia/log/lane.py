@@ -6,7 +6,7 @@
     content of a record:
         (record (lane <kind> <owner> <topic>) (number "n") (previous <digest>) (stamp "ms") (body <octets>))
     content of a head, in which places are counted by how many records there are up to them:
-        (head (lane …) (number "n+1") (digest <digest>) (asserted "ms") (floor "n+1" <digest>))
+        (head (lane …) (number "n+1") (digest <digest>) (asserted "ms") (due "ms") (floor "n+1" <digest>))
 
 The digest of a record is the SHA-256 of its content. A place in a lane is a number *and* a digest. Whoever can write to
 the store can put, exchange and remove anything; the owner's key is all that is believed.
@@ -121,11 +121,15 @@ class LaneRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneHead:
-    """What an owner said of its lane's end, and when (milliseconds). Up to ``floor`` records are gone."""
+    """What an owner said of its lane's end, and when (milliseconds). Up to ``floor`` records are gone.
+
+    By ``due`` the owner promises to have said it anew; ``asserted`` when it promises nothing.
+    """
 
     place: Place
     asserted: int
     floor: Place
+    due: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,6 +212,7 @@ def sign_head(lane: LaneId, head: LaneHead, signer: Signer) -> bytes:
             (b"number", _signed_number(head.place.number)),
             (b"digest", head.place.digest),
             (b"asserted", b"%d" % head.asserted),
+            (b"due", b"%d" % max(head.asserted, head.due)),
             (b"floor", _signed_number(head.floor.number), head.floor.digest),
         )
     )
@@ -258,11 +263,13 @@ def parse_head(lane: LaneId, raw: bytes) -> LaneHead:
             (b"number", bytes() as number),
             (b"digest", bytes() as digest),
             (b"asserted", bytes() as asserted),
+            (b"due", bytes() as due),
             (b"floor", bytes() as floor, bytes() as below),
         ) if named == lane.to_sexp() and len(digest) == len(below) == _DIGEST:
             return LaneHead(
                 place=Place(_number(number) - 1, digest),
                 asserted=_number(asserted),
+                due=_number(due),
                 floor=Place(_number(floor) - 1, below),
             )
     raise EncodingError("no head of this lane", code="LANE_SHAPE")
@@ -323,6 +330,24 @@ class LaneReader:
         if alarm is None and len(records) < limit:
             alarm = self._end(place, head)
         return LaneRead(records=tuple(records), place=place, head=head, ignored=ignored, alarm=alarm)
+
+    def reaches_beyond(self, place: Place, *, further: int = _LOOK_AHEAD) -> bool:
+        """Tell whether the owner signed more than what ends at a place, or something else under its number.
+
+        Args:
+            place: The end, as the owner's own record says.
+            further: How many numbers behind the next one are looked up, so that one removed object hides nothing.
+
+        Raises:
+            UnavailableError: The store did not answer.
+        """
+        if any(self.record(place.number + 1 + step) is not None for step in range(1 + further)):
+            return True
+        head = self.head()
+        if head is not None and head.place.number >= place.number and head.place != place:
+            return True
+        last = None if place.number < 0 else self.record(place.number)
+        return last is not None and last.digest != place.digest
 
     def _end(self, place: Place, head: LaneHead | None) -> UncheckedError | None:
         """Tell whether the lane really ends here, by its head and by a look at the next few numbers."""

@@ -21,7 +21,7 @@ Rules kept here:
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from maia.errors import EncodingError, KeyFormatError, NotFoundError, SignatureError, UnavailableError, UsageError
 from maia.kernel import milliseconds
@@ -140,12 +140,13 @@ class LaneWriter:
                 return record
         raise UnavailableError(f"lane {self.lane}: others keep writing to it", code="LANE_BUSY")
 
-    def reassert(self, *, at: datetime, depth: int | None = _DEPTH) -> int:
+    def reassert(self, *, at: datetime, depth: int | None = _DEPTH, rhythm: timedelta = timedelta(0)) -> int:
         """Compare the store with the own record and put again what it lost or exchanged; then assert the head.
 
         Args:
             at: Now, for the head.
             depth: How many of the newest records are compared; all of them when ``None``.
+            rhythm: Within which time the head will be asserted again.
 
         Returns:
             How many records had to be put again.
@@ -161,15 +162,16 @@ class LaneWriter:
                 put += self._assert(self._kept(number))
         self._compared = False
         self._compare(last)
-        self.assert_head(at=at)
+        self.assert_head(at=at, rhythm=rhythm)
         return put
 
-    def assert_head(self, *, at: datetime, floor: Place | None = None) -> LaneHead:
+    def assert_head(self, *, at: datetime, floor: Place | None = None, rhythm: timedelta = timedelta(0)) -> LaneHead:
         """Sign what the newest record is, now, and tell the store.
 
         Args:
             at: Now.
             floor: Up to which record everything may be let go from now on; as before unless given.
+            rhythm: Within which time it will be said again.
 
         Raises:
             UnavailableError: The store did not answer.
@@ -178,6 +180,7 @@ class LaneWriter:
         head = LaneHead(
             place=START if last is None else last.place,
             asserted=milliseconds(at),
+            due=milliseconds(at + rhythm),
             floor=self.floor() if floor is None else floor,
         )
         raw = sign_head(self.lane, head, self._signer)
@@ -266,25 +269,7 @@ class LaneWriter:
             ) from error
 
     def _assert(self, record: LaneRecord) -> bool:
-        """Put a record where the store does not have it; true when it had to be put."""
-        name = self.lane.record_name(record.number)
-        for _ in range(2):
-            try:
-                there = self._store.get(name, limit=self._limit)
-            except NotFoundError:
-                if self._store.put_new(name, record.raw):
-                    return True
-                continue
-            except EncodingError:
-                break  # unfit, so nobody's
-            if there == record.raw:
-                return False
-            if _is_record(self.lane, record.number, there, self._limit):
-                raise _ahead(self.lane, record.number - 1)
-            break
-        # SECURITY: what others put under our name gives way, whatever it is.
-        self._store.put(name, record.raw)
-        return True
+        return assert_record(self._store, record, limit=self._limit)
 
     def _keep(self, record: LaneRecord) -> bool:
         """Make a record count; false when another process of this home took its number."""
@@ -315,6 +300,32 @@ class LaneWriter:
         except NotFoundError:
             return False
         return True
+
+
+def assert_record(store: Store, record: LaneRecord, *, limit: int = MAX_RECORD) -> bool:
+    """Put a record where the store does not have it; true when it had to be put.
+
+    Raises:
+        UnavailableError: The owner signed another record of this number (``LANE_AHEAD``), or the store did not answer.
+    """
+    name = record.lane.record_name(record.number)
+    for _ in range(2):
+        try:
+            there = store.get(name, limit=limit)
+        except NotFoundError:
+            if store.put_new(name, record.raw):
+                return True
+            continue
+        except EncodingError:
+            break  # unfit, so nobody's
+        if there == record.raw:
+            return False
+        if _is_record(record.lane, record.number, there, limit):
+            raise _ahead(record.lane, record.number - 1)
+        break
+    # SECURITY: what others put under our name gives way, whatever it is.
+    store.put(name, record.raw)
+    return True
 
 
 def _is_record(lane: LaneId, number: int, raw: bytes, limit: int) -> bool:

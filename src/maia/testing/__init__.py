@@ -32,6 +32,7 @@ if _typing.TYPE_CHECKING:
     )
     from maia.testing.homes import NumberplateHomes, numberplate_homes
     from maia.testing.lanes import LaneOf
+    from maia.testing.managed import ManagedHomes, managed_homes
     from maia.testing.plans import deliver_plan, follow, publish_plan
     from maia.testing.publishing import publish_here
     from maia.testing.serving import ManagedType, managed_type, served
@@ -53,6 +54,7 @@ __all__ = [
     "Firm",
     "LaneOf",
     "Loss",
+    "ManagedHomes",
     "ManagedType",
     "NumberplateHomes",
     "NumberplateNetwork",
@@ -73,6 +75,7 @@ __all__ = [
     "follow",
     "grant",
     "listing",
+    "managed_homes",
     "managed_type",
     "naming",
     "numberplate_homes",
@@ -108,6 +111,7 @@ __getattr__ = _on_first_use(
         "Firm": "stock",
         "LaneOf": "lanes",
         "Loss": "detective",
+        "ManagedHomes": "managed",
         "NumberplateHomes": "homes",
         "Ran": "command",
         "StockWorld": "stock",
@@ -115,6 +119,7 @@ __getattr__ = _on_first_use(
         "detective_world": "detective",
         "firm_policy": "stock",
         "follow": "plans",
+        "managed_homes": "managed",
         "numberplate_homes": "homes",
         "publish_here": "publishing",
         "publish_plan": "plans",

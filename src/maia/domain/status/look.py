@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from maia.authority import Action, ListStatement, StatementBook, ask_type, parse_statement
 from maia.domain.parked import read_parked
+from maia.domain.shares import SHARES_FILE, read_shares
 from maia.domain.snapshot import Snapshot
 from maia.domain.status.steps import next_steps
 from maia.domain.status.values import (
@@ -98,6 +99,7 @@ class _Look:
         config = self.home.config
         network = None if config.network is None else "/".join(config.network)
         types = tuple(self._types())
+        self._shares()
         made = DomainStatus(
             name=config.name,
             home=str(self.home.path),
@@ -239,6 +241,15 @@ class _Look:
             except VerificationError:
                 continue
         return True
+
+    def _shares(self) -> None:
+        """Say whose certificates found no room here."""
+        for sender, share in read_shares(self.home.path / SHARES_FILE).items():
+            if share.refused:
+                self.problems.append(
+                    f"{share.refused} certificates of `{self.folder.show(sender)}` were refused: its share of this "
+                    "home is full"
+                )
 
     def _log(self) -> LogStatus | None:
         log, outbox = LogDirectory(self.home.log_path), Outbox(self.home.path / "outbox")
