@@ -41,6 +41,7 @@ with tempfile.TemporaryDirectory() as folder:
     run(clinic, f"type define domain/Prescription@1 {ATTRIBUTES}")
     for who in ("broker", "doctor"):
         run(clinic, f"grant --from domain --to {who} --type domain/Prescription --action publish")
+    run(clinic, "name add domains --from domain --to pharmacy")  # the pharmacy may have brokers of its own
     run(clinic, f"grant --from domain --to pharmacy --type domain/Prescription --action subscribe {PART} --delegate")
     shutil.copytree(clinic / "types", pharmacy / "types", dirs_exist_ok=True)
     shutil.copytree(clinic / "certificates", pharmacy / "certificates", dirs_exist_ok=True)

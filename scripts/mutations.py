@@ -52,6 +52,7 @@ NOTICES = "test_notices.py"
 STREAM, VERSIONS = "test_numberplate_stream.py", "test_versions_stream.py"
 SPEECH = "test_law_of_speech.py"
 LANES = "test_lanes.py"
+HOLDERS = "test_who_holds_keys.py"
 
 MUTATIONS = (
     # -- possession
@@ -371,7 +372,7 @@ MUTATIONS = (
     Mutation(
         "speech_rows: a link narrows by rows of closed attributes",
         "authority/speech.py",
-        "        if not permits(uids, uid) and (asked is None or intersect(asked, wanted) != asked):\n",
+        "        if not permits(uids, uid) and (asked is None or intersect(asked, wanted, budget) != asked):\n",
         "        if False:\n",
         (f"{SPEECH}::test_fourteen_subscriptions_recover_nothing",),
     ),
@@ -385,9 +386,44 @@ MUTATIONS = (
     Mutation(
         "speech_forced: a link forces values that its issuer may not set",
         "authority/derive.py",
-        "            heard = narrow(self.tag, link.tag, conditions=link.conditions, known=self.conditions)\n",
-        "            heard = narrow(_intersect(self.tag, link.tag), link.tag)\n",
+        "self.tag, link.tag, conditions=link.conditions, known=self.conditions, budget=question.budget\n",
+        "_intersect(self.tag, link.tag, None), link.tag\n",
         (f"{SPEECH}::test_no_right_forces_a_value_that_its_issuer_may_not_set",),
+    ),
+    Mutation(
+        "a right on some rows brings the keys of whole columns",
+        "kernel/group_admission.py",
+        "            if cells.served:\n",
+        "            if False:\n",
+        (f"{HOLDERS}::test_a_right_on_some_rows_brings_no_key",),
+    ),
+    Mutation(
+        "a link below says that a demand set above is enforced",
+        "authority/tags.py",
+        "    return rows(merged.items(), enforced=merged.keys() - distrusted)\n",
+        "    return rows(merged.items(), enforced=a.enforced | b.enforced)\n",
+        (f"{HOLDERS}::test_a_domain_that_is_trusted_to_enforce_gets_keys",),
+    ),
+    Mutation(
+        "whoever may pass a right on is a domain",
+        "kernel/broker_places.py",
+        "        if standing is None:\n",
+        "        standing = standing or ()\n        if False:\n",
+        (f"{HOLDERS}::test_who_is_no_domain_has_no_brokers",),
+    ),
+    Mutation(
+        "the rows of an origin's right are not looked at",
+        "kernel/origin_right.py",
+        "    masks = [_met(batch, clause.constraints, hidden) for clause in clauses]\n",
+        "    masks = [np.ones(count, dtype=np.bool_) for clause in clauses]\n",
+        (f"{HOLDERS}::test_readers_hold_an_origin_to_the_rows_of_its_right",),
+    ),
+    Mutation(
+        "a broker publishes beyond its own right",
+        "kernel/publish.py",
+        "            if plan.own is not None:\n",
+        "            if False:\n",
+        (f"{HOLDERS}::test_a_broker_publishes_nothing_that_readers_would_refuse",),
     ),
     Mutation(
         "a rate counts nothing",

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -549,4 +549,6 @@ def test_batch_repeated_after_a_revocation_delivers_less_and_nothing_twice(netwo
     job.run_here()
     assert plates(job) == []
     assert len(list(delivered(job, "statistics"))) == 2
-    assert len(job.outbox.sweep()) == 2
+    before = datetime.now(UTC)
+    assert job.outbox.sweep(keep_newer_than=before - timedelta(days=1)) == []
+    assert len(job.outbox.sweep(keep_newer_than=before + timedelta(days=1))) == 2

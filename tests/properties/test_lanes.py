@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from maia.errors import MaiaError
 from maia.log import START, DirectoryStore, LaneId, LaneReader, LaneWriter
-from maia.log.lane import parse_head, parse_record
+from maia.log.lane_objects import parse_head, parse_record
 from maia.principals import KeySigner
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)

@@ -180,6 +180,22 @@ def test_a_spelt_out_row_is_narrowed_by_demands_on_rows(rng: random.Random) -> N
             assert permits(left, request) is member(demand, request)
 
 
+@given(randoms)
+def test_intersection_makes_no_demand_an_enforced_one(rng: random.Random) -> None:
+    """A demand is the receiving domain's to enforce when each of the tags that set it says so, and only then."""
+    drawn = [
+        {uid: rng.random() < 0.5 for uid in rng.sample((b"1", b"2", b"3"), rng.randrange(4))}
+        for _ in range(rng.randrange(2, 5))
+    ]
+    left: Tag = EVERYTHING
+    for demands in drawn:
+        listed = ((uid, (b"*",), b"enforced") if trusted else (uid, (b"*",)) for uid, trusted in demands.items())
+        left = intersect(left, parse_tag((b"*", b"where", *listed)))
+    wanted = {uid: all(demands.get(uid, True) for demands in drawn) for uid in set().union(*drawn)}
+    found = {} if left == EVERYTHING else {item[0]: item[2:] == (b"enforced",) for item in left.to_sexp()[2:]}
+    assert found == wanted
+
+
 @pytest.mark.parametrize("ordering", [b"alpha", b"numeric", b"decimal", b"binary", b"time", b"date"])
 def test_ranges_of_each_ordering_intersect_exactly(ordering: bytes) -> None:
     """Two ranges of one ordering leave exactly the values in both, ends included or not."""

@@ -13,7 +13,7 @@ from maia.encryption import KeyGroupId
 from maia.errors import VerificationError
 from maia.events import EventType, Options, TypeName, attribute, parse_version, sign_event_type
 from maia.home import Home, HomeConfig
-from maia.kernel import BROKERS, key_groups_needed
+from maia.kernel import BROKERS, DOMAINS, key_groups_needed
 from maia.key_manager import KeyManager, KeySettings
 from maia.principals import KeySigner
 from maia.testing import ATTRIBUTES, TYPE_NAME, TYPE_VERSION, follow, grant, naming, numberplate_network
@@ -31,8 +31,12 @@ TYPE = EventType(
 )
 PLATE, TIME, PLACE = (ATTRIBUTES[name].encode() for name in ("numberplate", "timestamp", "location"))
 CERTIFICATES = {
-    "ccs": [*NET.some("Cap6", "Cap13b"), naming(CCS, BROKERS, NET.people["CB"])],
-    "met": [*NET.some("Cap12", "Cap13", "Cap10"), naming(MET, BROKERS, NET.people["MB"])],
+    "ccs": [*NET.some("Cap6", "Cap13b"), naming(CCS, BROKERS, NET.people["CB"]), naming(PITO, DOMAINS, CCS)],
+    "met": [
+        *NET.some("Cap12", "Cap13", "Cap10"),
+        naming(MET, BROKERS, NET.people["MB"]),
+        naming(PITO, DOMAINS, MET),
+    ],
     "kent": [
         grant(
             PITO,
@@ -42,6 +46,7 @@ CERTIFICATES = {
         ),
         grant(KENT, KENT_BROKER, type_right(None)),
         naming(KENT, BROKERS, KENT_BROKER),
+        naming(PITO, DOMAINS, KENT),
     ],
     "relay": [],
 }

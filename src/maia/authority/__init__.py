@@ -10,7 +10,7 @@ from maia.authority.exposure import Exposure, check_revocable, exposure_window
 from maia.authority.gift import Gift, can_give
 from maia.authority.graph import Graph
 from maia.authority.limits import DEFAULT_VERIFIER_LIMITS, VerifierLimits
-from maia.authority.lint import UNENFORCEABLE, RightFinding, lint_right
+from maia.authority.lint import TRUSTED, UNENFORCEABLE, RightFinding, lint_right
 from maia.authority.names import NameClosure
 from maia.authority.pool import CertificatePool
 from maia.authority.presentation import Presentation, decide_presentation
@@ -74,6 +74,7 @@ __all__ = [
     "NOTHING",
     "SPEAKS_OF_CLOSED",
     "STAGES",
+    "TRUSTED",
     "UNENFORCEABLE",
     "Action",
     "Budget",

@@ -34,8 +34,8 @@ class Constraint:
         return value_tag(self.operator, self.value)
 
 
-def rows_tag(constraints: Iterable[Constraint]) -> Tag:
-    """Write demands on a row; several on one uid must all hold.
+def rows_tag(constraints: Iterable[Constraint], *, enforced: bool = False) -> Tag:
+    """Write demands on a row; several on one uid must all hold. ``enforced``: the receiving domain enforces them.
 
     >>> rows_tag([Constraint("7", ">=", 500), Constraint("7", "<", 700)]).to_sexp()
     (b'*', b'where', (b'7', (b'*', b'range', b'numeric', b'ge', b'500', b'l', b'700')))
@@ -45,7 +45,7 @@ def rows_tag(constraints: Iterable[Constraint]) -> Tag:
         uid = check_uid(constraint.uid)
         tag = constraint.to_tag()
         found[uid] = intersect(found[uid], tag) if uid in found else tag
-    return rows(found.items())
+    return rows(found.items(), enforced=found if enforced else ())
 
 
 def value_tag(operator: str, value: Value | tuple[Value, ...]) -> Tag:

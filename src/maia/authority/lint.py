@@ -13,6 +13,7 @@ from maia.errors import TagError
 from maia.principals import Authorisation
 
 UNENFORCEABLE = "UNENFORCEABLE_FOR_DOMAIN"
+TRUSTED = "DOMAIN_ENFORCES"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +27,9 @@ class RightFinding:
 def lint_right(body: Authorisation, tag: Tag) -> tuple[RightFinding, ...]:
     """Find what an issuer should know about an authorisation.
 
-    A constraint on values binds clients: their own broker enforces it. Towards a domain or a broker, who hold the keys
-    of whole attributes, nothing in the network can enforce it (row 5.13); a right that may be passed on is one for a
-    domain.
+    A constraint on values binds clients: their own broker enforces it. Keys open whole columns, so nothing in the
+    network can hold a domain with keys to it (row 5.13); a right that may be passed on is one for a domain. Its brokers
+    therefore get no keys (C42), unless the right says that the domain is trusted to enforce the constraint.
 
     Args:
         body: What is to be signed.
@@ -50,10 +51,19 @@ def lint_right(body: Authorisation, tag: Tag) -> tuple[RightFinding, ...]:
         except TagError:
             continue
         if constrained:
-            return (
-                RightFinding(
-                    UNENFORCEABLE,
-                    "a constraint on values binds the clients below, but nothing can hold a domain or a broker to it",
-                ),
-            )
+            return (_finding(trusted=not any(cells.served for cells in cell_rights(option))),)
     return ()
+
+
+def _finding(*, trusted: bool) -> RightFinding:
+    if trusted:
+        return RightFinding(
+            TRUSTED,
+            "the receiving domain is trusted to enforce the demand on the row: its brokers get the keys of whole "
+            "columns, and nothing in the network keeps them from opening other rows",
+        )
+    return RightFinding(
+        UNENFORCEABLE,
+        "keys open whole columns, so a right on some rows gives a domain's brokers none: your brokers serve its rows "
+        "to its clients; `--enforced` says that the domain is trusted to enforce the demand itself",
+    )

@@ -141,6 +141,7 @@ def type_right(
     attributes: Iterable[str] | None = None,
     constraints: Iterable[Constraint] = (),
     on_violation: OnViolation | None = None,
+    enforced: bool = False,
 ) -> Tag:
     """Grant actions on event types.
 
@@ -154,6 +155,8 @@ def type_right(
             those that are open to the issuer: else the certificate gives nothing (see `speech`).
         on_violation: What becomes of a publication that breaks them; by default an equality is forced, and a row that
             breaks another demand is dropped.
+        enforced: Whether the receiving domain is trusted to enforce the demands. Its brokers may then hold the keys of
+            whole columns; otherwise a right with a demand on the row opens no key group.
 
     Raises:
         TagError: A version with an operator, an unknown action, a malformed uid or value; or something is to be forced
@@ -174,7 +177,7 @@ def type_right(
         _name_tag(name),
         EVERYTHING if version == "*" else Exactly(version.encode()),
     )
-    cells = (uids_tag(attributes), rows_tag(demands))
+    cells = (uids_tag(attributes), rows_tag(demands, enforced=enforced))
     mends = EVERYTHING if on_violation is None else on_violation.to_tag()
     if actions is None and mends == EVERYTHING:
         return _trim(*start, EVERYTHING, *cells)
@@ -244,11 +247,20 @@ def _trim(*items: Tag) -> Tag:
 
 @dataclass(frozen=True, slots=True)
 class CellRight:
-    """One alternative of a right on cells: the uids it opens, the demands on the row, what a breach may become."""
+    """One alternative of a right on cells: the uids it opens, the demands on the row, what a breach may become.
+
+    ``enforced`` lists the uids whose demand the receiving domain is trusted to enforce.
+    """
 
     uids: Tag
     constraints: tuple[tuple[str, Tag], ...]
     mends: Tag = EVERYTHING
+    enforced: frozenset[str] = frozenset()
+
+    @property
+    def served(self) -> bool:
+        """Whether rows must be chosen by the granting side: some demand is not the receiving domain's to enforce."""
+        return any(uid not in self.enforced for uid, _ in self.constraints)
 
     @property
     def on_violation(self) -> OnViolation | None:
@@ -277,13 +289,15 @@ def cell_rights(tag: Tag) -> tuple[CellRight, ...]:
         demands = option.items[_ROWS] if len(option.items) > _ROWS else EVERYTHING
         mends = option.items[_MENDS] if len(option.items) > _MENDS else EVERYTHING
         for demand in demands.members if isinstance(demands, OneOf) else (demands,):
+            trusted: frozenset[str] = frozenset()
             if isinstance(demand, Rows):
                 found = tuple((_uid_text(uid), wanted) for uid, wanted in demand.constraints)
+                trusted = frozenset(_uid_text(uid) for uid in demand.enforced)
             elif isinstance(demand, Everything):
                 found = ()
             else:
                 raise TagError("not a constraint on rows", code="TAG_NOT_CELLS")
-            out.append(CellRight(uids, found, mends))
+            out.append(CellRight(uids, found, mends, trusted))
     return tuple(out)
 
 

@@ -18,6 +18,8 @@ from maia.encoding import Hinted, Sexp, encode
 from maia.errors import TagError
 
 MAX_ALTERNATIVES = 4096
+ENFORCED = b"enforced"
+"""Stands behind a demand on a row that the receiving domain is trusted to enforce."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +79,14 @@ class Strings:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows whose listed attributes have values in their tags; other attributes are free."""
+    """Rows whose listed attributes have values in their tags; other attributes are free.
+
+    ``enforced`` lists attributes whose demand the receiving domain is trusted to enforce itself, by the word of whoever
+    set it. It says nothing about which rows are admitted, only who may hold keys (see `maia.kernel.group_admission`).
+    """
 
     constraints: tuple[tuple[bytes, Tag], ...]
+    enforced: frozenset[bytes] = frozenset()
     _by_uid: dict[bytes, Tag] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -91,8 +98,11 @@ class Rows:
         return self._by_uid.get(uid)
 
     def to_sexp(self) -> Sexp:
-        """Write ``(* where (<uid> <tag>) …)``, uids in order."""
-        return (b"*", b"where", *((uid, tag.to_sexp()) for uid, tag in self.constraints))
+        """Write ``(* where (<uid> <tag>) (<uid> <tag> enforced) …)``, uids in order."""
+        return (b"*", b"where", *(self._demand(uid, tag) for uid, tag in self.constraints))
+
+    def _demand(self, uid: bytes, tag: Tag) -> Sexp:
+        return (uid, tag.to_sexp(), ENFORCED) if uid in self.enforced else (uid, tag.to_sexp())
 
 
 Tag: TypeAlias = "Everything | Exactly | ListTag | OneOf | Strings | Rows"
@@ -159,9 +169,9 @@ def sequence(items: Iterable[Tag]) -> Tag:
     return ListTag(parts)
 
 
-def rows(constraints: Iterable[tuple[bytes, Tag]]) -> Tag:
+def rows(constraints: Iterable[tuple[bytes, Tag]], *, enforced: Iterable[bytes] = ()) -> Tag:
     """Build a row constraint; an empty member admits no row, no constraints admit every row."""
     ordered = tuple(sorted(constraints))  # by uid; uids are unique
     if any(is_nothing(tag) for _, tag in ordered):
         return NOTHING
-    return Rows(ordered) if ordered else EVERYTHING
+    return Rows(ordered, frozenset(enforced)) if ordered else EVERYTHING

@@ -8,6 +8,7 @@ A tag stands for a set of ground requests:
 - ``(* prefix s)``, ``(* range <ordering> …)``, ``(* glob s)``, ``(* pieces s …)``, ``(* and p …)``: sets of strings;
 - ``(* where (<uid> t) …)``: rows ``(row (<uid> <value>) …)`` in which each listed uid has a value in its tag. This is
   Maia's own form: a constraint on a row, not on a cell, so one empty member leaves no row at all (choice C30).
+  ``(<uid> t enforced)`` says besides that the receiving domain is trusted to enforce it (choice C42).
 
 Rules kept here: anything else is refused; lists are never empty; requests are ground; intersection is total, and
 `permits` needs no intersection, so deciding a request never grows with the number of alternatives in a chain.
@@ -26,6 +27,7 @@ from maia.authority.patterns import (
     make_glob,
 )
 from maia.authority.tag_forms import (
+    ENFORCED,
     EVERYTHING,
     MAX_ALTERNATIVES,
     NOTHING,
@@ -146,13 +148,17 @@ def _patterns_in(tag: Tag) -> int:
 
 def _parse_where(constraints: list[Sexp], budget: Budget | None) -> Tag:
     found: dict[bytes, Tag] = {}
+    enforced: set[bytes] = set()
     for constraint in constraints:
         match constraint:
             case (bytes() as uid, tag) if uid and uid not in found:
                 found[uid] = parse_tag(tag, budget)
+            case (bytes() as uid, tag, word) if uid and uid not in found and word == ENFORCED:
+                found[uid] = parse_tag(tag, budget)
+                enforced.add(uid)
             case _:
                 raise TagError("a row constraint is a list of uid and tag, each uid once", code="TAG_WHERE")
-    return rows(found.items())
+    return rows(found.items(), enforced=enforced)
 
 
 def intersect(a: Tag, b: Tag, budget: Budget | None = None) -> Tag:
@@ -218,7 +224,9 @@ def _intersect_rows(a: Rows, b: Rows, budget: Budget | None) -> Tag:
     merged = dict(a.constraints)
     for uid, tag in b.constraints:
         merged[uid] = intersect(merged[uid], tag, budget) if uid in merged else tag
-    return rows(merged.items())
+    # SECURITY: whoever sets a demand says who enforces it; nobody below can say so of a demand set above.
+    distrusted = {uid for side in (a, b) for uid, _ in side.constraints if uid not in side.enforced}
+    return rows(merged.items(), enforced=merged.keys() - distrusted)
 
 
 def _constrain_cells(wanted: Rows, listed: ListTag, budget: Budget | None) -> Tag:
@@ -319,7 +327,8 @@ def covers(wide: Tag, narrow: Tag) -> bool:
         return fits and all(covers(x, y) for x, y in zip(wide.items, narrow.items, strict=False))
     if isinstance(wide, Rows) and isinstance(narrow, Rows):
         found = ((tag, narrow.get(uid)) for uid, tag in wide.constraints)
-        return all(inner is not None and covers(tag, inner) for tag, inner in found)
+        trusted = all(uid in wide.enforced or wide.get(uid) is None for uid in narrow.enforced)
+        return trusted and all(inner is not None and covers(tag, inner) for tag, inner in found)
     return intersect(wide, narrow) == narrow
 
 

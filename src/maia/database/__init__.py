@@ -23,7 +23,7 @@ from maia.database.access_control import (
     RoleRows,
 )
 from maia.database.columns import Instant
-from maia.database.engine import Transactions, open_database, reading, transaction
+from maia.database.engine import OpenDatabase, Transactions, open_database, reading, transaction
 from maia.database.key_groups import key_brokers, key_changes, key_groups, key_messages, key_places, key_revoked
 from maia.database.leadership import Leadership
 from maia.database.memory import RequestMemory
@@ -38,6 +38,7 @@ __all__ = [
     "JournalRecord",
     "Leadership",
     "MemberRecord",
+    "OpenDatabase",
     "RequestMemory",
     "RoleRows",
     "Transactions",

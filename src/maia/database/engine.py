@@ -41,6 +41,8 @@ _WRITERS = 0x6D616961_00000001  # "maia", 1: the advisory lock of writers; leade
 _READING = "maia_reading"
 _FILES = "maia_files"
 
+OpenDatabase = Engine
+"""A database that this process has opened, once."""
 Transactions = Callable[[], AbstractContextManager[Connection]]
 """What begins a transaction."""
 

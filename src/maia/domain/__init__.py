@@ -34,7 +34,7 @@ if _typing.TYPE_CHECKING:
     from maia.domain.delivery import DeliveryJob, Group, Report, Work, check_log
     from maia.domain.domain import Domain
     from maia.domain.engine import Asked
-    from maia.domain.expiry import expire_log, undelivered
+    from maia.domain.expiry import expire_log, sweep_home, undelivered
     from maia.domain.explanation import CellExplanation
     from maia.domain.grants import draft_grant, draft_revocation, sign_grant, sign_list
     from maia.domain.handed import keep_handed
@@ -48,6 +48,7 @@ if _typing.TYPE_CHECKING:
     from maia.domain.keys import HomeKeys, ensure_keys
     from maia.domain.log_parts import LogPart, audit_refused, parts_of, scan, share_out
     from maia.domain.losses import find_losses
+    from maia.domain.malformed import ROW_MALFORMED, audit_malformed
     from maia.domain.manager_key import manager_signer
     from maia.domain.own_key_manager import OwnKeyManager
     from maia.domain.own_notices import OwnNotices, home_notices
@@ -83,6 +84,7 @@ if _typing.TYPE_CHECKING:
 __all__ = [
     "JOB",
     "MAX_EVENTS",
+    "ROW_MALFORMED",
     "AgreementState",
     "Asked",
     "BrokerNeeds",
@@ -116,6 +118,7 @@ __all__ = [
     "add_subscription",
     "advance_agreement",
     "ask_conditions",
+    "audit_malformed",
     "audit_refused",
     "check_admission",
     "check_log",
@@ -166,6 +169,7 @@ __all__ = [
     "sign_grant",
     "sign_list",
     "submit_policy",
+    "sweep_home",
     "type_stretch",
     "undelivered",
     "who_lacks",
@@ -186,6 +190,7 @@ __getattr__ = _on_first_use(
         "read_parked": "parked",
         "type_stretch": "stretches",
         "wire_types": "stretches",
+        "ROW_MALFORMED": "malformed",
         "AgreementState": "agreements",
         "Asked": "engine",
         "BrokerNeeds": "chains",
@@ -218,6 +223,7 @@ __getattr__ = _on_first_use(
         "add_subscription": "subscriptions",
         "advance_agreement": "agreements",
         "ask_conditions": "conditions",
+        "audit_malformed": "malformed",
         "check_admission": "key_groups",
         "check_log": "delivery",
         "check_policy": "policy_files",
@@ -263,6 +269,7 @@ __getattr__ = _on_first_use(
         "sign_grant": "grants",
         "sign_list": "grants",
         "submit_policy": "policy_files",
+        "sweep_home": "expiry",
         "undelivered": "expiry",
         "who_lacks": "status",
         "write_partition": "publication",

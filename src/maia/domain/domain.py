@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Self
 from maia.domain.client import Client
 from maia.domain.explanation import CellExplanation, explain_cell
 from maia.domain.following import Follower
+from maia.domain.given import AskPassphrase, asks, several
 from maia.domain.grants import Granted, RevocationDraft, draft_grant, draft_revocation, sign_grant, sign_list
 from maia.domain.own_key_manager import OwnKeyManager
 from maia.domain.plans import MAX_EVENTS, Planner
@@ -37,27 +38,7 @@ if TYPE_CHECKING:
     from maia.domain.engine import Engine
 
 
-def _asks(passphrase: AskPassphrase | None) -> AskPassphrase | None:
-    """Give back the function that asks for a passphrase, if there is one.
-
-    Raises:
-        UsageError: It is the passphrase itself: ``PASSPHRASE_TEXT``.
-    """
-    if passphrase is not None and not callable(passphrase):
-        raise UsageError(
-            "`passphrase` is a function that returns the passphrase, such as `getpass.getpass`, not the passphrase "
-            "itself, which would stand in the program",
-            code="PASSPHRASE_TEXT",
-        )
-    return passphrase
-
-
-def _several(texts: str | Sequence[str] | None) -> Sequence[str] | None:
-    return (texts,) if isinstance(texts, str) else texts
-
-
 MakeEngine = Callable[["Domain"], "Engine"]
-AskPassphrase = Callable[[], str]
 
 
 class Domain:
@@ -266,7 +247,7 @@ class Domain:
             KeyFormatError: The passphrase is wrong.
             VerificationError: ``NAME.key`` and ``NAME.pub`` are of two keys: ``KEY_PAIR``.
         """
-        signer = unlock_client(self.home, name, passphrase=_asks(passphrase))
+        signer = unlock_client(self.home, name, passphrase=asks(passphrase))
         proven = self._proven[name] = prove_client(self.home, name, signer)
         return Client(
             lambda: self.engine, proven, locked=is_locked(self.home, name),
@@ -289,7 +270,7 @@ class Domain:
             if agent is not None:
                 proven = prove_by_agent(self.home, name, agent)
             else:
-                proven = prove_client(self.home, name, unlock_client(self.home, name, passphrase=_asks(passphrase)))
+                proven = prove_client(self.home, name, unlock_client(self.home, name, passphrase=asks(passphrase)))
             self._proven[name] = proven
         return proven
 
@@ -359,15 +340,15 @@ class Domain:
             MaiaError: Something is unknown or useless; the message says what.
         """
         folder, at = self.home.folder, self.clock()
-        right = words.parse_right(folder, type_=type, actions=_several(actions), attributes=_several(attributes))
+        right = words.parse_right(folder, type_=type, actions=several(actions), attributes=several(attributes))
         issuer = folder.key(self._issuer(folder, right.owner) if by is None else by)
         draft = draft_grant(
             folder, issuer, right, to=words.parse_principal_text(to, folder), at=at, delegate=delegate,
             period=Period(not_before, until), tests=words.parse_tests(tests, folder),
-            conditions=_several(conditions) or (),
+            conditions=several(conditions) or (),
         )  # fmt: skip
         return sign_grant(
-            folder, draft, folder.signer(issuer, lambda name: _asks(passphrase) or passphrase_asker(name)), at=at
+            folder, draft, folder.signer(issuer, lambda name: asks(passphrase) or passphrase_asker(name)), at=at
         )
 
     def revoke(
@@ -395,7 +376,7 @@ class Domain:
                 code="IN_REGISTER",
             )
         draft = draft_revocation(folder, folder.certificate(certificate), at=self.clock(), ends=until)
-        signer = folder.signer(draft.signer, lambda name: _asks(passphrase) or passphrase_asker(name))
+        signer = folder.signer(draft.signer, lambda name: asks(passphrase) or passphrase_asker(name))
         sign_list(folder, draft.body, signer)
         return draft
 

@@ -1,12 +1,19 @@
-"""Letting a home's log expire: what its own deliveries still need is said before, what went is in the audit after."""
+"""Letting a home's log expire, and sweeping what nothing names.
+
+What the home's own deliveries still need is said before its log expires, and what went is in the audit after.
+"""
 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from maia.domain.publication import own_lanes
 from maia.home import Home
-from maia.log import AuditRow, Expired, LogDirectory, Outbox, expire, read_place, write_audit
+from maia.log import AuditRow, Expired, LogDirectory, Outbox, expire, read_place, sweep, write_audit
+
+if TYPE_CHECKING:
+    from maia.domain.domain import Domain
 
 
 def expire_log(home: Home, *, before: datetime, at: datetime, dry_run: bool = False) -> Expired:
@@ -29,3 +36,10 @@ def undelivered(home: Home, found: Expired) -> int:
         return 0
     read = {lane: read_place(place)[0].number for lane, place in head.upto.items()}
     return sum(max(0, number - read.get(lane, -1)) for lane, number in found.upto.items())
+
+
+def sweep_home(domain: Domain, *, keep_newer_than: datetime, dry_run: bool = False) -> list[str]:
+    """Remove files of a home's own lanes and of its outbox that nothing names, older than an instant; name them."""
+    found = sweep(domain.log, domain.lanes, keep_newer_than=keep_newer_than, dry_run=dry_run)
+    outbox = Outbox(domain.path / "outbox").sweep(keep_newer_than=keep_newer_than, dry_run=dry_run)
+    return found + [f"outbox/{name}" for name in outbox]

@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from sqlalchemy import Engine
-
 from maia.authority import VerifiedEventType
-from maia.database import Leadership, migrate, open_database
+from maia.database import Leadership, OpenDatabase, migrate, open_database
 from maia.domain.manager_key import manager_signer
 from maia.domain.memberships import GroupKeys
 from maia.domain.statements import StatementFollower
@@ -47,7 +45,7 @@ def open_key_manager(
     *,
     settings: KeySettings = DEFAULT_SETTINGS,
     standby: bool = False,
-    engine: Engine | None = None,
+    engine: OpenDatabase | None = None,
 ) -> tuple[KeyManager, Leadership | None]:
     """Open the key manager of a home, making its tables when they are not there.
 

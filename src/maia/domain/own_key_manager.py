@@ -29,8 +29,7 @@ from maia.log import NoticeLog
 from maia.principals import KeyHash, PublicKey
 
 if TYPE_CHECKING:
-    from sqlalchemy import Engine
-
+    from maia.database import OpenDatabase
     from maia.key_manager import KeyManager
 
 _BETWEEN = timedelta(seconds=1)
@@ -43,7 +42,7 @@ class OwnKeyManager:
     def __init__(self, home: Home) -> None:
         """Serve a home; nothing is opened yet."""
         self._home = home
-        self._engine: Engine | None = None
+        self._engine: OpenDatabase | None = None
         self._opened: tuple[bytes, KeyManager] | None = None
         self._ticked: datetime | None = None
 
@@ -140,7 +139,7 @@ class OwnKeyManager:
             self._opened = (key, open_key_manager(self._home, engine=self._database())[0])
         return self._opened[1]
 
-    def _database(self) -> Engine:
+    def _database(self) -> OpenDatabase:
         """Open the home's database, once for all managers of this process."""
         from maia.database import migrate, open_database  # noqa: PLC0415 - most processes need none
 

@@ -84,7 +84,7 @@ class Planner:
         event_type = advertised.event_type
         clauses = sessions.clauses(client, Action.PUBLISH, event_type, known.pool, at=at)
         ensure_keys(home, self._own, event_type, at=at)
-        certificates = self._publishing_evidence(known, event_type, at)
+        certificates, own = self._own_right(known, event_type, at)
         ids, stamp = home.type_ids(), milliseconds(at)
         if ids is not None:
             certificates = (ids.seal_evidence(certificates, stamp),)
@@ -101,6 +101,7 @@ class Planner:
             definition=known.definition(name.type_id, version),
             clauses=clauses,
             sealing=sealing,
+            own=own,
             max_events=max_events,
         )
 
@@ -218,8 +219,10 @@ class Planner:
                 self._pools[digest] = pool
         return pool
 
-    def _publishing_evidence(self, known: Snapshot, event_type: EventType, at: datetime) -> tuple[bytes, ...]:
-        """Return the certificates that prove this broker's right to publish a type.
+    def _own_right(
+        self, known: Snapshot, event_type: EventType, at: datetime
+    ) -> tuple[tuple[bytes, ...], tuple[Clause, ...]]:
+        """Return the certificates that prove this broker's right to publish a type, and what it may set.
 
         Raises:
             VerificationError: It has none.
@@ -228,4 +231,7 @@ class Planner:
         request = ask_type(Action.PUBLISH, name.owner, name.name, None)
         broker = self._home.broker.public_key
         grant = known.verifier.verify(request, principal=broker, evidence=known.pool, at=at)
-        return tuple(item.raw for item in grant.certificates)
+        rights = known.verifier.clauses(request, principal=broker, evidence=known.pool, at=at)
+        found = {item.certificate_id: item.raw for item in grant.certificates}
+        found |= {item: known.pool.get(item).raw for right in rights for item in right.proof.certificate_ids()}
+        return tuple(found.values()), clauses_from(rights)

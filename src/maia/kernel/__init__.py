@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from maia.kernel.broker_places import BROKERS, DOMAINS, named
 from maia.kernel.clauses import Clause, clauses_from
 from maia.kernel.conditions import CONDITION_FALSE, RATE_LIMITED, NoSurroundings, make_guard
 from maia.kernel.deliver import FOREVER, DeliverPlan, MakeKeys, Origin, Outcome, deliver_parcels
 from maia.kernel.delivery import DeliveryPlan, Subscription, check_readable, omit_closed, uid_filter
-from maia.kernel.domains import CLIENTS, DOMAINS, DomainTree, check_local, check_served, read_domain
+from maia.kernel.domains import CLIENTS, DomainTree, check_local, check_served, read_domain
 from maia.kernel.emulation import emulate, key_groups_needed, sub_types
-from maia.kernel.group_admission import BROKERS, GroupAdmission, admit_broker, named
+from maia.kernel.group_admission import GroupAdmission, admit_broker
 from maia.kernel.key_groups import KEY_MANAGER, groups_of_type, membership_changes, prove_key_manager
 from maia.kernel.parcels import MAX_EVENTS, Opened, Sealing, event_name, open_batch, seal_batch
 from maia.kernel.publication import BATCH_REJECTED, CONSTRAINT_VIOLATED, enforce_publication

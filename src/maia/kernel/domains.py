@@ -21,11 +21,9 @@ from datetime import datetime
 from maia.authority import Action, CertificatePool, NameClosure, NameNode, Verifier, ask_type, covers
 from maia.errors import ChainError, DeniedError, UncheckedError, UsageError
 from maia.events import EventType
-from maia.kernel.group_admission import BROKERS, named
+from maia.kernel.broker_places import BROKERS, DOMAINS, named
 from maia.principals import KeyHash, KeyId, PublicKey
 
-DOMAINS = "domains"
-"""What a domain calls its sub-domains."""
 CLIENTS = "clients"
 """What a domain calls its clients."""
 MAX_DOMAINS = 10_000

@@ -2,15 +2,14 @@
 
 A broker is admitted on the very certificates that carry its API requests (16.02). Rules kept here:
 
-- Clients are never members. A key counts as a broker when the issuer of the last link of its chain, that is its domain,
-  names it ``brokers`` (a name certificate ``<domain> brokers -> <key>``, or a chain of names); the owner of a type
-  needs no name. Rights alone do not tell a broker from a client, since a client may hold all that its domain holds.
+- Clients are never members: a member is a broker, of a domain, as `broker_places` proves it.
 - A broker joins an attribute's group when it may read or set the attribute. A certificate for one version opens only
   the attributes of that version (C15).
 - The key for whole events opens every attribute of every version, so its group takes a broker only on one chain that
   opens them all and is bound to no version (C15).
-- A clause with conditions opens no group: whether they hold elsewhere cannot be seen, and a key once given stays given.
-  A constraint on rows does not close one, since towards other domains rights are by attribute; it binds at the broker.
+- Keys open columns, not rows. A clause with conditions opens no group: whether they hold elsewhere cannot be seen, and
+  a key once given stays given. Nor does one with a constraint on rows, unless the link that set it says that the
+  receiving domain is trusted to enforce it; its rows are served by a broker that holds the keys.
 - On a network the broker also proves ``connect``.
 - An admission ends with the first of: the chain's period, the names' periods, and the statements that vouch for them,
   as far as the accepted lists reach. Without a statement that is needed there is none.
@@ -19,22 +18,19 @@ A broker is admitted on the very certificates that carry its API requests (16.02
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from maia.authority import (
     Action,
     Budget,
+    CellRight,
     CertificatePool,
     Derived,
     Grant,
-    Held,
-    ProofTree,
-    Root,
     StatementBook,
     Verifier,
-    ask,
     ask_network,
     ask_type,
     cell_rights,
@@ -42,19 +38,15 @@ from maia.authority import (
     is_nothing,
     parse_tag,
     permits,
-    walk,
 )
 from maia.encoding import Sexp
 from maia.encryption import WHOLE_EVENT, KeyGroupId
 from maia.errors import ChainError, UncheckedError, UsageError, VerificationError
 from maia.events import EncryptionMode, EventType
+from maia.kernel.broker_places import BrokerPlaces
 from maia.kernel.sessions import Network
 from maia.kernel.stamps import milliseconds
-from maia.principals import CertificateId, KeyHash, KeyId, Name, Period, PublicKey
-
-BROKERS = "brokers"
-"""What a domain calls its brokers."""
-
+from maia.principals import CertificateId, Period, PublicKey
 
 MAX_VERSIONS = 1_000
 
@@ -62,11 +54,7 @@ MAX_VERSIONS = 1_000
 MAX_ADMISSIONS = 10_000
 
 
-_NAMED: Sexp = (b"maia-named",)
-
-
 _VERSION = 3
-
 
 _STEPS_A_VERSION = 256
 
@@ -125,14 +113,15 @@ def admit_broker(
 
     Raises:
         VerificationError: The broker may join none: its rights are not proven, nobody names it a broker
-            (``NOT_A_BROKER``), or a whole event's key is wanted with a right that is bound to a version
-            (``VERSION_BOUND``) or closes attributes (``ATTRIBUTES_CLOSED``).
+            (``NOT_A_BROKER``), whoever does is no domain (``NOT_A_DOMAIN``), its right has conditions
+            (``CONDITIONAL_RIGHT``) or chooses rows (``CONSTRAINED_RIGHT``), or a whole event's key is wanted with a
+            right that is bound to a version (``VERSION_BOUND``) or closes attributes (``ATTRIBUTES_CLOSED``).
         UncheckedError: There are more chains than are looked at.
     """
     known = one_type(versions)
     budget = verifier.budget(evidence) if budget is None else budget
     budget.earn(_STEPS_A_VERSION * len(known))
-    case = _Case(broker, known, evidence, verifier, at, actions, budget)
+    case = _Case(broker, known, evidence, verifier, at, network, actions, budget)
     connected = None
     if network is not None:
         wanted = ask_network(Action.CONNECT, *network)
@@ -147,31 +136,6 @@ def admit_broker(
     return tuple(found[key] for key in sorted(found))
 
 
-def named(
-    key: PublicKey | KeyHash,
-    issuer: KeyId,
-    name: str,
-    evidence: CertificatePool,
-    *,
-    verifier: Verifier,
-    at: datetime,
-    budget: Budget | None = None,
-) -> Grant | None:
-    """Prove that an issuer's name stands for a key, through certificates in force; ``None`` when it does not."""
-    root = Root(subject=Name(KeyHash(issuer), (name,)))
-    asker = Verifier(
-        (root,),
-        statements=verifier.statements,
-        limits=verifier.limits,
-        signatures=verifier.signatures,
-        clock=verifier.clock,
-    )
-    decision = asker.decide(ask(_NAMED), principal=key, evidence=evidence, at=at, budget=budget)
-    if budget is not None and decision.reason == "LIMIT_EXCEEDED":
-        raise UncheckedError("a name takes more steps than allowed", code="LIMIT_EXCEEDED")
-    return decision.grant
-
-
 class _Case:
     """One broker's question about one type."""
 
@@ -182,6 +146,7 @@ class _Case:
         evidence: CertificatePool,
         verifier: Verifier,
         at: datetime,
+        network: Network | None,
         actions: tuple[Action, ...],
         budget: Budget,
     ) -> None:
@@ -192,8 +157,10 @@ class _Case:
         self.evidence = evidence
         self.verifier = verifier
         self.at = at
+        self._places = BrokerPlaces(
+            broker, versions[0].name.owner, evidence, verifier=verifier, at=at, network=network, budget=budget
+        )
         self._held: dict[Action, tuple[Derived, ...]] = {}
-        self._names: dict[KeyId, Grant | None] = {}
         self._problem: VerificationError | None = None
 
     def by_attribute(self, connected: Grant | None) -> list[GroupAdmission]:
@@ -203,7 +170,7 @@ class _Case:
             if version.options.encryption is not EncryptionMode.ATTRIBUTE:
                 continue
             for derived, names in self._rights(version.name.version.text):
-                for cells in cell_rights(derived.tag):
+                for cells in self._unserved(cell_rights(derived.tag)):
                     self.budget.spend(len(version.attributes))
                     opened = [item.uid for item in version.attributes if permits(cells.uids, item.uid.encode())]
                     found += [self._admission(uid.encode(), derived, names, connected) for uid in opened]
@@ -217,7 +184,10 @@ class _Case:
         found: list[GroupAdmission] = []
         for derived, names in self._rights(None):
             for option in _alternatives(derived.tag.to_sexp()):
-                if not all(permits(cells.uids, uid) for cells in cell_rights(parse_tag(option)) for uid in uids):
+                rights = cell_rights(parse_tag(option))
+                if len(tuple(self._unserved(rights))) < len(rights):
+                    continue
+                if not all(permits(cells.uids, uid) for cells in rights for uid in uids):
                     self._note(
                         "a right that closes attributes cannot join the key group of whole events", "ATTRIBUTES_CLOSED"
                     )
@@ -248,17 +218,26 @@ class _Case:
         found = []
         for action in self.actions:
             for derived in self._clauses(action, version):
-                names = self._named_by(derived.proof.tree)
                 if derived.conditions:
                     self._note("a right with conditions opens no key group", "CONDITIONAL_RIGHT")
-                elif names is None:
-                    self._note(
-                        f"`{self.broker.fingerprint}` is no broker: its domain gives it no name `{BROKERS}`",
-                        "NOT_A_BROKER",
-                    )
-                else:
-                    found.append((derived, names))
+                    continue
+                try:
+                    found.append((derived, self._places.of(derived.proof.tree)))
+                except ChainError as error:
+                    self._problem = self._problem or error
         return found
+
+    def _unserved(self, rights: Iterable[CellRight]) -> Iterator[CellRight]:
+        """Leave out what chooses rows: a key opens a whole column."""
+        for cells in rights:
+            if cells.served:
+                self._note(
+                    "a right on some rows opens no key group: keys open whole columns. Its rows are served by a broker "
+                    "that holds the keys, or whoever gave it says that the receiving domain enforces it",
+                    "CONSTRAINED_RIGHT",
+                )
+            else:
+                yield cells
 
     def _clauses(self, action: Action, version: str | None) -> list[Derived]:
         """Derive what is held of all versions, once, and narrow it to one."""
@@ -273,25 +252,6 @@ class _Case:
         wanted = ask_type(action, name.owner, name.name, version).wanted
         narrowed = (replace(held, tag=intersect(held.tag, wanted, self.budget)) for held in self._held[action])
         return [held for held in narrowed if not is_nothing(held.tag)]
-
-    def _named_by(self, tree: ProofTree) -> tuple[Grant, ...] | None:
-        """Return why each domain at the end of a chain calls the broker one; ``None`` when one does not."""
-        domains = {
-            held.key
-            for held in walk(tree)
-            if held.link is not None and isinstance(held.then, Held) and held.then.link is None
-        }
-        grants: list[Grant] = []
-        for domain in sorted(domains):
-            if domain not in self._names:
-                self._names[domain] = named(
-                    self.broker, domain, BROKERS, self.evidence, verifier=self.verifier, at=self.at, budget=self.budget
-                )
-            grant = self._names[domain]
-            if grant is None:
-                return None
-            grants.append(grant)
-        return tuple(grants)
 
     def _admission(
         self, label: bytes, derived: Derived, names: tuple[Grant, ...], connected: Grant | None

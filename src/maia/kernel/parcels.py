@@ -1,8 +1,11 @@
 """Between batches and parcels: sealing what may leave, and opening what may be opened.
 
 Opening follows one order, and every refusal has a code that tells nothing about the values: the parcel's signature; its
-origin's right to publish the type; the epoch chosen by the stamp; then the blocks whose keys this broker holds. What
-the origin set beyond its right becomes null, as its own broker should have made it.
+origin's right to publish the type; the epoch chosen by the stamp; then the blocks whose keys this broker holds; then
+whether what they hold is within the origin's right (`origin_right`).
+
+A broker whose domain may set some attributes only is in no key group of the others. Their columns are null and travel
+without a block: no key is needed that it cannot have. A value without a key still refuses the whole batch.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ from maia.encryption import (
 from maia.errors import DeniedError, EncodingError, MalformedError, SealError, UsageError
 from maia.events import ARROW_TYPES, TYPE_ID_KEY, AttributeType, EncryptionMode, TypeId
 from maia.kernel.clauses import Clause
+from maia.kernel.origin_right import within_right
 from maia.kernel.rows import batch_of, kind_of
 from maia.principals import Signer
 
@@ -81,7 +85,7 @@ def seal_batch(
         batch: In transit form, at least one row.
         sealing: Type, mode and evidence.
         signer: This broker.
-        keys: Keys of the attributes; a missing one refuses the whole batch.
+        keys: Keys of the attributes; one that is missing for a column with a value refuses the whole batch.
         stamp: Reserved for this parcel; its epoch is the one current then.
         parcel_id: Fresh random octets, never used before.
         event_base: Names the events.
@@ -92,8 +96,14 @@ def seal_batch(
     """
     if not 1 <= batch.num_rows <= sealing.max_events:
         raise UsageError(f"a parcel holds 1 to {sealing.max_events} events", code="BATCH_ROWS")
-    uids = tuple(name.encode() for name in batch.schema.names)
-    labels = (WHOLE_EVENT,) if sealing.mode is EncryptionMode.EVENT else uids
+    columns = {
+        name.encode(): (kind_of(column), column)
+        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+        if not _is_beyond(column, name.encode(), sealing, keys)
+    }
+    labels = (WHOLE_EVENT,) if sealing.mode is EncryptionMode.EVENT else tuple(columns)
+    if not labels and batch.num_columns:
+        raise SealError("no key of any attribute is held here", code="NO_KEY")
     epochs = _sealing_epochs(keys, sealing, labels, stamp)
     header = ParcelHeader(
         type_id=sealing.type_id,
@@ -108,12 +118,18 @@ def seal_batch(
         labels=labels,
         network=sealing.network,
     )
-    columns = {uid: (kind_of(column), column) for uid, column in zip(uids, batch.columns, strict=True)}
 
     def key_of(label: bytes) -> bytes | None:
         return keys.key(sealing.group(label), epochs[label])
 
     return seal(columns, header, signer, key_of, compression=sealing.compression, padding=sealing.padding)
+
+
+def _is_beyond(column: pa.Array, uid: bytes, sealing: Sealing, keys: KeyProvider) -> bool:
+    """Tell whether a column is null throughout and of a key group that this broker was never in."""
+    if sealing.mode is not EncryptionMode.ATTRIBUTE or column.null_count < len(column):
+        return False
+    return not keys.epochs(sealing.group(uid))
 
 
 def _sealing_epochs(
@@ -229,13 +245,14 @@ def open_batch(
         # SECURITY: of an epoch that this broker must not have; it is refused rather than shown as rows of nothing.
         raise SealError("no key of this parcel's epoch is held here", code="NO_KEY")
     if clauses is not None:
-        held = tuple(clauses)
-        columns = {
-            uid: column
-            for uid, column in columns.items()
-            if any(clause.opens(uid.decode("utf-8", "replace")) for clause in held)
-        }
+        closed = header.labels if not columns else tuple(label for label in _carried(header) if label not in columns)
+        columns = within_right(columns, tuple(clauses), header.count, closed=closed)
     return Opened(header, _transit(header, identity, columns, kinds))
+
+
+def _carried(header: ParcelHeader) -> tuple[bytes, ...]:
+    """List the attributes that a parcel has blocks of; one that was opened as a whole holds no other."""
+    return () if header.mode is EncryptionMode.EVENT else header.labels
 
 
 def _transit(

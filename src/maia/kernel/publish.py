@@ -17,12 +17,15 @@ from maia.encoding import encode
 from maia.encryption import KeyProvider, Parcel
 from maia.events import EventType, parse_event_type
 from maia.kernel.clauses import Clause
+from maia.kernel.origin_right import keep_to_right
 from maia.kernel.parcels import Sealing, seal_batch
 from maia.kernel.plan_html import publishing_html
-from maia.kernel.publication import enforce_publication
+from maia.kernel.publication import Enforced, enforce_publication
 from maia.kernel.type_check import Refusal
 from maia.principals import Signer
 
+BEYOND_BROKER = "BEYOND_BROKER"
+"""A row that a client may publish and its broker may not."""
 MakeSigner = Callable[[], Signer]
 MakeKeys = Callable[[], KeyProvider]
 NextStamp = Callable[[], int]
@@ -39,6 +42,7 @@ class PublishPlan:
         definition: The signed definition of the advertised version.
         clauses: The publisher's clauses; their conditions are asked again for each parcel, when it is made.
         sealing: Mode, evidence, padding.
+        own: The clauses of the broker that seals, which readers will hold it to; ``None`` leaves them unasked.
         max_events: Most events in one parcel.
     """
 
@@ -47,6 +51,7 @@ class PublishPlan:
     definition: bytes
     clauses: tuple[Clause, ...]
     sealing: Sealing
+    own: tuple[Clause, ...] | None = None
     max_events: int = 16_384
 
     def event_type(self) -> EventType:
@@ -97,6 +102,8 @@ def publish_batches(
             name = event_base(signer.public_key.key_id, plan.publication, partition, index)
             part = batch.slice(start, plan.max_events)
             enforced = enforce_publication(event_type, part, plan.clauses, reservation=name)
+            if plan.own is not None:
+                enforced = _within_own(enforced, plan.own)
             refused: dict[str, int] = {}
             for refusal in enforced.refusals:
                 refused[refusal.code] = refused.get(refusal.code, 0) + 1
@@ -115,6 +122,19 @@ def publish_batches(
             letters = tuple(Refusal(done + start + item.row, item.code, item.column) for item in enforced.refusals)
             yield Sealed(parcel, refused, enforced.nulled, enforced.forced, letters)
         done += batch.num_rows
+
+
+def _within_own(enforced: Enforced, own: tuple[Clause, ...]) -> Enforced:
+    """Keep what a client may publish within what its broker may, which readers check."""
+    batch, met = keep_to_right(enforced.batch, own)
+    refusals = tuple(Refusal(int(row), BEYOND_BROKER) for row in enforced.rows[~met].tolist())
+    before = enforced.batch if met.all() else enforced.batch.filter(pa.array(met))
+    nulled = enforced.nulled + _nulls(batch) - _nulls(before)
+    return Enforced(batch, enforced.rows[met], (*enforced.refusals, *refusals), nulled, enforced.forced)
+
+
+def _nulls(batch: pa.RecordBatch) -> int:
+    return sum(column.null_count for column in batch.columns)
 
 
 def event_base(origin: bytes, publication: str, partition: int, index: int) -> bytes:

@@ -8,15 +8,13 @@ from maia.log.columns import COUNT, EVENT, REFUSED, STAMP, SUBSCRIPTION
 from maia.log.commits import Commit, LogFile, read_place
 from maia.log.directory import LogDirectory, OwnLanes, Places, check_lane, instant_of
 from maia.log.event_lane import BEGINNING, EventLane
-from maia.log.lane import (
+from maia.log.lane import LaneRead, LaneReader, find_lanes
+from maia.log.lane_objects import (
     START,
     LaneHead,
     LaneId,
-    LaneRead,
-    LaneReader,
     LaneRecord,
     Place,
-    find_lanes,
     parse_record,
     sign_head,
     sign_record,

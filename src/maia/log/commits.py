@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 
 from maia.encoding import Sexp, SexpLimits, encode, parse_canonical
 from maia.errors import EncodingError, UsageError
-from maia.log.lane import LaneRecord, Place
+from maia.log.lane_objects import LaneRecord, Place
 
 FORMAT = b"parcel-rows-1"
 """How parcels lie in a segment: one row each, in the columns of `segments.PARCEL_SCHEMA`."""

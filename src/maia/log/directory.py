@@ -31,7 +31,8 @@ from maia.encoding import SexpLimits, encode, parse_canonical
 from maia.errors import EncodingError, MaiaError, NotFoundError, UsageError
 from maia.log.commits import MAX_COMMIT, Commit, LogFile, check_turn, read_commit, read_place, write_commit
 from maia.log.event_lane import BEGINNING, EVENTS, EventLane, lane_name, lane_of
-from maia.log.lane import MAX_LANES, LaneId, LaneReader, find_lanes
+from maia.log.lane import MAX_LANES, LaneReader, find_lanes
+from maia.log.lane_objects import LaneId
 from maia.log.lane_writer import LaneWriter
 from maia.log.segments import PartitionWriter, segment_name
 from maia.log.store import DirectoryStore
@@ -91,10 +92,6 @@ class LogDirectory:
     def ends(self, types: Iterable[str] | None = None, *, first: Collection[str] = ()) -> dict[str, str]:
         """Tell how far each lane goes now."""
         return {lane.name: lane.end for lane in self.lanes(types, first=first) if lane.count}
-
-    def floors(self, types: Iterable[str] | None = None) -> dict[str, str]:
-        """Tell where each lane begins now."""
-        return {lane.name: lane.floor for lane in self.lanes(types) if lane.count}
 
     def behind(self, after: Places, types: Iterable[str] | None = None) -> int:
         """Count the records that lie behind an offset."""

@@ -17,7 +17,8 @@ import pyarrow as pa
 
 from maia.errors import NotFoundError, UnavailableError, UncheckedError
 from maia.log.commits import MAX_COMMIT, Commit, LogFile, Moved, read_commit, read_moves, read_place, write_place
-from maia.log.lane import START, LaneId, LaneReader, LaneRecord, Place
+from maia.log.lane import LaneReader
+from maia.log.lane_objects import START, LaneId, LaneRecord, Place
 from maia.log.segments import check_segment, read_moved, read_segment
 from maia.log.store import Store
 from maia.principals import KeyId

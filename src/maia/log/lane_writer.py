@@ -25,12 +25,12 @@ from datetime import datetime, timedelta
 
 from maia.errors import EncodingError, KeyFormatError, NotFoundError, SignatureError, UnavailableError, UsageError
 from maia.kernel import milliseconds
-from maia.log.lane import (
+from maia.log.lane import LaneReader
+from maia.log.lane_objects import (
     MAX_RECORD,
     START,
     LaneHead,
     LaneId,
-    LaneReader,
     LaneRecord,
     Place,
     parse_head,

@@ -21,7 +21,8 @@ from enum import StrEnum
 from pathlib import Path
 
 from maia.errors import UsageError
-from maia.log.lane import LaneId, LaneReader, LaneRecord
+from maia.log.lane import LaneReader
+from maia.log.lane_objects import LaneId, LaneRecord
 from maia.log.lane_writer import LaneWriter
 from maia.log.store import DirectoryStore, Store
 from maia.principals import KeyId, Signer

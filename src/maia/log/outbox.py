@@ -23,6 +23,7 @@ import os
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -157,14 +158,15 @@ class Outbox:
         table = pa.Table.from_pylist([asdict(letter) for letter in letters], schema=_DEAD)
         return self._write(f"dead/{batch:012d}-{secrets.token_hex(8)}.parquet", table) if letters else None
 
-    def sweep(self) -> list[str]:
-        """Remove what no commit names, left by tasks that were killed. Not while a job runs."""
+    def sweep(self, *, keep_newer_than: datetime, dry_run: bool = False) -> list[str]:
+        """Remove files that no commit names, left by tasks that were killed, and that are older than an instant."""
         named = {file.path for commit in self.commits() for file in (*commit.files, *commit.dead)}
         removed = []
         for path in sorted(self.path.glob("*/*.parquet")):
             relative = path.relative_to(self.path).as_posix()
-            if relative not in named:
-                path.unlink()
+            if relative not in named and path.lstat().st_mtime < keep_newer_than.timestamp():
+                if not dry_run:
+                    path.unlink()
                 removed.append(relative)
         return removed
 

@@ -19,7 +19,8 @@ from datetime import datetime, timedelta
 
 from maia.authority import ListStatement, Rhythm, Series, Statement, issue_statement, parse_statement, verify_statement
 from maia.errors import MalformedError, UsageError, VerificationError
-from maia.log.lane import START, LaneRead, LaneReader, LaneRecord, Place
+from maia.log.lane import LaneRead, LaneReader
+from maia.log.lane_objects import START, LaneRecord, Place
 from maia.log.notices import NoticeKind, NoticeLog
 from maia.principals import CertificateId, KeyId, Signer, TestKind, check_aware
 

@@ -57,10 +57,6 @@ class Store(Protocol):
         """Return an object of at most ``limit`` octets."""
         ...
 
-    def get_range(self, name: str, start: int, length: int) -> bytes:
-        """Return ``length`` octets of an object from ``start`` on; fewer where it ends."""
-        ...
-
     def open(self, name: str, *, limit: int) -> BufferedReader:
         """Open an object of at most ``limit`` octets, to read parts of it, which are of one object."""
         ...
@@ -133,18 +129,6 @@ class DirectoryStore:
         if len(data) > limit:
             raise _unfit(name)
         return data
-
-    def get_range(self, name: str, start: int, length: int) -> bytes:
-        """Return ``length`` octets of an object from ``start`` on; fewer where it ends.
-
-        Raises:
-            NotFoundError: There is none: ``NO_OBJECT``.
-            EncodingError: It is no regular file: ``OBJECT_UNFIT``.
-            UnavailableError: The system refused.
-        """
-        with self.open(name, limit=MAX_OBJECT) as file, _told(name):
-            file.seek(start)
-            return file.read(length)
 
     def open(self, name: str, *, limit: int) -> BufferedReader:
         """Open an object of at most ``limit`` octets, to read parts of it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 import pyarrow as pa
@@ -25,10 +26,12 @@ def publish_here(
     as_: str,
     at: datetime,
     publication: str | None = None,
+    honest: bool = True,
 ) -> int:
     """Publish rows as a client, in one parcel stamped with ``at``; durable when this returns.
 
-    Stamps must increase: two calls of one broker need two instants, a millisecond apart.
+    Stamps must increase: two calls of one broker need two instants, a millisecond apart. A broker that is not
+    ``honest`` does not keep to its own right.
 
     Returns:
         How many events were admitted.
@@ -38,6 +41,8 @@ def publish_here(
     """
     name = secrets.token_hex(8) if publication is None else publication
     plan = publish_plan(home, type_name, as_=as_, version=None, publication=name, at=at, max_events=max(len(rows), 1))
+    if not honest:
+        plan = replace(plan, own=None)
     batch = pa.RecordBatch.from_pylist([dict(row) for row in rows], schema=to_arrow_schema(plan.event_type()))
     log = LogDirectory(home.log_path)
     type_id = plan.sealing.type_id

@@ -63,6 +63,9 @@ NORMAL = {
     "(* where)": "(*)",
     "(* where (8 b) (7 a))": '(* where ("7" a) ("8" b))',
     "(* where (7 (* set)))": "(* set)",
+    "(* where (8 b enforced) (7 a))": '(* where ("7" a) ("8" b enforced))',
+    "(* where (7 (* set) enforced))": "(* set)",
+    "(* set (* where (7 a enforced)) (* where (7 a)))": '(* set (* where ("7" a)) (* where ("7" a enforced)))',
 }
 
 
@@ -101,6 +104,11 @@ REFUSED = {
     "(* where a)": "TAG_WHERE",
     "(* where (7))": "TAG_WHERE",
     "(* where (7 a b))": "TAG_WHERE",
+    "(* where (7 a (enforced)))": "TAG_WHERE",
+    "(* where (7 a enforced enforced))": "TAG_WHERE",
+    "(* where (7 a enforced) (7 a))": "TAG_WHERE",
+    '(* where ("" a enforced))': "TAG_WHERE",
+    "(* where (7 a [t]enforced))": "TAG_WHERE",
     "(* where (7 a) (7 b))": "TAG_WHERE",
     '(* where ("" a))': "TAG_WHERE",
     '(* glob "' + "*a" * 64 + '")': "TAG_GLOB",
@@ -179,6 +187,11 @@ COVERING = {
     ("(* range numeric ge 2)", "(* range numeric ge 1)"): False,
     ("(* where (7 (*)))", "(* where (7 a))"): True,
     ("(* where (7 a))", "(* where (7 (*)))"): False,
+    ("(* where (7 a))", "(* where (7 a enforced))"): False,
+    ("(* where (7 a enforced))", "(* where (7 a))"): True,
+    ("(* where (7 a enforced))", "(* where (7 a enforced))"): True,
+    ("(* where (7 a))", "(* where (7 a) (8 b enforced))"): True,
+    ("(*)", "(* where (7 a enforced))"): True,
 }
 
 
@@ -186,6 +199,23 @@ COVERING = {
 def test_covering(pair: tuple[str, str]):
     """A tag covers another when it surely admits all of it."""
     assert covers(tag(pair[0]), tag(pair[1])) is COVERING[pair]
+
+
+ENFORCED = {
+    ("(* where (7 a))", "(* where (7 a enforced))"): "(* where (7 a))",
+    ("(* where (7 (* prefix a) enforced))", "(* where (7 ab enforced))"): "(* where (7 ab enforced))",
+    ("(* where (7 a enforced))", "(* where (8 b))"): "(* where (7 a enforced) (8 b))",
+    ("(* where (7 a enforced))", "(*)"): "(* where (7 a enforced))",
+    ("(* set (* where (7 a)) (* where (7 b enforced)))", "(* where (7 (*) enforced))"):
+        "(* set (* where (7 a)) (* where (7 b enforced)))",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("pair", ENFORCED, ids=str)
+def test_a_demand_is_enforced_by_the_domain_only_if_all_who_set_it_say_so(pair: tuple[str, str]):
+    """Nobody can say `enforced` of what somebody else demanded without it, in whichever order they come."""
+    first, second = map(tag, pair)
+    assert intersect(first, second) == intersect(second, first) == tag(ENFORCED[pair])
 
 
 @pytest.mark.parametrize("request_", [(), (b"a", ()), (b"*",), (b"a", (b"*", b"prefix", b"b"))], ids=repr)

@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from maia.authority import Action, CertificatePool, Verifier, network_right, type_right
+from maia.authority import Action, CertificatePool, Constraint, Verifier, network_right, type_right
 from maia.errors import ChainError, UsageError, VerificationError
 from maia.events import EncryptionMode, EventType, Options, TypeName, attribute, parse_version
-from maia.kernel import BROKERS, KEY_MANAGER, admit_broker, groups_of_type, milliseconds, prove_key_manager
+from maia.kernel import BROKERS, DOMAINS, KEY_MANAGER, admit_broker, groups_of_type, milliseconds, prove_key_manager
 from maia.principals import Name, TestKind
 from maia.testing import (
     ATTRIBUTES,
@@ -32,7 +32,12 @@ BILLING, KENT = People("Billing", seed="groups").Billing, People("Kent", seed="g
 UIDS = tuple(ATTRIBUTES.values())
 PLATE, TIME, PLACE = (ATTRIBUTES[name].encode() for name in ("numberplate", "timestamp", "location"))
 KINDS = {"numberplate": "string", "timestamp": "timestamp", "location": "string"}
-BROKER_NAMES = (naming(CCS, BROKERS, CB), naming(MET, BROKERS, MB))
+BROKER_NAMES = (
+    naming(CCS, BROKERS, CB),
+    naming(MET, BROKERS, MB),
+    naming(PITO, DOMAINS, CCS),
+    naming(PITO, DOMAINS, MET),
+)
 
 
 def version(text=TYPE_VERSION, mode=EncryptionMode.ATTRIBUTE, uids=UIDS):
@@ -63,6 +68,15 @@ def admitted(broker, certificates, versions=None, *, at=NOW, statements=None, ne
     )
 
 
+def refusal(broker, certificates, versions=None, **more):
+    """Say with which code a broker is refused; ``None`` when it is admitted."""
+    try:
+        admitted(broker, certificates, versions, **more)
+    except VerificationError as refused:
+        return refused.code
+    return None
+
+
 def labels(admissions):
     """Name the groups."""
     return {admission.group.label for admission in admissions}
@@ -85,6 +99,7 @@ def test_a_broker_joins_on_the_chain_that_carries_its_requests():
         grant(PITO, KENT, rights(Action.SUBSCRIBE, attributes=[ATTRIBUTES["timestamp"]]), delegate=True),
         grant(KENT, MB, type_right(None)),
         naming(KENT, BROKERS, MB),
+        naming(PITO, DOMAINS, KENT),
     ]
     assert labels(admitted(MB, timestamps)) == {TIME}
     with pytest.raises(VerificationError) as refused:
@@ -110,6 +125,7 @@ def test_the_owner_and_brokers_by_group_name_and_by_nested_names_join():
         grant(MET, Name(MET.public_key, ("salary-brokers",)), type_right(None)),
         naming(MET, "salary-brokers", MB),
         naming(MET, BROKERS, Name(MET.public_key, ("salary-brokers",))),
+        naming(PITO, DOMAINS, MET),
     ]
     assert labels(admitted(MB, group)) == {PLATE, TIME, PLACE, b"*"}
 
@@ -121,6 +137,8 @@ def test_a_broker_has_no_group_beyond_its_domain():
         grant(CCS, BILLING, rights(Action.SUBSCRIBE, attributes=[UIDS[0], UIDS[1]]), delegate=True),
         grant(BILLING, KENT, type_right(None)),
         naming(BILLING, BROKERS, KENT),
+        naming(PITO, DOMAINS, CCS),
+        naming(CCS, DOMAINS, BILLING),
     ]
     assert labels(admitted(KENT, split)) == {PLATE, TIME}
 
@@ -157,14 +175,125 @@ def test_a_right_to_one_version_opens_the_attributes_of_that_version():
         assert labels(admitted(MB, [*evidence, *BROKER_NAMES], versions)) == expected
 
 
-def test_conditions_open_no_group_and_constraints_close_none():
-    """Whether a condition holds elsewhere cannot be seen; a constraint on rows is the broker's to enforce."""
-    constrained = [NET.certificates["Cap6"], NET.certificates["Cap13b"], *BROKER_NAMES]
-    assert labels(admitted(CB, constrained)) >= {PLACE}
+def test_conditions_open_no_group():
+    """Whether a condition holds elsewhere cannot be seen, and a key once given stays given."""
     conditional = [*NET.some("Cap12"), grant(MET, MB, type_right(None), conditions=["on_duty"]), *BROKER_NAMES]
-    with pytest.raises(ChainError) as refused:
-        admitted(MB, conditional)
-    assert refused.value.code == "CONDITIONAL_RIGHT"
+    assert refusal(MB, conditional) == "CONDITIONAL_RIGHT"
+
+
+VICTORIA = [Constraint(ATTRIBUTES["location"], "=", "Victoria")]
+EARLY = [Constraint(ATTRIBUTES["timestamp"], "<", NOW)]
+DEMANDS = {
+    "set above": ((VICTORIA, False), ((), False), "CONSTRAINED_RIGHT"),
+    "set for the broker": (((), False), (VICTORIA, False), "CONSTRAINED_RIGHT"),
+    "set above, and enforced by whoever set it": ((VICTORIA, True), ((), False), None),
+    "enforced, and set again below without a word": ((VICTORIA, True), (VICTORIA, False), "CONSTRAINED_RIGHT"),
+    "called enforced below, but not by whoever set it": ((VICTORIA, False), (VICTORIA, True), "CONSTRAINED_RIGHT"),
+    "enforced above, and another demand below": ((VICTORIA, True), (EARLY, False), "CONSTRAINED_RIGHT"),
+    "each enforced by the word of its own link": ((VICTORIA, True), (EARLY, True), None),
+}
+
+
+@pytest.mark.parametrize("above, below, code", DEMANDS.values(), ids=DEMANDS)
+@pytest.mark.parametrize("mode", [EncryptionMode.ATTRIBUTE, EncryptionMode.EVENT])
+def test_a_right_on_some_rows_opens_a_group_only_by_the_word_of_whoever_set_the_demand(mode, above, below, code):
+    """Choice C42: keys open whole columns; a link below cannot say `enforced` of a demand that was set above."""
+    (upper, upper_word), (lower, lower_word) = above, below
+    evidence = [
+        grant(PITO, MET, rights(Action.SUBSCRIBE, constraints=upper, enforced=upper_word), delegate=True),
+        grant(MET, MB, rights(Action.SUBSCRIBE, constraints=lower, enforced=lower_word)),
+        *BROKER_NAMES,
+    ]
+    if code is None:
+        assert b"*" in labels(admitted(MB, evidence, [version(mode=mode)]))
+    else:
+        assert refusal(MB, evidence, [version(mode=mode)]) == code
+
+
+def test_of_two_rights_the_one_on_all_rows_opens_its_own_groups_alone():
+    """Times of all rows and everything at Victoria: the key of times, no other."""
+    evidence = [
+        grant(PITO, MET, rights(Action.SUBSCRIBE, constraints=VICTORIA), delegate=True),
+        grant(PITO, MET, rights(Action.SUBSCRIBE, attributes=[ATTRIBUTES["timestamp"]]), delegate=True),
+        *NET.some("Cap13"),
+        *BROKER_NAMES,
+    ]
+    assert labels(admitted(MB, evidence)) == {TIME}
+
+
+PLAIN_RIGHT = grant(PITO, MET, rights(Action.SUBSCRIBE), delegate=True)
+SUB_RIGHT = (PLAIN_RIGHT, grant(MET, BILLING, rights(Action.SUBSCRIBE), delegate=True))
+SUB_BROKER = (grant(BILLING, KENT, type_right(None)), naming(BILLING, BROKERS, KENT))
+DOMAIN_CASES = {
+    "whom the owner names": (
+        MB, (PLAIN_RIGHT, grant(MET, MB, type_right(None)), naming(MET, BROKERS, MB), naming(PITO, DOMAINS, MET)), None,
+    ),
+    "who only may pass the right on": (
+        MB, (PLAIN_RIGHT, grant(MET, MB, type_right(None)), naming(MET, BROKERS, MB)), "NOT_A_DOMAIN",
+    ),
+    "whom a stranger names": (
+        MB,
+        (PLAIN_RIGHT, grant(MET, MB, type_right(None)), naming(MET, BROKERS, MB), naming(CCS, DOMAINS, MET)),
+        "NOT_A_DOMAIN",
+    ),
+    "who names itself": (
+        MB,
+        (PLAIN_RIGHT, grant(MET, MB, type_right(None)), naming(MET, BROKERS, MB), naming(MET, DOMAINS, MET)),
+        "NOT_A_DOMAIN",
+    ),
+    "down the chain": (
+        KENT, (*SUB_RIGHT, *SUB_BROKER, naming(PITO, DOMAINS, MET), naming(MET, DOMAINS, BILLING)), None,
+    ),
+    "down the chain, with a gap": (KENT, (*SUB_RIGHT, *SUB_BROKER, naming(MET, DOMAINS, BILLING)), "NOT_A_DOMAIN"),
+    "down the chain, not at its end": (KENT, (*SUB_RIGHT, *SUB_BROKER, naming(PITO, DOMAINS, MET)), "NOT_A_DOMAIN"),
+    "to whose brokers the owner gives the right": (
+        MB, (grant(PITO, Name(MET.public_key, (BROKERS,)), rights(Action.SUBSCRIBE)), naming(MET, BROKERS, MB)), None,
+    ),
+    "to whose brokers somebody gives it who is no domain": (
+        KENT,
+        (PLAIN_RIGHT, grant(MET, Name(BILLING.public_key, (BROKERS,)), type_right(None)), SUB_BROKER[1]),
+        "NOT_A_DOMAIN",
+    ),
+    "to whose brokers a domain gives it": (
+        KENT,
+        (
+            PLAIN_RIGHT,
+            grant(MET, Name(BILLING.public_key, (BROKERS,)), type_right(None)),
+            SUB_BROKER[1],
+            naming(PITO, DOMAINS, MET),
+        ),
+        None,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("broker, evidence, code", DOMAIN_CASES.values(), ids=DOMAIN_CASES)
+def test_without_a_network_a_domain_is_whom_the_owner_takes_for_one(broker, evidence, code):
+    """Choice C42: whoever may pass a right on is not thereby a domain with brokers."""
+    assert refusal(broker, evidence) == code
+
+
+def test_on_a_network_a_domain_may_let_others_connect():
+    """Choice C42: a delegable `connect`; one for itself is a client's, and the name `domains` does not help."""
+    connect = network_right(PITO.public_key, NETWORK_NAME, [Action.CONNECT])
+    network = (PITO.public_key, NETWORK_NAME)
+    broker = (PLAIN_RIGHT, grant(MET, MB, type_right(None)), naming(MET, BROKERS, MB), grant(PITO, MB, connect))
+    assert refusal(MB, (*broker, grant(PITO, MET, connect, delegate=True)), network=network) is None
+    for more in ((), (grant(PITO, MET, connect),), (naming(PITO, DOMAINS, MET),)):
+        assert refusal(MB, (*broker, *more), network=network) == "NOT_A_DOMAIN"
+    own = (grant(PITO, KENT, rights(Action.SUBSCRIBE)), naming(PITO, BROKERS, KENT), grant(PITO, KENT, connect))
+    assert refusal(KENT, own, network=network) is None, "the owner of the type is a domain"
+
+
+def test_an_admission_rests_on_the_names_that_make_its_domain_one():
+    """When the owner's word ends, so does the admission."""
+    hour = timedelta(hours=1)
+    evidence = [PLAIN_RIGHT, grant(MET, MB, type_right(None)), naming(MET, BROKERS, MB)]
+    word = naming(PITO, DOMAINS, MET, valid=(NOW - hour, NOW + hour))
+    for admission in admitted(MB, [*evidence, word]):
+        assert admission.valid_to == milliseconds(NOW + hour) + 1
+        assert word.certificate_id in admission.certificates
+    assert refusal(MB, [*evidence, word], at=NOW + 2 * hour) == "NOT_A_DOMAIN"
 
 
 def test_an_admission_lasts_as_long_as_everything_it_rests_on():
@@ -174,6 +303,7 @@ def test_an_admission_lasts_as_long_as_everything_it_rests_on():
         grant(PITO, MET, rights(Action.SUBSCRIBE), delegate=True, valid=(NOW - 3 * hour, NOW + 5 * hour)),
         grant(MET, MB, type_right(None), valid=(NOW - 2 * hour, None)),
         naming(MET, BROKERS, MB, valid=(None, NOW + 4 * hour)),
+        naming(PITO, DOMAINS, MET),
         grant(PITO, MET, connect, delegate=True),
         grant(
             MET, MB, network_right(PITO.public_key, NETWORK_NAME, [Action.CONNECT]), valid=(NOW - hour, NOW + 6 * hour)
@@ -187,7 +317,7 @@ def test_an_admission_lasts_as_long_as_everything_it_rests_on():
     with pytest.raises(ChainError, match="no broker"):
         admitted(MB, evidence, at=NOW + 4 * hour + timedelta(milliseconds=1))
     with pytest.raises(VerificationError):
-        admitted(MB, evidence[:3], network=(PITO.public_key, NETWORK_NAME))
+        admitted(MB, evidence[:4], network=(PITO.public_key, NETWORK_NAME))
 
 
 def test_an_admission_ends_with_the_statements_that_vouch_for_it():

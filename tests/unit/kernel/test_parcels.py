@@ -165,7 +165,9 @@ def test_what_the_origin_may_not_set_becomes_null():
     found = opened(sealed(signer=EVE), check=lambda _: (clause("9058"),))
     assert rows(found) == [(None, 1, None), (None, 2, None)]
     assert rows(opened(sealed(), check=lambda _: (clause(),)))[0] == ("AE05 XYZ", 1, "Victoria")
-    assert rows(opened(sealed(), check=lambda _: ()))[0] == (None, None, None)
+    with pytest.raises(DeniedError) as caught:
+        opened(sealed(), check=lambda _: ())
+    assert caught.value.code == "ORIGIN_BROKE_RIGHT"
 
 
 def test_a_mode_that_the_type_does_not_have_is_refused():
@@ -204,6 +206,32 @@ def test_missing_keys_refuse_the_whole_batch():
         assert caught.value.code == "NO_KEY"
     with pytest.raises(SealError):
         sealed(ring=OnlyKeys(full_ring(NUMBERPLATE, 200)), stamp=150)
+
+
+def test_what_the_origin_may_not_set_needs_no_key():
+    """A column that is null throughout and of a group that this broker was never in travels without a block (B11)."""
+    partly = full_ring(NUMBERPLATE, 100, only={"3265", "9058"})
+    empty = events(numberplate=["AE05 XYZ", "B"], timestamp=[1, None], location=[None, None])
+    for ring in (partly, OnlyKeys(partly)):
+        parcel = sealed(ring=ring, rows=empty)
+        assert parcel.header.labels == (b"3265", b"9058")
+        assert rows(opened(parcel)) == [("AE05 XYZ", 1, None), ("B", None, None)]
+    assert sealed(rows=empty).header.labels == (b"3265", b"9058", b"3467"), "whoever has the key hides that it is null"
+    refused = {
+        "a value without a key": (partly, {"location": [None, "Kent"]}, {}),
+        "a group whose key is not yet in force": (full_ring(NUMBERPLATE, 200), {}, {}),
+        "no key at all": (
+            full_ring(NUMBERPLATE, 100, only={"*"}),
+            {"numberplate": [None] * 2, "timestamp": [None] * 2},
+            {},
+        ),
+        "the key of whole events": (full_ring(NUMBERPLATE, 100, only={"3265"}), {}, {"mode": EncryptionMode.EVENT}),
+    }
+    for case, (ring, more, options) in refused.items():
+        columns = {"numberplate": ["A", "B"], "timestamp": [1, 2], "location": [None, None]} | more
+        with pytest.raises(SealError) as caught:
+            sealed(ring=ring, rows=events(**columns), **options)
+        assert caught.value.code == "NO_KEY", case
 
 
 def test_events_keep_their_names_over_retries():

@@ -27,7 +27,7 @@ from maia.encryption import (
 )
 from maia.events import EncryptionMode, EventType, Options, TypeName, attribute, parse_event_type, parse_version
 from maia.events import sign_event_type as sign_type
-from maia.kernel import BROKERS, milliseconds
+from maia.kernel import BROKERS, DOMAINS, milliseconds
 from maia.key_manager import KeyManager, KeySettings, manager_secret
 from maia.log import START as LANE_START
 from maia.log import LaneReader, NoticeKind, NoticeLog, Place, sign_record
@@ -87,6 +87,7 @@ class Broker:
                 valid=valid,
                 tests=tests,
             ),
+            naming(OWNER, DOMAINS, DOMAIN),
             naming(DOMAIN, BROKERS, self.signer),
         ]
         self.private = b""

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from maia.errors import MaiaError, UnavailableError, UsageError
-from maia.log.lane import START, LaneId, LaneReader, LaneRecord, Place, find_lanes, sign_record
+from maia.log.lane import LaneReader, find_lanes
+from maia.log.lane_objects import START, LaneId, LaneRecord, Place, sign_record
 from maia.log.lane_writer import LaneWriter
 from maia.log.store import DirectoryStore
 from maia.principals import KeySigner

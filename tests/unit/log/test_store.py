@@ -26,7 +26,6 @@ def test_an_object_is_created_once_and_exchanged_by_put(store: DirectoryStore) -
     assert store.get("a/b/one", limit=10) == b"first"
     store.put("a/b/one", b"third")
     assert store.get("a/b/one", limit=10) == b"third"
-    assert store.get_range("a/b/one", 1, 2) == b"hi"
     store.delete("a/b/one")
     store.delete("a/b/one")
     with pytest.raises(NotFoundError):

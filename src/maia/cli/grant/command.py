@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
 
 from maia.cli.read import options
+from maia.cli.read.answers import confirm
 from maia.cli.read.bundles import RightOptions, Signing, unpacked
 from maia.cli.read.options import examples, new_app, principal_option
 from maia.cli.show.output import note
@@ -36,6 +38,13 @@ def grant(
             "--on-violation", metavar="HOW", help="A publication that breaks a demand: force, drop or reject."
         ),
     ] = None,
+    enforced: Annotated[
+        bool,
+        typer.Option(
+            "--enforced",
+            help="The receiving domain is trusted to enforce the demands on the row; its brokers get whole columns.",
+        ),
+    ] = False,
     delegate: Annotated[bool, typer.Option("--delegate", help="The subject may pass the right on.")] = False,
     not_before: options.NotBefore = None,
     until: options.Until = None,
@@ -66,7 +75,7 @@ def grant(
     from maia.home import words
 
     folder, instant = signing.folder, signing.instant
-    key, right = folder.key(issuer), asked.right(folder, on_violation=on_violation)
+    key, right = folder.key(issuer), asked.right(folder, on_violation=on_violation, enforced=enforced)
     draft = draft_grant(
         folder, key, right, to=words.parse_principal_text(subject, folder), at=instant, delegate=delegate,
         period=parse_period(not_before, until, at=instant), tests=words.parse_tests(test, folder),
@@ -74,6 +83,10 @@ def grant(
     )  # fmt: skip
     if draft.ends is not None:
         note(f"the issuer's own right ends at {draft.ends.isoformat()}; what it gives ends then at the latest")
+    if draft.findings and sys.stdin.isatty():
+        for finding in draft.findings:
+            note(f"[{finding.code}] {finding.message}")
+        confirm("issue it all the same?", otherwise="nothing was issued")
     done = sign_grant(folder, draft, signing.signer(key), at=instant)
     warnings = [finding.code for finding in draft.findings]
     more: dict[str, object] = {"blanket": blanket, "warnings": warnings, "exposure": str(done.exposure)}

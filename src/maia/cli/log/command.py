@@ -143,17 +143,16 @@ def sweep(
     home: options.Home = Path(),
     json: options.Json = False,
 ) -> None:
-    """Remove files of own lanes that nothing names: left by tasks and upkeep that were killed. Nobody reads them."""
-    from maia.domain import Domain
-    from maia.log import sweep as remove
+    """Remove files of own lanes and of the outbox that nothing names: left by what was killed. Nobody reads them."""
+    from maia.domain import Domain, sweep_home
 
     domain = Domain.open(home)
     before = instant_ago(older_than, at=now())
-    found = remove(domain.log, domain.lanes, keep_newer_than=before, dry_run=True)
+    found = sweep_home(domain, keep_newer_than=before, dry_run=True)
     if found and not dry_run:
         if not yes:
             confirm(f"Remove {counted(len(found), 'file')}?", otherwise="nothing was removed")
-        found = remove(domain.log, domain.lanes, keep_newer_than=before)
+        found = sweep_home(domain, keep_newer_than=before)
     if json:
         write_json({"files": found, "done": not dry_run})
         return

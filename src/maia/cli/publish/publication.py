@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,15 +13,13 @@ from maia.authority import Action
 from maia.cli.read.clients import denial, name_type, open_client
 from maia.cli.show.exits import ExitCode
 from maia.cli.show.output import note
-from maia.domain import Client, Domain, Published, published_before
+from maia.domain import ROW_MALFORMED, Client, Domain, Published, audit_malformed, published_before
 from maia.errors import DeniedError, UsageError
 from maia.events import EventType
-from maia.log import AuditRow, write_audit
 
 if TYPE_CHECKING:
     from maia.cli.show.progress import Watch
 
-MALFORMED = "ROW_MALFORMED"
 _MAX_NAME = 200
 
 
@@ -51,7 +49,7 @@ class Total:
         """Say that it failed when rows came and none of them went out: denied, unless they were all malformed."""
         if self.events or not self.refused:
             return ExitCode.DONE
-        return ExitCode.FAILED if {code for code, _ in self.refused} == {MALFORMED} else ExitCode.DENIED
+        return ExitCode.FAILED if {code for code, _ in self.refused} == {ROW_MALFORMED} else ExitCode.DENIED
 
     def to_json(self) -> dict[str, object]:
         """Write it for machines, as `Published` does."""
@@ -122,13 +120,7 @@ class Outgoing:
             raise UsageError("a file is no stream", code="NO_ROWS")
         if not malformed:
             return done
-        # Rows that never became events stand in the audit beside those that were refused later.
-        row = AuditRow(
-            at=begun, kind="refuse", principal=self.client.key.fingerprint, type_id=self.event_type.type_id.hex(),
-            source=name, subject=client, code=MALFORMED, events=malformed,
-        )  # fmt: skip
-        write_audit(self.domain.home.audit_path, [row])
-        return replace(done, refused={**done.refused, (MALFORMED, ""): malformed})
+        return audit_malformed(self.domain.home, done, malformed, self.client.proven, self.event_type, at=begun)
 
 
 def prepare(

@@ -124,7 +124,7 @@ class RightOptions:
         """Whether any right was named."""
         return any((self.type_, self.network, self.tag, self.action, self.attribute))
 
-    def right(self, folder: Folder, *, on_violation: str | None = None) -> words.Right:
+    def right(self, folder: Folder, *, on_violation: str | None = None, enforced: bool = False) -> words.Right:
         """Read the right.
 
         Raises:
@@ -134,7 +134,7 @@ class RightOptions:
 
         return words.parse_right(
             folder, type_=self.type_, network=self.network, tag=self.tag, actions=self.action,
-            attributes=self.attribute, on_violation=on_violation,
+            attributes=self.attribute, on_violation=on_violation, enforced=enforced,
         )  # fmt: skip
 
     def roots(self, folder: Folder) -> tuple[Root, ...]:

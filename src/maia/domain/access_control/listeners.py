@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
-from sqlalchemy import Engine
-
 from maia.access_control import Withdrawn
 from maia.authority import parse_statement, verify_statement
+from maia.database import OpenDatabase
 from maia.domain.certificates import push_certificates
 from maia.domain.key_groups import open_key_manager
 from maia.domain.own_notices import home_notices
@@ -88,7 +87,7 @@ class HomeTelling:
 class HomeKeyGroups:
     """Puts brokers out of the key groups that a home manages in process when what admitted them is withdrawn."""
 
-    def __init__(self, home: Home, engine: Engine | None = None) -> None:
+    def __init__(self, home: Home, engine: OpenDatabase | None = None) -> None:
         """Serve a home; its key manager is opened when something is withdrawn, on the database that is open."""
         self._home = home
         self._engine = engine

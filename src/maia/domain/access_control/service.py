@@ -11,10 +11,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import Engine
-
 from maia.access_control import AccessControl, Outside, Settings, Telling
-from maia.database import Transactions, migrate, open_database
+from maia.database import OpenDatabase, Transactions, migrate, open_database
 from maia.domain.access_control.agreements import POLICY_FOLDER, HomeAgreements
 from maia.domain.access_control.holdings import HomeHoldings, HomeProviders
 from maia.domain.access_control.listeners import HomeKeyGroups, HomeTelling
@@ -60,7 +58,7 @@ def open_access_control(
     telling: Telling | None = None,
     outside: Outside | None = None,
     transaction: Transactions | None = None,
-    engine: Engine | None = None,
+    engine: OpenDatabase | None = None,
 ) -> AccessControl:
     """Open the service of a home in this process.
 

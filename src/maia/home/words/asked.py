@@ -75,6 +75,7 @@ def parse_right(
     actions: Sequence[str] | None = None,
     attributes: Sequence[str] | None = None,
     on_violation: str | None = None,
+    enforced: bool = False,
 ) -> Right:
     """Read a right; exactly one of ``type_``, ``network`` and ``tag`` is given.
 
@@ -89,11 +90,13 @@ def parse_right(
         raise UsageError("--attribute goes with --type", code="RIGHT_OPTIONS")
     if on_violation is not None and type_ is None:
         raise UsageError("--on-violation goes with --type", code="RIGHT_OPTIONS")
+    if enforced and type_ is None:
+        raise UsageError("--enforced goes with --type", code="RIGHT_OPTIONS")
     if actions and tag is not None:
         raise UsageError("--action goes with --type or --network; a tag says it itself", code="RIGHT_OPTIONS")
     chosen = [_action(word.strip()) for text in actions or () for word in text.split(",")] or None
     if type_ is not None:
-        return _type_right(home, type_, chosen, attributes, _parse_violation(on_violation))
+        return _type_right(home, type_, chosen, attributes, _parse_violation(on_violation), enforced=enforced)
     if network is not None:
         return _network_right(home, network, chosen)
     return _raw_right(home, tag or "")
@@ -137,6 +140,8 @@ def _type_right(
     actions: list[Action] | None,
     attributes: Sequence[str] | None,
     on_violation: OnViolation | None,
+    *,
+    enforced: bool,
 ) -> Right:
     owner: Principal | None = None
     known: tuple[EventType, ...] = ()
@@ -150,7 +155,12 @@ def _type_right(
     demands = [parse_attribute(item, known) for item in attributes or ()]
     uids = list(dict.fromkeys(uid for uid, _ in demands)) if demands else None
     constraints = [constraint for _, constraint in demands if constraint is not None]
-    make = partial(type_right, actions=actions, attributes=uids, constraints=constraints, on_violation=on_violation)
+    if enforced and not constraints:
+        raise UsageError("--enforced speaks of a demand on the row, and there is none", code="RIGHT_OPTIONS")
+    make = partial(
+        type_right, actions=actions, attributes=uids, constraints=constraints, on_violation=on_violation,
+        enforced=enforced,
+    )  # fmt: skip
     if owner is None:
         whole = actions is None and uids is None and on_violation is None
         return _shown(type_blanket() if whole else make(None), None, home)

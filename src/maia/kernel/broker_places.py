@@ -1,0 +1,186 @@
+"""Who is a broker, and of which domain: what lets a key hold the keys of others' events.
+
+Rules kept here:
+
+- Clients are never members. A key counts as a broker when a domain names it ``brokers`` (a name certificate ``<domain>
+  brokers -> <key>``, or a chain of names): the domain whose ``brokers`` the last link of its chain gives the right to,
+  or else the issuer of that link; the owner of a type needs no name. Rights alone do not tell a broker from a client,
+  since a client may hold all that its domain holds.
+- Not everybody who may pass a right on is a domain (C42). On a network a domain holds a ``connect`` that it may pass
+  on, or is the network's or the type's owner. Without a network it is the type's owner, whom the owner calls one of its
+  ``domains``, and so on down, or a domain to whose brokers by name one of these gives the right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import pairwise
+
+from maia.authority import (
+    Action,
+    Budget,
+    CertificatePool,
+    Grant,
+    Held,
+    Joined,
+    NameNode,
+    ProofTree,
+    Root,
+    Verifier,
+    ask,
+    ask_network,
+)
+from maia.encoding import Sexp
+from maia.errors import ChainError, UncheckedError
+from maia.kernel.sessions import Network
+from maia.principals import CertificateId, KeyHash, KeyId, Name, Principal, PublicKey, fingerprint
+
+BROKERS = "brokers"
+"""What a domain calls its brokers."""
+DOMAINS = "domains"
+"""What a domain calls the domains inside it."""
+_NAMED: Sexp = (b"maia-named",)
+_GIVEN = 2  # holders on a way by which somebody gave the right to somebody
+
+
+def named(
+    key: PublicKey | KeyHash,
+    issuer: KeyId,
+    name: str,
+    evidence: CertificatePool,
+    *,
+    verifier: Verifier,
+    at: datetime,
+    budget: Budget | None = None,
+) -> Grant | None:
+    """Prove that an issuer's name stands for a key, through certificates in force; ``None`` when it does not."""
+    root = Root(subject=Name(KeyHash(issuer), (name,)))
+    asker = Verifier(
+        (root,),
+        statements=verifier.statements,
+        limits=verifier.limits,
+        signatures=verifier.signatures,
+        clock=verifier.clock,
+    )
+    decision = asker.decide(ask(_NAMED), principal=key, evidence=evidence, at=at, budget=budget)
+    if budget is not None and decision.reason == "LIMIT_EXCEEDED":
+        raise UncheckedError("a name takes more steps than allowed", code="LIMIT_EXCEEDED")
+    return decision.grant
+
+
+class BrokerPlaces:
+    """The places of one broker in domains, on the evidence for one type."""
+
+    def __init__(
+        self,
+        broker: PublicKey,
+        owner: Principal,
+        evidence: CertificatePool,
+        *,
+        verifier: Verifier,
+        at: datetime,
+        network: Network | None,
+        budget: Budget,
+    ) -> None:
+        """Ask about a broker; all questions draw from one budget."""
+        self._broker = broker
+        self._owner = owner
+        self._evidence = evidence
+        self._verifier = verifier
+        self._at = at
+        self._network = network
+        self._budget = budget
+        self._names: dict[tuple[KeyId, KeyId, str], Grant | None] = {}
+        self._connected: dict[KeyId, Grant | None] = {}
+
+    def of(self, tree: ProofTree) -> tuple[Grant, ...]:
+        """Prove that the broker is one, of a domain, at each end of a chain; give what proves it.
+
+        Raises:
+            ChainError: Its domain does not call it one (``NOT_A_BROKER``), or whoever does is none (``NOT_A_DOMAIN``).
+        """
+        grants: dict[tuple[CertificateId, ...], Grant] = {}
+        for path in _paths(tree):
+            found = self._placed_by(path)
+            grants |= {tuple(item.certificate_id for item in grant.certificates): grant for grant in found}
+        return tuple(grants.values())
+
+    def _placed_by(self, path: tuple[Held, ...]) -> tuple[Grant, ...]:
+        """Look at one way from the root to the broker: who names it, and whether that is a domain."""
+        if len(path) < _GIVEN:
+            return ()  # the owner itself
+        *givers, last = path
+        node = last.node
+        by_name = isinstance(node, NameNode) and node.parts == (BROKERS,)
+        domain = node.base if isinstance(node, NameNode) and by_name else givers[-1].key
+        naming = self._named(self._broker.key_id, domain, BROKERS)
+        if naming is None:
+            raise ChainError(
+                f"`{self._broker.fingerprint}` is no broker: its domain gives it no name `{BROKERS}`",
+                code="NOT_A_BROKER",
+            )
+        keys = [held.key for held in givers]
+        standing = self._standing(keys if by_name else keys[:-1], domain, by_name=by_name)
+        if standing is None:
+            raise ChainError(f"`{fingerprint(domain)}` is no domain: {self._lacks()}", code="NOT_A_DOMAIN")
+        return (naming, *standing)
+
+    def _standing(self, above: Sequence[KeyId], domain: KeyId, *, by_name: bool) -> tuple[Grant, ...] | None:
+        """Return why a key is a domain, or ``None``; ``above`` are those through whose hands the right went to it."""
+        own = _key_id(self._owner)
+        if self._network is not None:
+            if domain in (own, _key_id(self._network[0])):
+                return ()
+            connected = self._connection(domain, self._network)
+            return None if connected is None else (connected,)
+        line = [*above, domain]
+        if by_name:
+            line.pop()  # whoever gives to the brokers of a domain by name takes it for one
+        grants: list[Grant] = []
+        for parent, child in pairwise(line):
+            grant = self._named(child, parent, DOMAINS)
+            if grant is None:
+                return None
+            grants.append(grant)
+        return tuple(grants) if line and line[0] == own else None
+
+    def _connection(self, domain: KeyId, network: Network) -> Grant | None:
+        """Prove that a key may connect to the network and let others connect."""
+        if domain not in self._connected:
+            grant = self._verifier.decide(
+                ask_network(Action.CONNECT, *network), principal=KeyHash(domain), evidence=self._evidence,
+                at=self._at, budget=self._budget,
+            ).grant  # fmt: skip
+            self._connected[domain] = grant if grant is not None and grant.may_delegate else None
+        return self._connected[domain]
+
+    def _named(self, key: KeyId, issuer: KeyId, name: str) -> Grant | None:
+        asked = (key, issuer, name)
+        if asked not in self._names:
+            self._names[asked] = named(
+                KeyHash(key), issuer, name, self._evidence, verifier=self._verifier, at=self._at, budget=self._budget
+            )
+        return self._names[asked]
+
+    def _lacks(self) -> str:
+        if self._network is not None:
+            return "it holds no right to connect to the network that it may pass on"
+        return f"the owner of the type gives it no name `{DOMAINS}`"
+
+
+def _paths(tree: ProofTree) -> Iterator[tuple[Held, ...]]:
+    """Give every way from the root of a proof to an end; a threshold has several."""
+    stack: list[tuple[ProofTree, tuple[Held, ...]]] = [(tree, ())]
+    while stack:
+        node, before = stack.pop()
+        if isinstance(node, Joined):
+            stack.extend((branch, before) for branch in node.branches)
+        elif node.then is None:
+            yield (*before, node)
+        else:
+            stack.append((node.then, (*before, node)))
+
+
+def _key_id(principal: Principal) -> KeyId | None:
+    return principal.key_id if isinstance(principal, (PublicKey, KeyHash)) else None

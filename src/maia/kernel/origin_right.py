@@ -1,0 +1,93 @@
+"""What the origin of a parcel may have set: its right, applied by itself and once more by whoever opens the parcel.
+
+A broker publishes nothing beyond its own right, whatever its clients may (`keep_to_right`). A reader of another domain
+does not take its word for it (`within_right`).
+
+Rules kept here:
+
+- a row that meets the constraints of none of the origin's clauses was never admitted by them: the origin broke its
+  right, and the whole parcel is refused (``ORIGIN_BROKE_RIGHT``); the broker itself refuses the row;
+- a cell is kept when a clause whose constraints its row meets holds the attribute, or forces its value; others become
+  null, as the origin's broker should have made them. Clauses are never mixed;
+- a demand on a block that this broker cannot open cannot be looked at, and does not count against the origin. One on an
+  attribute that the parcel does not carry at all is not met: the value is null for everybody;
+- conditions were asked where the origin published, at that moment; they are not asked again (C43).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from maia.authority import Tag
+from maia.encryption import WHOLE_EVENT
+from maia.errors import DeniedError
+from maia.events import AttributeType
+from maia.kernel.clauses import Clause
+from maia.kernel.rows import Mask, batch_of, forced_value, kind_of, mask_of, take_visible
+
+
+def within_right(
+    columns: Mapping[bytes, pa.Array], clauses: Sequence[Clause], count: int, *, closed: Collection[bytes] = ()
+) -> dict[bytes, pa.Array]:
+    """Keep of opened columns what an origin's clauses let it set.
+
+    Args:
+        columns: By uid, as they were opened here.
+        clauses: Of the origin's right to publish.
+        count: How many rows there are.
+        closed: The uids of blocks that were not opened here; `WHOLE_EVENT` for every other attribute.
+
+    Raises:
+        DeniedError: A row meets no clause.
+        UsageError: A column has a type that no attribute has.
+    """
+    # A label may be any octets; one that is no text is the uid of no attribute, and nobody has a right to set it.
+    named = {uid.decode("ascii"): column for uid, column in columns.items() if uid.isascii()}
+    batch = batch_of(list(named.values()), pa.schema([(uid, column.type) for uid, column in named.items()]), count)
+    hidden = {label.decode("ascii") for label in closed if label.isascii()}
+    masks = [_met(batch, clause.constraints, hidden) for clause in clauses]
+    if not np.logical_or.reduce([np.zeros(count, dtype=np.bool_), *masks]).all():
+        raise DeniedError("a parcel with rows that its origin's right does not admit", code="ORIGIN_BROKE_RIGHT")
+    kept: dict[bytes, pa.Array] = {}
+    for uid, column in named.items():
+        kind = kind_of(column)
+        holders = [mask for clause, mask in zip(clauses, masks, strict=True) if _sets(clause, uid, kind)]
+        if holders:
+            visible: Mask = np.logical_or.reduce(holders)
+            kept[uid.encode()] = column if visible.all() else take_visible([column], visible, None)[0]
+    return kept
+
+
+def keep_to_right(batch: pa.RecordBatch, clauses: Sequence[Clause]) -> tuple[pa.RecordBatch, Mask]:
+    """Take from a batch that is to be sealed what a broker's own clauses do not let it set.
+
+    Args:
+        batch: In transit form, with all that clients may publish.
+        clauses: Of the broker's right to publish.
+
+    Returns:
+        The rows that are left, cells beyond the right null; and which rows of the batch they were.
+    """
+    nothing = np.zeros(batch.num_rows, dtype=np.bool_)
+    met: Mask = np.logical_or.reduce([nothing, *(mask_of(batch, clause.constraints) for clause in clauses)])
+    left = batch if met.all() else batch.filter(pa.array(met))
+    columns = {name.encode(): column for name, column in zip(left.schema.names, left.columns, strict=True)}
+    kept = within_right(columns, clauses, left.num_rows) if left.num_rows else columns
+    arrays = [kept.get(uid, pa.nulls(left.num_rows, column.type)) for uid, column in columns.items()]
+    return batch_of(arrays, batch.schema, left.num_rows), met
+
+
+def _met(batch: pa.RecordBatch, demands: Iterable[tuple[str, Tag]], hidden: Collection[str]) -> Mask:
+    """Tell which rows meet the demands that can be looked at."""
+    whole = WHOLE_EVENT.decode() in hidden
+    return mask_of(batch, tuple((uid, tag) for uid, tag in demands if not whole and uid not in hidden))
+
+
+def _sets(clause: Clause, uid: str, kind: AttributeType) -> bool:
+    """Tell whether a clause holds an attribute, or sets it by a demand that leaves one value."""
+    return clause.opens(uid) or any(
+        name == uid and forced_value(tag, kind) is not None for name, tag in clause.constraints
+    )

@@ -1,0 +1,214 @@
+"""Who may hold keys: brokers of domains, on rights that choose no rows; and what readers make of an origin's right."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx2
+import pyarrow as pa
+import pytest
+
+import maia
+from maia.home import Home
+from maia.testing import Command, publish_here
+
+TYPE = "pito/Sighting"
+
+
+class World:
+    """PITO's home with its key manager as a real process, and another organisation's home that would join."""
+
+    def __init__(self, root: Path) -> None:
+        """Make both homes, with each other's public keys and PITO's type, and run the manager."""
+        self.pito, self.met = Command(root / "pito"), Command(root / "met")
+        for command, name in ((self.pito, "pito"), (self.met, "met")):
+            command.do("domain", "init", str(command.home), "--name", name, "--key")
+        define = ("--attribute", "plate:string:1", "--attribute", "place:string:2")
+        self.pito.do("type", "define", "domain/Sighting@1", *define)
+        for source, target, name in ((self.pito, self.met, "pito"), (self.met, self.pito, "met")):
+            shutil.copy(source.home / "keys" / "domain.pub", target.home / "keys" / f"{name}.pub")
+        shutil.copy(self.pito.home / "keys" / "domain.pub", self.met.home / "keys" / "key-manager.pub")
+        shutil.copytree(self.pito.home / "types", self.met.home / "types", dirs_exist_ok=True)
+        self.met.do("name", "add", "brokers", "--from", "domain", "--to", "broker")
+        self.met.grant("--from", "domain", "--to", "broker", "--type", "*", "--blanket")
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        serve = [sys.executable, "-m", "maia.cli", "serve", "key-manager", "--port", str(port)]
+        self.running = subprocess.Popen([*serve, "--home", str(self.pito.home)], stderr=subprocess.DEVNULL)
+        while not self._ready():
+            time.sleep(0.05)
+        settings = self.met.home / "maia.toml"
+        settings.write_text(f'{settings.read_text("utf-8")}\n[services]\nkey_manager = "{self.url}"\n', "utf-8")
+
+    def _ready(self) -> bool:
+        assert self.running.poll() is None
+        with suppress(httpx2.TransportError):
+            return httpx2.get(f"{self.url}/readyz").status_code == 200
+        return False
+
+    def give(self, *right: str) -> None:
+        """PITO gives the Met a right that it may pass on; the certificate travels to the Met's home."""
+        self.pito.grant("--from", "domain", "--to", "met", "--type", "domain/Sighting", *right, "--delegate")
+        self.travel()
+
+    def travel(self) -> None:
+        """Bring PITO's certificates to the Met."""
+        shutil.copytree(self.pito.home / "certificates", self.met.home / "certificates", dirs_exist_ok=True)
+
+    def join(self) -> tuple[int, str, set[str]]:
+        """Let the Met's broker join: exit code, what was said, and the attributes whose keys it got."""
+        ran = self.met("keys", "join", TYPE, "--json")
+        groups = ran.data.get("groups", ()) if ran.code == 0 else ()
+        return ran.code, str(ran.data.get("message", "")), {str(group["uid"]) for group in groups} - {"None"}
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    """Give the two homes, and end the manager."""
+    made = World(tmp_path)
+    yield made
+    made.running.send_signal(signal.SIGKILL)
+    made.running.wait()
+
+
+@pytest.mark.slow
+def test_a_right_on_some_rows_brings_no_key(world: World) -> None:
+    """A3: whoever is limited to Victoria and calls its own key a broker gets no key of a whole column."""
+    world.pito.do("name", "add", "domains", "--from", "domain", "--to", "met")
+    world.give("--action", "subscribe", "--attribute", "plate", "--attribute", "place=Victoria")
+    code, said, keys = world.join()
+    assert (code, keys) == (3, set())
+    assert "CONSTRAINED_RIGHT" in said
+
+
+@pytest.mark.slow
+def test_a_domain_that_is_trusted_to_enforce_gets_keys(world: World) -> None:
+    """The link that sets the demand says so, signed; nobody below can say it of a demand that was set above."""
+    world.pito.do("name", "add", "domains", "--from", "domain", "--to", "met")
+    world.give("--action", "subscribe", "--attribute", "plate", "--attribute", "place=Victoria")
+    said_itself = ("--attribute", "plate", "--attribute", "place=Victoria", "--enforced", "--blanket")
+    world.met.grant("--from", "domain", "--to", "broker", "--type", TYPE, "--action", "subscribe", *said_itself)
+    assert world.join()[0] == 3
+    world.give("--action", "subscribe", "--attribute", "plate", "--attribute", "place=Victoria", "--enforced")
+    code, said, keys = world.join()
+    assert (code, keys) == (0, {"1", "2"}), said
+
+
+@pytest.mark.slow
+def test_who_is_no_domain_has_no_brokers(world: World) -> None:
+    """A right that may be passed on makes nobody a domain; the owner's word does."""
+    world.give("--action", "subscribe", "--attribute", "plate")
+    code, said, keys = world.join()
+    assert (code, keys) == (3, set())
+    assert "NOT_A_DOMAIN" in said
+    world.pito.do("name", "add", "domains", "--from", "domain", "--to", "met")
+    world.travel()
+    code, said, keys = world.join()
+    assert (code, keys) == (0, {"1"}), said
+
+
+@pytest.mark.slow
+def test_a_right_for_the_brokers_of_a_domain_brings_keys(world: World) -> None:
+    """B13: who gives to `met: brokers` takes the Met for a domain; no other step is needed."""
+    world.pito.grant(
+        "--from", "domain", "--to", "met: brokers", "--type", "domain/Sighting", "--action", "subscribe",
+        "--attribute", "place",
+    )  # fmt: skip
+    world.travel()
+    code, said, keys = world.join()
+    assert (code, keys) == (0, {"2"}), said
+
+
+def test_granting_some_rows_to_a_domain_says_what_it_means(maia_command: Command) -> None:
+    """`maia grant` warns that such a right brings no keys, and that `--enforced` brings whole columns."""
+    maia = maia_command
+    maia.keys("pito", "met")
+    maia.do("type", "define", "pito/Sighting@1", "--attribute", "plate:string:1", "--attribute", "place:string:2")
+    right = ("--from", "pito", "--to", "met", "--type", "pito/Sighting", "--action", "subscribe", "--attribute",
+             "place=Victoria")  # fmt: skip
+    assert maia("grant", *right, "--delegate", "--json").data["warnings"] == ["UNENFORCEABLE_FOR_DOMAIN"]
+    assert maia("grant", *right, "--delegate", "--enforced", "--json").data["warnings"] == ["DOMAIN_ENFORCES"]
+    assert maia("grant", *right, "--json").data["warnings"] == []
+    plain = maia("grant", *right[:-1], "place", "--delegate", "--enforced", "--json")
+    assert (plain.code, plain.data["error"]) == (2, "RIGHT_OPTIONS")
+
+
+SIGHTINGS = [{"plate": "A", "place": "Kent"}, {"plate": "B", "place": "Victoria"}]
+
+
+@pytest.fixture
+def partial(maia_command: Command) -> Command:
+    """Make a home whose camera may publish everything, and whose broker only what happens at Victoria."""
+    home = maia_command
+    home.do("domain", "init", str(home.home))
+    home.keys("pito", "camera", "reader")
+    attributes = ("--attribute", "plate:string:1", "--attribute", "place:string:2")
+    home.do("type", "define", "pito/Sighting@1", "--encryption", "plain", *attributes)
+    for who, action, *limit in (
+        ("broker", "publish", "--attribute", "plate", "--attribute", "place=Victoria"),
+        ("broker", "subscribe"),
+        ("camera", "publish"),
+        ("reader", "subscribe"),
+    ):
+        home.grant("--from", "pito", "--to", who, "--type", "pito/Sighting", "--action", action, *limit)
+    return home
+
+
+def seen(home: Command) -> list[tuple[str, str]]:
+    """Read all that the reader may see."""
+    rows = maia.open(home.home).client("reader").read("Sighting").select("plate", "place").collect()
+    return sorted(tuple(row) for row in rows)
+
+
+@pytest.mark.usefixtures("spark")
+def test_readers_hold_an_origin_to_the_rows_of_its_right(partial: Command) -> None:
+    """A11: a parcel of a broker that publishes beyond its right is refused whole; one within it is delivered."""
+    home, now = Home.open(partial.home), datetime.now(UTC)
+    assert publish_here(home, "Sighting", SIGHTINGS, as_="camera", at=now, honest=False) == 2
+    assert seen(partial) == []
+    later = datetime.now(UTC)
+    assert publish_here(home, "Sighting", SIGHTINGS[1:], as_="camera", at=later, honest=False) == 1
+    assert seen(partial) == [("B", "Victoria")]
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_broker_publishes_nothing_that_readers_would_refuse(partial: Command) -> None:
+    """What a client may and its broker may not is refused when it is published, and said, not lost later."""
+    result = maia.open(partial.home).client("camera").publish(pa.Table.from_pylist(SIGHTINGS), "Sighting")
+    assert (result.events, result.refused) == (1, {("BEYOND_BROKER", None): 1})
+    assert seen(partial) == [("B", "Victoria")]
+
+
+@pytest.mark.usefixtures("spark")
+def test_who_may_set_some_attributes_needs_no_key_of_the_others(maia_command: Command) -> None:
+    """B11: a broker and a client with a right to plates publish; the place is null, and nobody gave them its key."""
+    home = maia_command
+    home.do("domain", "init", str(home.home), "--key")
+    home.keys("camera")
+    home.do("name", "add", "brokers", "--from", "domain", "--to", "broker")
+    attributes = ("--attribute", "plate:string:1", "--attribute", "place:string:2")
+    home.do("type", "define", "domain/Sighting@1", *attributes)
+    for who in ("broker", "camera"):
+        home.grant(
+            "--from", "domain", "--to", who, "--type", "domain/Sighting", "--action", "publish", "--attribute", "plate"
+        )
+    home.grant(
+        "--from", "domain", "--to", "camera", "--type", "domain/Sighting", "--action", "subscribe", "--attribute",
+        "plate",
+    )  # fmt: skip
+    camera = maia.open(home.home).client("camera")
+    result = camera.publish(pa.Table.from_pylist(SIGHTINGS), "Sighting")
+    assert (result.events, dict(result.refused), result.nulled) == (2, {}, 2)
+    rows = camera.read("Sighting").select("plate", "place").collect()
+    assert sorted(tuple(row) for row in rows) == [("A", None), ("B", None)]
