@@ -449,7 +449,7 @@ MUTATIONS = (
     # -- lanes
     Mutation(
         "an object of a lane that its owner did not sign is accepted",
-        "log/lane.py",
+        "log/lane_objects.py",
         "    verify_signature(kind, content, signature, owner)\n",
         "",
         (f"{LANES}::test_a_record_with_a_forged_signature_is_as_if_it_were_not_there",),
