@@ -52,7 +52,7 @@ if _typing.TYPE_CHECKING:
     from maia.domain.manager_key import manager_signer
     from maia.domain.own_key_manager import OwnKeyManager
     from maia.domain.own_notices import OwnNotices, home_notices
-    from maia.domain.parked import keep_parked, read_parked
+    from maia.domain.parked import keep_parked, read_parked, reader_of
     from maia.domain.plans import MAX_EVENTS
     from maia.domain.policy_files import (
         check_policy,
@@ -162,6 +162,7 @@ __all__ = [
     "read_deliveries",
     "read_parked",
     "read_subscriptions",
+    "reader_of",
     "scan",
     "share_out",
     "show_type",
@@ -188,6 +189,7 @@ __getattr__ = _on_first_use(
         "next_stretch": "stretches",
         "own_lanes": "publication",
         "read_parked": "parked",
+        "reader_of": "parked",
         "type_stretch": "stretches",
         "wire_types": "stretches",
         "ROW_MALFORMED": "malformed",

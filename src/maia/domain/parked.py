@@ -57,6 +57,11 @@ class Parked:
         return _WAITS.get(self.code, "a statement, or another doubt to be resolved")
 
 
+def reader_of(client: str, type_: str, *, batch: bool) -> str:
+    """Name a client that reads a type; one that reads what there is now is another reader than one that follows."""
+    return f"{client}: {type_}{' (batch)' if batch else ''}"
+
+
 def read_parked(path: Path) -> tuple[Parked, ...]:
     """List what the readers of a home wait for."""
     found: list[Parked] = []

@@ -17,6 +17,7 @@ from maia.domain import (
     audit_refused,
     keep_parked,
     parts_of,
+    reader_of,
     scan,
     share_out,
     type_stretch,
@@ -62,10 +63,6 @@ def _partitions(domain: Domain, asked: SourceOptions, stretch: Stretch) -> list[
     return [LogPartition(group, plan) for group in share_out(parts, cores=os.cpu_count() or 1)]
 
 
-def _reader(asked: SourceOptions) -> str:
-    return f"{asked.as_}: {asked.type}"
-
-
 def _read(
     asked: SourceOptions, columns: tuple[str, ...], partition: InputPartition, *, lenient: bool
 ) -> Iterator[pa.RecordBatch]:
@@ -95,7 +92,8 @@ class MaiaReader(DataSourceReader):
             name = domain.find_type(self.asked.type, self.asked.version)
             # Whoever reads a segment compares its digest; a reader without an offset loses nothing by passing one by.
             found = type_stretch(domain, name, after={}, at=at, deep=False)
-            keep_parked(domain.home, f"{_reader(self.asked)} (batch)", found.parked, at=at)
+            reader = reader_of(self.asked.as_, self.asked.type, batch=True)
+            keep_parked(domain.home, reader, found.parked, at=at)
             return _partitions(domain, self.asked, found)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -123,7 +121,8 @@ class MaiaStreamReader(LogFollower):
 
     def __init__(self, asked: SourceOptions, columns: tuple[str, ...]) -> None:
         """Remember what was asked for, and the columns that Spark was promised."""
-        super().__init__(asked.home, reader=_reader(asked), first=asked.starting_offsets, most=asked.max_commits)
+        reader = reader_of(asked.as_, asked.type, batch=False)
+        super().__init__(asked.home, reader=reader, first=asked.starting_offsets, most=asked.max_commits)
         self.asked = asked
         self.columns = columns
 
