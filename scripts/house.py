@@ -26,6 +26,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "maia"
 PAGE = ROOT / "docs" / "reference" / "house.md"
+ARCHITECTURE = ROOT / "docs" / "explanation" / "architecture.md"
+LINES_AIM, COMMAND_AIM, HOPS_AIM = 50_000, 6_000, 12
 FILE_LIMIT = 400
 FUNCTION_LIMIT = 60
 PUBLIC_LIMIT = 40
@@ -307,6 +309,38 @@ def counted(items: Iterable[str], limit: int = 20) -> str:
     return f"{len(found)}{': ' if found else ''}{shown}{more}"
 
 
+def aims(house: House) -> Iterator[str]:
+    """Compare the house with what it should be; an aim that is missed stands as missed."""
+    floors = house.floors()
+    total = sum(module.lines for module in house.modules.values())
+    command = sum(module.lines for module in floors.get("cli", ()))
+    ways = list(walks())
+    again = "; ".join(f"{', '.join(twice) or 'none'} of {hops} hops" for hops, twice in ways)
+    rows = (
+        (f"`src` below {LINES_AIM:,} lines", f"{total:,}", total < LINES_AIM),
+        (f"`cli` below {COMMAND_AIM:,} lines", f"{command:,}", command < COMMAND_AIM),
+        (f"no file above {FILE_LIMIT} lines without a reason", f"{len(too_long(house))}", not too_long(house)),
+        (f"an event's two ways have at most {HOPS_AIM} hops", ", ".join(str(hops) for hops, _ in ways),
+         all(hops <= HOPS_AIM for hops, _ in ways)),
+        ("no floor is entered twice on them", f"entered again: {again}", not any(twice for _, twice in ways)),
+    )  # fmt: skip
+    for aim, now, met in rows:
+        yield f"| {aim} | {now} | {'met' if met else '**missed**'} |"
+
+
+def walks() -> Iterator[tuple[int, list[str]]]:
+    """Read the ways of an event off the architecture page: how many hops, and which floors are entered again."""
+    hops = re.findall(r"^\| (\d+) \| `src/maia/(\w+)/", ARCHITECTURE.read_text("utf-8"), re.MULTILINE)
+    ways: list[list[str]] = []
+    for number, floor in hops:
+        if number == "1":
+            ways.append([])
+        ways[-1].append(floor)
+    for way in ways:
+        entered = [floor for floor, before in zip(way, ["", *way], strict=False) if floor != before]
+        yield len(way), sorted(floor for floor, times in Counter(entered).items() if times > 1)
+
+
 def page(house: House) -> str:
     """Write the page."""
     floors = house.floors()
@@ -334,6 +368,7 @@ def page(house: House) -> str:
             f"{max(sizes)} | {public or ''}{' (many)' if public > PUBLIC_LIMIT else ''} | "
             f"{', '.join(sorted(targets, key=house.order.index))} |"
         )
+    lines += ["", "## Aims", "", "| aim | now | |", "|---|---|---|", *aims(house)]
     lines += [
         "", "## Structure", "",
         "| what | how many |", "|---|---|",

@@ -61,7 +61,7 @@ MUTATIONS = (
         "domain/possession.py",
         "    if not path.is_file():\n        raise NotFoundError(\n",
         "    if not path.is_file():\n        return home.broker\n        raise NotFoundError(\n",
-        ("test_possession.py::test_a_name_alone_is_refused_at_every_door[read]",),
+        ("test_possession.py::test_a_name_alone_is_refused_at_every_door",),
     ),
     Mutation(
         "a private key proves any name",

@@ -54,9 +54,9 @@ def test_a_golden_home_is_refused_by_name_migrated_once_and_then_works(golden: P
     assert status["problems"] == []
     assert {row["group"] for row in home.do("keys", "groups")["groups"]} >= {"clinic.Result/glucose"}
     with maia.open(golden) as domain:
-        plan = domain.publish_plan("clinic.Result", client="lab", publication="second")
+        plan = domain.publish_plan("clinic.Result", client=domain.prove("lab"), publication="second")
         assert [item.name for item in plan.event_type().attributes] == ["patient", "glucose"]
-        assert domain.deliver_plan("clinic.Result", client="doctor", commits=()).subscriptions
+        assert domain.deliver_plan("clinic.Result", client=domain.prove("doctor"), commits=()).subscriptions
 
 
 @pytest.mark.fault("F24")
@@ -69,7 +69,7 @@ def test_a_migration_that_is_killed_goes_on(golden: Path) -> None:
         # The program stops at the first file that it has put into its place, as a kill between two steps would.
         ran = subprocess.run(
             [*MAIA, "domain", "migrate", "--home", str(golden)],
-            env=environment(PYTHONPATH=os.pathsep.join(path)), capture_output=True, check=False,
+            env=environment(PYTHONPATH=os.pathsep.join(path), MAIA_KILL_AT_FIRST="1"), capture_output=True, check=False,
         )  # fmt: skip
         assert ran.returncode == -signal.SIGKILL
         assert files(golden) != state

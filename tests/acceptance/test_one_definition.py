@@ -57,7 +57,7 @@ def test_a_forged_definition_beside_the_genuine_one_is_enforced_by_nobody(tmp_pa
         lay(homes.ccs, sign_event_type(swapped(homes.event_type), KeySigner.generate()))
     with maia.open(homes.ccs) as ccs:
         assert ccs.event_type(TYPE_NAME) == homes.event_type
-        plan = ccs.publish_plan(TYPE_NAME, client="CCTV", publication="now")
+        plan = ccs.publish_plan(TYPE_NAME, client=ccs.prove("CCTV"), publication="now")
         assert plan.event_type() == homes.event_type
     if noted:
         shown = Command(homes.ccs).do("type", "show", f"PITO/{TYPE_NAME}@{homes.event_type.name.version.text}")

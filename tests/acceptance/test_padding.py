@@ -11,7 +11,6 @@ from maia.encryption import encode_column
 from maia.events import ARROW_TYPES, AttributeType
 
 
-@pytest.mark.requirement("15.17")
 @pytest.mark.threat("T49")
 def test_lengths_do_not_tell_null_from_a_letter():
     """Over 10,000 sealed cells the best guess from the length is right half of the time when padding is on."""
@@ -31,7 +30,6 @@ def test_lengths_do_not_tell_null_from_a_letter():
     assert abs(accuracy[64] - 0.5) <= 0.015
 
 
-@pytest.mark.requirement("15.17")
 def test_nulls_of_every_type_are_as_long_as_values():
     """A column of numbers, dates or truth values has one length, null or not, even without padding."""
     for kind in (

@@ -12,8 +12,7 @@ import pyarrow as pa
 import pytest
 
 import maia
-from maia.errors import KeyFormatError, NotFoundError, UnavailableError, UsageError, VerificationError
-from maia.spark import spark_errors
+from maia.errors import KeyFormatError, UsageError, VerificationError
 from maia.testing import TYPE_NAME, Command, NumberplateHomes, numberplate_homes
 
 AT = datetime(2026, 6, 1, 9, tzinfo=UTC)
@@ -92,9 +91,9 @@ def test_a_name_alone_is_refused_at_every_door(
     spark: Any, published: None, world: NumberplateHomes, tmp_path: Path, door: Callable[..., object]
 ) -> None:
     """Without its private key nobody acts as statistics, although the home knows its name and its rights."""
-    with pytest.raises(NotFoundError, match="the private key of `SO` is not in this home") as raised, spark_errors():
+    with pytest.raises(Exception, match="the private key of `SO` is not in this home") as raised:
         door(spark, world, "SO", tmp_path)
-    assert raised.value.code == "NO_SUCH_KEY"
+    assert "[NO_SUCH_KEY]" in str(raised.value)
 
 
 @pytest.mark.parametrize("door", DOORS.values(), ids=DOORS.keys())
@@ -103,9 +102,9 @@ def test_the_services_of_a_domain_are_no_clients(
 ) -> None:
     """The broker reads for everybody and as nobody, under its name and under any other."""
     for name in (maia.open(world.ccs).config.broker, "alias"):
-        with pytest.raises(UsageError, match="are no clients") as raised, spark_errors():
+        with pytest.raises(Exception, match="are no clients") as raised:
             door(spark, world, name, tmp_path)
-        assert raised.value.code == "NOT_A_CLIENT"
+        assert "[NOT_A_CLIENT]" in str(raised.value)
 
 
 def test_the_command_refuses_names_too(world: NumberplateHomes) -> None:
@@ -129,7 +128,7 @@ def test_a_private_key_of_somebody_else_proves_nothing(spark: Any, world: Number
     try:
         with pytest.raises(VerificationError, match="KEY_PAIR"):
             maia.open(world.ccs).client("SO")
-        with pytest.raises(VerificationError, match="is not the private key of"), spark_errors():
+        with pytest.raises(Exception, match="is not the private key of"):
             spark.read.format("maia").options(**options(world, "SO")).load()
     finally:
         planted.unlink()
@@ -161,7 +160,7 @@ def test_a_sealed_key_is_unlocked_by_its_passphrase_and_proven_by_an_agent(
         domain.client("BO")
     with pytest.raises(KeyFormatError, match="KEY_PASSPHRASE"):
         domain.client("BO", passphrase=lambda: "wrong")
-    with pytest.raises(UsageError, match="there is no terminal to ask at"), spark_errors():
+    with pytest.raises(Exception, match="there is no terminal to ask at"):
         spark.read.format("maia").options(**options(world, "BO")).load()
     billing = domain.client("BO", passphrase=lambda: SECRET)
     assert billing.read(TYPE_NAME).count() == 1
@@ -179,7 +178,7 @@ def test_a_sealed_key_is_unlocked_by_its_passphrase_and_proven_by_an_agent(
     with pytest.raises(Exception, match="unknown option"):
         spark.read.format("maia").options(**options(world, "BO", passphrase=SECRET)).load()
     domain.close()
-    with pytest.raises(UnavailableError, match="no agent answers"), spark_errors():
+    with pytest.raises(Exception, match="no agent answers"):
         spark.read.format("maia").options(**options(world, "BO", agent=agent)).load()
 
 
@@ -187,6 +186,6 @@ def test_an_agent_proves_its_own_key_only(spark: Any, published: None, world: Nu
     """The agent of billing does not make anybody statistics."""
     domain = maia.open(world.ccs)
     billing = domain.client("BO", passphrase=lambda: SECRET)
-    with pytest.raises(VerificationError), spark_errors():
+    with pytest.raises(Exception, match="BAD_SIGNATURE"):
         spark.read.format("maia").options(**options(world, "SO", agent=billing.agent)).load()
     domain.close()

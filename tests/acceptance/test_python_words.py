@@ -96,8 +96,8 @@ SLIPS = {
         "did you mean `visits`?",
     ),
     "a filter": (
-        lambda domain: domain.deliver_plan(TYPE, client="ward", where="vists = 5", commits=()), FilterTypeError,
-        "FILTER_UNKNOWN_ATTRIBUTE", "did you mean `visits`?",
+        lambda domain: domain.deliver_plan(TYPE, client=domain.prove("ward"), where="vists = 5", commits=()),
+        FilterTypeError, "FILTER_UNKNOWN_ATTRIBUTE", "did you mean `visits`?",
     ),
     "a passphrase in place of a function": (
         lambda domain: domain.client("lab", passphrase="pw"), UsageError, "PASSPHRASE_TEXT", "is a function",

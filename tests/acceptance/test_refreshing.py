@@ -46,7 +46,6 @@ JOINS = {
 }  # fmt: skip
 
 
-@pytest.mark.requirement("16.04")
 @pytest.mark.parametrize("changes, expected", JOINS.values(), ids=JOINS)
 def test_a_join_refreshes_unless_the_joiner_was_authorised_at_the_last_refresh(changes, expected):
     """Last refresh at 100: a capability from 90 needs none, one from 120 does."""
@@ -63,14 +62,12 @@ LEAVES = {
 
 
 @pytest.mark.threat("T42")
-@pytest.mark.requirement("16.05")
 @pytest.mark.parametrize("changes, period, expected", LEAVES.values(), ids=LEAVES)
 def test_a_leave_waits_for_the_end_of_the_authority_or_the_period(changes, period, expected):
     """Leaves at 200: refresh at 260, at 300 when the period is due first, at 210 when revoked then."""
     assert planned(*changes, period=period, until=399) == expected
 
 
-@pytest.mark.requirement("16.06")
 def test_no_key_is_current_for_longer_than_the_period():
     """Period 3600: due an hour after the last refresh of any kind, `until` included."""
     changes = (FIRST, STAYS, at(1000, "join", "m", 500))

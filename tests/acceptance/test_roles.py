@@ -124,7 +124,6 @@ def test_a_referral_hands_the_patient_on_and_no_other():
     assert [role.holder for role in fallen] == ["ali", "brown"]
 
 
-@pytest.mark.requirement("7.14")
 def test_a_role_with_a_message_type_as_parameter_guards_the_methods_of_that_type():
     """lab-publisher("path_report") may advertise path_report, not prescription."""
     engine = PolicyEngine(

@@ -329,7 +329,6 @@ def test_manager_needs_install_too_and_never_connect() -> None:
     assert _verify(_sign(v2, TM, install, manage), network=UKPN)
 
 
-@pytest.mark.requirement("3.12")
 def test_management_right_is_issued_without_a_new_version() -> None:
     """The type stays at v0 while P_TM becomes its manager; only using the right makes a version."""
     versions = [V0]

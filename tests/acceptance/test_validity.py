@@ -60,7 +60,6 @@ def test_a_period_includes_its_ends_and_an_absent_end_is_open():
     assert Desk(None, valid=(None, 20)).decide(-(10**9))
 
 
-@pytest.mark.requirement("13.02")
 def test_a_short_lived_right_ends_when_it_is_not_renewed():
     """Life 60 s, policy changed at 10: over after 60 at the latest, which the exposure window says beforehand."""
     desk = Desk(None, valid=(0, 59))
@@ -71,7 +70,6 @@ def test_a_short_lived_right_ends_when_it_is_not_renewed():
     assert not desk.decide(60)
 
 
-@pytest.mark.requirement("13.02")
 def test_an_issuer_revokes_by_declining_to_renew():
     """While the policy holds, the right is renewed; after it changed at 10, the renewal call returns a refusal."""
     desk = Desk(None, valid=(0, 59))

@@ -157,7 +157,7 @@ def publish_here(
 def ahead(job: DeliveryJob, commits: int = 1) -> dict[str, str]:
     """Give the places after so many commits more than the outbox has."""
     head = job.outbox.head()
-    return dict(job.next_stretch({} if head is None else head.upto, None, commits).upto)
+    return dict(job.next_stretch({} if head is None else head.upto, None, commits, job.clock()).upto)
 
 
 def delivered(job: DeliveryJob, subscription: str) -> Iterator[dict[str, object]]:

@@ -118,7 +118,7 @@ class Force:
         home = Home.create(path, config, broker=broker)
         home.add_public_key("PITO", self.network.key("PITO"))
         for name in PLATES:
-            home.add_public_key(name, self.signers[name].public_key)
+            home.add_key(name, self.signers[name])
         for name, signer in (keys or {}).items():
             home.add_key(name, signer)
         home.types.put(sign_event_type(self.type, self.network.people["PITO"]).raw, at=self.now)

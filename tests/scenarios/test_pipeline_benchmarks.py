@@ -247,7 +247,7 @@ def test_one_subscription_gets_all_and_a_hundred_share(tmp_path: Path) -> None:
 
     batch = pa.RecordBatch.from_arrays(list(opened.values()), names=[uid.decode() for uid in opened])
     for many in (1, 100):
-        deliveries = plan_of(bench.home, many).compiled().deliver(batch)
+        deliveries = plan_of(bench.domain, many).compiled().deliver(batch)
         assert [len(item.rows) for item in deliveries] == [EVENTS // many] * many
 
 

@@ -48,7 +48,7 @@ from maia.log import (
     write_audit,
 )
 
-NextStretch = Callable[[Places, Places | None, int | None], Stretch]
+NextStretch = Callable[[Places, Places | None, int | None, datetime], Stretch]
 """Finds the stretch after an offset: up to another one, or about so many commits."""
 MakePlans = Callable[[Sequence[Commit], datetime], Iterable[DeliverPlan]]
 """Compiles, on the driver, the subscriptions of each type with the rights they have at an instant."""
@@ -199,7 +199,7 @@ class DeliveryJob:
 
     def begin(self) -> dict[str, str]:
         """Tell where the outbox begins: where the lanes began when a job first looked, whatever expired since."""
-        return self.outbox.begin(self.next_stretch({}, None, 0).upto)
+        return self.outbox.begin(self.next_stretch({}, None, 0, self.clock()).upto)
 
     def step(self, batch: int, upto: Places, run: Run, *, query: str = "") -> OutboxCommit:
         """Deliver one micro-batch.
@@ -227,11 +227,12 @@ class DeliveryJob:
         if batch != (0 if head is None else head.batch + 1) or not continues(after, upto):
             raise UsageError(f"batch {batch} does not continue where the outbox ends", code="CHECKPOINT_FOREIGN")
         self.outbox.check_commits()
-        stretch = self.next_stretch(after, {**after, **upto}, None)
+        at = self.clock()
+        stretch = self.next_stretch(after, {**after, **upto}, None, at)
         if dict(stretch.upto) != {**after, **upto}:
             codes = ", ".join(sorted({code for _, code in stretch.parked})) or "LANE_GAP"
             raise UnavailableError(f"a part of the log is in doubt again: {codes}", code="LANE_PARKED")
-        return self._deliver(batch, after, stretch, run, query)
+        return self._deliver(batch, after, stretch, run, query, at)
 
     def run_here(self, *, max_commits: int = 64) -> int:
         """Deliver what the log holds now, without Spark and without a checkpoint; return how many commits that were.
@@ -244,15 +245,15 @@ class DeliveryJob:
             if head is not None and head.query:
                 raise UsageError("a streaming query fills this outbox", code="CHECKPOINT_FOREIGN")
             after, batch = (self.begin(), 0) if head is None else (head.upto, head.batch + 1)
-            stretch = self.next_stretch(after, None, max_commits)
+            at = self.clock()
+            stretch = self.next_stretch(after, None, max_commits, at)
             if stretch.upto == after:
                 return done
             self.outbox.check_commits()
-            self._deliver(batch, after, stretch, run_groups, "")
+            self._deliver(batch, after, stretch, run_groups, "", at)
             done += len(stretch.commits)
 
-    def _deliver(self, batch: int, after: Places, stretch: Stretch, run: Run, query: str) -> OutboxCommit:
-        at = self.clock()
+    def _deliver(self, batch: int, after: Places, stretch: Stretch, run: Run, query: str, at: datetime) -> OutboxCommit:
         compiled = list(self.make_plans(stretch.commits, at))
         plans = {name: plan for plan in compiled for name in plan.type_ids()}
         work = Work(batch, str(self.log.path), str(self.outbox.path), plans, self.make_keys, self.make_secret)

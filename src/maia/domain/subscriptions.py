@@ -104,12 +104,12 @@ class JobStretches:
 
     domain: Domain
 
-    def __call__(self, after: Places, upto: Places | None, most: int | None) -> Stretch:
-        """Find it with what is known now, and remember which lanes wait."""
-        at = self.domain.follow()
+    def __call__(self, after: Places, upto: Places | None, most: int | None, at: datetime) -> Stretch:
+        """Find it with what is known at an instant, and remember which lanes wait."""
+        at = self.domain.follow(at=at)
         types = wire_types(self.domain, self.domain.known(at=at))
         found = next_stretch(self.domain, types, after=after, upto=upto, most=most, at=at)
-        if upto is None:
+        if upto is None and most != 0:
             keep_parked(self.domain.home, JOB, found.parked, at=at)
         return found
 

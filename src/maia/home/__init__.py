@@ -18,7 +18,6 @@ from maia.home.folder import Folder, key_of
 from maia.home.formats import HOME_FORMAT, newer_format, with_head, without_head
 from maia.home.keys import MAX_KEY_FILE, check_key_name, read_key, read_public_key, write_key, write_public_key
 from maia.home.machine import now
-from maia.home.migration import Migration, migrate_home
 from maia.home.passphrases import check_passphrase, passphrase_asker, read_descriptor_line, read_line
 from maia.home.soundness import HealthFinding, check_files
 from maia.home.statements import StatementFile
@@ -30,6 +29,7 @@ if _typing.TYPE_CHECKING:
     from maia.home.clock import ClockFile
     from maia.home.home import Home
     from maia.home.key_uses import KeyUses
+    from maia.home.migration import Migration, migrate_home
     from maia.home.schemas import read_schema
 
 __all__ = [
@@ -85,6 +85,8 @@ __getattr__ = _on_first_use(
         "ClockFile": "clock",
         "Home": "home",
         "KeyUses": "key_uses",
+        "Migration": "migration",
+        "migrate_home": "migration",
         "read_schema": "schemas",
     },
 )

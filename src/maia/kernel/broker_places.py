@@ -9,6 +9,7 @@ Rules kept here:
 - Not everybody who may pass a right on is a domain (C42). On a network a domain holds a ``connect`` that it may pass
   on, or is the network's or the type's owner. Without a network it is the type's owner, whom the owner calls one of its
   ``domains``, and so on down, or a domain to whose brokers by name one of these gives the right.
+- An owner of several keys speaks by each member that a chain begins with; every share of a threshold is looked at.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from maia.authority import (
 from maia.encoding import Sexp
 from maia.errors import ChainError, UncheckedError
 from maia.kernel.sessions import Network
-from maia.principals import CertificateId, KeyHash, KeyId, Name, Principal, PublicKey, fingerprint
+from maia.principals import CertificateId, KeyHash, KeyId, Name, Principal, PublicKey, Threshold, fingerprint
 
 BROKERS = "brokers"
 """What a domain calls its brokers."""
@@ -128,9 +129,9 @@ class BrokerPlaces:
 
     def _standing(self, above: Sequence[KeyId], domain: KeyId, *, by_name: bool) -> tuple[Grant, ...] | None:
         """Return why a key is a domain, or ``None``; ``above`` are those through whose hands the right went to it."""
-        own = _key_id(self._owner)
+        own = _keys(self._owner)
         if self._network is not None:
-            if domain in (own, _key_id(self._network[0])):
+            if domain in own | _keys(self._network[0]):
                 return ()
             connected = self._connection(domain, self._network)
             return None if connected is None else (connected,)
@@ -143,7 +144,7 @@ class BrokerPlaces:
             if grant is None:
                 return None
             grants.append(grant)
-        return tuple(grants) if line and line[0] == own else None
+        return tuple(grants) if line and line[0] in own else None
 
     def _connection(self, domain: KeyId, network: Network) -> Grant | None:
         """Prove that a key may connect to the network and let others connect."""
@@ -182,5 +183,8 @@ def _paths(tree: ProofTree) -> Iterator[tuple[Held, ...]]:
             stack.append((node.then, (*before, node)))
 
 
-def _key_id(principal: Principal) -> KeyId | None:
-    return principal.key_id if isinstance(principal, (PublicKey, KeyHash)) else None
+def _keys(principal: Principal) -> frozenset[KeyId]:
+    """List the keys that speak for an owner, each for itself or as a member."""
+    if isinstance(principal, Threshold):
+        return frozenset().union(*(_keys(member) for member in principal.members))
+    return frozenset((principal.key_id,)) if isinstance(principal, (PublicKey, KeyHash)) else frozenset()

@@ -16,5 +16,6 @@ def _last(move: Callable[..., Any]) -> Callable[..., Any]:
     return moved
 
 
-os.replace = _last(os.replace)
-os.link = _last(os.link)
+if os.environ.get("MAIA_KILL_AT_FIRST"):
+    os.replace = _last(os.replace)
+    os.link = _last(os.link)

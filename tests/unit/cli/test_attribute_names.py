@@ -54,7 +54,7 @@ def test_names_become_uids_when_signed_and_names_again_when_shown(typed):
 
 USELESS = {
     "an unknown name": ("sped", "NO_SUCH_ATTRIBUTE", "did you mean `speed`?"),
-    "an unknown uid": ("uid:99", "NO_SUCH_ATTRIBUTE", "has no attribute `uid:99`"),
+    "an unknown number": ("99", "NO_SUCH_ATTRIBUTE", "has no attribute `99`"),
     "a word for a number": ("speed > fast", "ATTRIBUTE_VALUE", "`speed` is an integer"),
     "a fraction of an integer": ("speed>=1.5", "ATTRIBUTE_VALUE", "which `1.5` is not"),
     "a time that is a date": ("seen > 2026-06-01", "ATTRIBUTE_VALUE", "is a timestamp"),
@@ -148,7 +148,7 @@ def test_the_broker_that_may_not_publish_is_named(typed):
     """A broker needs the right to publish for its client to publish; to deliver it needs none, and nothing is said."""
     typed.grant("--from", "met", "--to", "smith", "--type", TYPE, "--action", "subscribe,publish")
     typed.keys("broker")
-    (typed.home / "maia.toml").write_text('name = "met"\nbroker = "broker"\ndomain = "met"\n')
+    (typed.home / "maia.toml").write_text('format = 2\nname = "met"\nbroker = "broker"\ndomain = "met"\n')
     reading = ("explain", "--as", "smith", "--type", f"{TYPE}@1", "--action", "subscribe")
     ran = typed(*reading)
     assert (ran.code, "warning" in ran.err) == (0, False)
@@ -169,7 +169,7 @@ def test_a_home_without_the_keys_that_somebody_manages_is_told_so(typed):
     """Where a key manager has the keys and the home has not joined, what it delivers is null, and the hint says how."""
     typed.grant("--from", "met", "--to", "smith", "--type", TYPE, "--action", "subscribe")
     typed("key", "new", "broker", "--no-passphrase")
-    text = 'name = "met"\nbroker = "broker"\ndomain = "met"\n[services]\nkey_manager = "https://keys.example"\n'
+    text = 'format = 2\nname = "met"\nbroker = "broker"\ndomain = "met"\n[services]\nkey_manager = "https://keys.example"\n'
     (typed.home / "maia.toml").write_text(text)
     ran = typed("explain", "--as", "smith", "--type", f"{TYPE}@1", "--action", "subscribe", "--attribute", "speed")
     assert ran.code == 0

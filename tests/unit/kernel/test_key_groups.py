@@ -10,7 +10,7 @@ from maia.authority import Action, CertificatePool, Constraint, Verifier, networ
 from maia.errors import ChainError, UsageError, VerificationError
 from maia.events import EncryptionMode, EventType, Options, TypeName, attribute, parse_version
 from maia.kernel import BROKERS, DOMAINS, KEY_MANAGER, admit_broker, groups_of_type, milliseconds, prove_key_manager
-from maia.principals import Name, TestKind
+from maia.principals import Name, TestKind, Threshold
 from maia.testing import (
     ATTRIBUTES,
     NETWORK_NAME,
@@ -271,6 +271,18 @@ DOMAIN_CASES = {
 def test_without_a_network_a_domain_is_whom_the_owner_takes_for_one(broker, evidence, code):
     """Choice C42: whoever may pass a right on is not thereby a domain with brokers."""
     assert refusal(broker, evidence) == code
+
+
+def test_an_owner_of_several_keys_takes_somebody_for_a_domain_together():
+    """Each member whose share makes up the right says so; the word of one is not the owner's."""
+    owner = Threshold(2, (PITO.public_key, KENT.public_key))
+    name = TypeName(owner, TYPE_NAME, parse_version(TYPE_VERSION))
+    shared = EventType(name=name, attributes=version().attributes, options=Options())
+    right = type_right(owner, TYPE_NAME, actions=[Action.SUBSCRIBE])
+    evidence = [*(grant(member, MET, right, delegate=True) for member in (PITO, KENT))]
+    evidence += [grant(MET, MB, type_right(None)), naming(MET, BROKERS, MB), naming(PITO, DOMAINS, MET)]
+    assert refusal(MB, evidence, [shared]) == "NOT_A_DOMAIN"
+    assert refusal(MB, [*evidence, naming(KENT, DOMAINS, MET)], [shared]) is None
 
 
 def test_on_a_network_a_domain_may_let_others_connect():
