@@ -30,7 +30,7 @@ from maia.authority import (
     renew,
     type_right,
 )
-from maia.domain import DeliveryJob, Domain, DomainPlans, Wanted, delivery_job
+from maia.domain import DeliveryJob, Domain, DomainPlans, Wanted, delivery_job, own_lanes
 from maia.errors import DeniedError
 from maia.events import EventType, TypeName, attribute, parse_version, sign_event_type
 from maia.home import Home, HomeConfig
@@ -306,7 +306,7 @@ class World:
             }
         )
         type_id = plan.sealing.type_id
-        writer = self.log.writer(publication, type_id, 0, secrets.token_hex(8), at=self.now)
+        writer = self.log.writer(publication, type_id, 0, self.ccs.broker.public_key.key_id, at=self.now)
         for sealed in sealed_batches(
             plan, 0, iter((batch,)), self.ccs.broker, self.ccs.keyring(), lambda: stamp + len(self.published)
         ):
@@ -315,10 +315,9 @@ class World:
             writer.add(parcel_row(sealed.parcel))
         file = writer.close()
         assert file is not None
-        self.log.commit(
-            publication, type_id.hex(), (file,), origin=self.ccs.broker.public_key.key_id.hex(),
-            evidence=plan.sealing.evidence.hex(), refused=0,
-        )  # fmt: skip
+        own_lanes(self.ccs, self.log).commit(
+            publication, type_id.hex(), (file,), evidence=plan.sealing.evidence.hex(), at=self.now
+        )
 
     def _batch(self) -> None:
         self.batches.append(self.now)
