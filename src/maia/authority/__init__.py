@@ -30,7 +30,7 @@ from maia.authority.rights import (
     uids_tag,
 )
 from maia.authority.search import Reach, find_proof, reach
-from maia.authority.series import Series
+from maia.authority.series import Series, serving_lists
 from maia.authority.signatures import SignatureCache
 from maia.authority.standing import check_standing
 from maia.authority.statements import (
@@ -153,6 +153,7 @@ __all__ = [
     "renew",
     "row_request",
     "rows_tag",
+    "serving_lists",
     "type_blanket",
     "type_right",
     "uids_tag",

@@ -21,6 +21,7 @@ from maia.database.access_control import (
     JournalRecord,
     MemberRecord,
     RoleRows,
+    right_digest,
 )
 from maia.database.columns import Instant
 from maia.database.engine import open_database, reading, scrub, transaction
@@ -51,6 +52,7 @@ __all__ = [
     "migrate",
     "open_database",
     "reading",
+    "right_digest",
     "scrub",
     "transaction",
 ]

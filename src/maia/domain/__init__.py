@@ -36,7 +36,7 @@ if _typing.TYPE_CHECKING:
     from maia.domain.engine import Asked
     from maia.domain.expiry import expire_log, undelivered
     from maia.domain.explanation import CellExplanation
-    from maia.domain.grants import draft_grant, draft_revocation, sign_grant, sign_list
+    from maia.domain.grants import RevocationDraft, draft_grant, draft_revocation, sign_grant, sign_revocation
     from maia.domain.handed import keep_handed
     from maia.domain.key_groups import (
         check_admission,
@@ -46,6 +46,7 @@ if _typing.TYPE_CHECKING:
         open_key_manager,
     )
     from maia.domain.keys import HomeKeys, ensure_keys
+    from maia.domain.lists import MadeList, known_series, make_list
     from maia.domain.log_parts import LogPart, parts_of, scan, share_out
     from maia.domain.manager_key import manager_signer
     from maia.domain.own_key_manager import OwnKeyManager
@@ -86,9 +87,11 @@ __all__ = [
     "HomeTelling",
     "LogPart",
     "LogStatus",
+    "MadeList",
     "OwnKeyManager",
     "Published",
     "Report",
+    "RevocationDraft",
     "RightQuestion",
     "SealingKeys",
     "Sight",
@@ -119,7 +122,9 @@ __all__ = [
     "in_register",
     "join_key_groups",
     "keep_handed",
+    "known_series",
     "leave_key_groups",
+    "make_list",
     "manager_signer",
     "mark_outbox",
     "open_access_control",
@@ -140,7 +145,7 @@ __all__ = [
     "show_type",
     "sight_of",
     "sign_grant",
-    "sign_list",
+    "sign_revocation",
     "submit_policy",
     "undelivered",
     "who_lacks",
@@ -167,9 +172,11 @@ __getattr__ = _on_first_use(
         "HomeTelling": "access_control",
         "LogPart": "log_parts",
         "LogStatus": "status",
+        "MadeList": "lists",
         "OwnKeyManager": "own_key_manager",
         "Published": "publication",
         "Report": "delivery",
+        "RevocationDraft": "grants",
         "RightQuestion": "questions",
         "SealingKeys": "sealing_keys",
         "Sight": "sight",
@@ -200,7 +207,9 @@ __getattr__ = _on_first_use(
         "in_register": "register",
         "join_key_groups": "key_groups",
         "keep_handed": "handed",
+        "known_series": "lists",
         "leave_key_groups": "key_groups",
+        "make_list": "lists",
         "manager_signer": "manager_key",
         "mark_outbox": "deliveries",
         "open_access_control": "access_control",
@@ -221,7 +230,7 @@ __getattr__ = _on_first_use(
         "show_type": "types",
         "sight_of": "sight",
         "sign_grant": "grants",
-        "sign_list": "grants",
+        "sign_revocation": "grants",
         "submit_policy": "policy_files",
         "undelivered": "expiry",
         "who_lacks": "status",

@@ -2,6 +2,7 @@
 
 Rules kept here:
 
+- a home that holds the key of an issuer renews its lists before it reads what others said;
 - every plan is made after its home has read what the log says by then, so a right or a key that ended is not in it;
 - notices are hints, not orders: each step verifies the objects that it takes up, and its place in the log is its own;
 - time never runs back: the instant to plan with is the one that `follow` returns;
@@ -13,6 +14,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from maia.domain.certificates import CertificateFollower
+from maia.domain.lists import OwnLists
 from maia.domain.memberships import GroupKeys
 from maia.domain.own_key_manager import OwnKeyManager
 from maia.domain.statements import StatementFollower
@@ -31,6 +33,7 @@ class Follower:
         self._notices = NoticeLog(home.log_path)
         self._certificates = CertificateFollower(home, self._notices)
         self._statements = StatementFollower(home, self._notices)
+        self._own_lists = OwnLists(home)
 
     def follow(self, *, at: datetime) -> datetime:
         """Read what was said since; called before each plan of a micro-batch.
@@ -46,6 +49,7 @@ class Follower:
             MaiaError: A notice is damaged, missing or not what it must be; no plan is made then.
         """
         moment = ClockFile(self._home.path / "clock").steady(at)
+        self._own_lists.keep(at=moment)
         self._certificates.follow(at=moment)
         self._statements.follow(self._folder.current_pool(), at=moment)
         if (self._home.path / "groups").exists():

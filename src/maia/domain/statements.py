@@ -6,17 +6,28 @@ Rules kept here (rows 13.10 to 13.13, 22.13):
   certificate name: one of the home, or one that a key manager stands on. Statements of other signers are not kept;
 - a list that is over, or that starts in the far future, is not kept; an old one is refused by the book, which is saved
   before it is used, so a restart changes nothing;
+- the file of accepted statements does not go back under a running process: one that lacks what was read from it before
+  is made whole from memory, whoever put it there, and the log is read again from its beginning;
 - silence denies. A topic that is damaged, flooded or cut off looks like silence, and what needs no statement goes on.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from maia.authority import CertificatePool, ListStatement, Statement, StatementBook
+from maia.authority import (
+    CertificatePool,
+    ListStatement,
+    Statement,
+    StatementBook,
+    parse_statement,
+    verify_statement,
+)
+from maia.domain.snapshot import FileState, file_state
 from maia.errors import MalformedError, UnavailableError, VerificationError
-from maia.home import Home, StatementFile
+from maia.home import Home, StatementFile, is_older
 from maia.log import NoticeLog, StatementSubscription, tidy_statements
 from maia.principals import KeyId, TestKind
 
@@ -37,6 +48,7 @@ class StatementFollower:
         self._home = home
         self._notices = notices
         self._cursors: dict[KeyId, int] = {}
+        self._held: tuple[FileState, StatementBook] | None = None
 
     def follow(self, pool: CertificatePool, *, at: datetime, also: frozenset[KeyId] = frozenset()) -> None:
         """Take up what was said since.
@@ -49,6 +61,7 @@ class StatementFollower:
         Raises:
             UnavailableError: The home's statement file cannot be written.
         """
+        self._hold_on(at)
         fresh: list[Statement] = []
         reached: dict[KeyId, int] = {}
         for signer in sorted(named_signers(pool) | also):
@@ -66,8 +79,25 @@ class StatementFollower:
             if len(usable) == len([item for item in found if not _over(item, at)]):
                 reached[signer] = subscription.after  # what came too early is looked at again
         if fresh:
-            _accept(self._home.statements, fresh, at)
+            accept_statements(self._home.statements, fresh, at)
         self._cursors.update(reached)
+        self._remember()
+
+    def _hold_on(self, at: datetime) -> None:
+        """See that the file holds what it held; the cursors count only together with it."""
+        if self._held is None or self._held[0] == file_state(self._home.statements.path):
+            return
+        file, known = self._home.statements, self._held[1]
+        if is_older(file.load(), known):
+            _log.warning("the file of statements is older than it was; it is made whole again")
+            self._cursors.clear()
+            held = [verify_statement(parse_statement(raw)) for raw in known.raw_statements()]
+            accept_statements(file, held, at)
+
+    def _remember(self) -> None:
+        state = file_state(self._home.statements.path)
+        if self._held is None or self._held[0] != state:
+            self._held = (state, self._home.statements.load())
 
 
 def named_signers(pool: CertificatePool) -> frozenset[KeyId]:
@@ -80,17 +110,25 @@ def named_signers(pool: CertificatePool) -> frozenset[KeyId]:
     )
 
 
-def _accept(file: StatementFile, statements: list[Statement], at: datetime) -> None:
-    """Put statements into the home's book and keep it, also when others write to it."""
+def accept_statements(file: StatementFile, statements: Sequence[Statement], at: datetime | None = None) -> None:
+    """Put statements into the home's book and keep it, also when others write to it.
+
+    Args:
+        file: The book.
+        statements: Verified; what the book knows better is left out.
+        at: Lists that ended before are forgotten.
+    """
     for attempt in range(_RETRIES):
         book = file.load()
         known = set(book.raw_statements())
         new = [item for item in statements if item.raw not in known and not _replaced(item, book)]
         if not sum(_offer(book, item) for item in new):
             return
-        book.forget_before(at - _KEPT)
+        forgotten = None if at is None else at - _KEPT
+        if forgotten is not None:
+            book.forget_before(forgotten)
         try:
-            file.save(book, forgotten=at - _KEPT)
+            file.save(book, forgotten=forgotten)
         except UnavailableError as error:
             if error.code != "STATEMENTS_NEWER_ON_DISK" or attempt == _RETRIES - 1:
                 raise

@@ -15,8 +15,9 @@ from maia.home.definitions import find_definition, sign_definition
 from maia.home.files import PRIVATE_FILE, list_files, locked, read_file, write_file
 from maia.home.folder import Folder, key_of
 from maia.home.keys import check_key_name, read_key, read_public_key, write_key, write_public_key
+from maia.home.series import SeriesFile, signers_of_lists
 from maia.home.soundness import HealthFinding, check_files
-from maia.home.statements import StatementFile
+from maia.home.statements import StatementFile, is_older
 from maia.home.types import verify_with_registry
 from maia.home.verified_cache import VerifiedCache
 from maia.lazy import on_first_use as _on_first_use
@@ -36,11 +37,13 @@ __all__ = [
     "Home",
     "HomeConfig",
     "KeyUses",
+    "SeriesFile",
     "StatementFile",
     "VerifiedCache",
     "check_files",
     "check_key_name",
     "find_definition",
+    "is_older",
     "key_of",
     "list_files",
     "locked",
@@ -51,6 +54,7 @@ __all__ = [
     "read_public_key",
     "read_schema",
     "sign_definition",
+    "signers_of_lists",
     "verify_with_registry",
     "words",
     "write_file",

@@ -9,7 +9,7 @@ Rules kept here:
 - a file never goes back: a book that lacks the newest list on disk is not written over it, and spent nonces stay spent
   until their challenge is over.
 
-An attacker who can put an old copy of the whole file back is beyond what one file can notice.
+One file cannot notice that an old copy of it was put back; whoever goes on reading it can (`maia.domain.statements`).
 """
 
 from __future__ import annotations
@@ -79,19 +79,23 @@ class StatementFile:
         make_folder(self.path.parent, mode=PRIVATE_FOLDER)
         with locked(self.path):
             known = self.load()
-            ours = _heads(book.raw_statements())
-            for track, head in _heads(known.raw_statements()).items():
-                # INVARIANT: what a saved book refuses, every later book refuses.
-                if track not in ours or ours[track] < head:
-                    raise UnavailableError(
-                        f"`{self.path}` holds newer lists; load it again", code="STATEMENTS_NEWER_ON_DISK"
-                    )
+            # INVARIANT: what a saved book refuses, every later book refuses.
+            if is_older(book, known):
+                raise UnavailableError(
+                    f"`{self.path}` holds newer lists; load it again", code="STATEMENTS_NEWER_ON_DISK"
+                )
             for nonce, until in known.spent.items():
                 if nonce not in book.spent and (forgotten is None or until is None or until >= forgotten):
                     book.use((nonce,), until=until)
             nonces = [_nonce(nonce, until) for nonce, until in sorted(book.spent.items(), key=itemgetter(0))]
             expression = (b"statements", _VERSION, (b"lists", *book.raw_statements()), (b"nonces", *nonces))
             write_file(self.path, encode(expression), mode=PRIVATE_FILE)
+
+
+def is_older(book: StatementBook, known: StatementBook) -> bool:
+    """Tell whether a book lacks the newest list of some signer and kind that another one knows."""
+    ours = _heads(book.raw_statements())
+    return any(track not in ours or ours[track] < head for track, head in _heads(known.raw_statements()).items())
 
 
 def _parse(data: bytes) -> tuple[list[bytes], dict[bytes, datetime | None]]:

@@ -9,13 +9,13 @@ from maia.access_control import Withdrawn
 from maia.authority import parse_statement, verify_statement
 from maia.domain.certificates import push_certificates
 from maia.domain.key_groups import open_key_manager
-from maia.errors import KeyFormatError, NotFoundError, UnavailableError, VerificationError
-from maia.home import Home
+from maia.domain.statements import accept_statements
+from maia.errors import KeyFormatError, NotFoundError, VerificationError
+from maia.home import Home, SeriesFile
 from maia.key_manager import KeyManager
 from maia.log import NoticeKind, NoticeLog
 from maia.principals import Certificate, KeyId, parse_certificate, verify_certificate
 
-_RETRIES = 5
 _MAX_CHAIN = 64
 
 
@@ -36,18 +36,11 @@ class HomeTelling:
     def statement(self, signer: KeyId, raw: bytes) -> None:
         """Accept a list in the home, and publish it in the log."""
         statement = verify_statement(parse_statement(raw))
-        for _ in range(_RETRIES):
-            book = self._home.statements.load()
-            try:
-                book.accept(statement)
-                self._home.statements.save(book)
-                break
-            except VerificationError:
-                break  # told before: a newer one is known here
-            except UnavailableError as error:
-                if error.code != "STATEMENTS_NEWER_ON_DISK":
-                    raise
+        series = SeriesFile(self._home.path, signer)
+        series.note([statement])
+        accept_statements(self._home.statements, [statement])
         self._notices.append(NoticeKind.STATEMENT, signer, raw)
+        series.note([statement], told=True)
 
     def certificate(self, domain: KeyId, raw: bytes) -> None:
         """Publish a right of the domain to its brokers, in the log, with the certificates that lead to it."""
