@@ -33,9 +33,16 @@ READ = f"PITO/{TYPE_NAME}@{TYPE_VERSION}"
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the home once."""
+    return build(tmp_path_factory.mktemp("police") / "met").home
+
+
+def build(home: Path, *, settings: str = "") -> Command:
     """Let PITO own the type and the Met delegate it, by role, to Smith."""
-    met = Command(tmp_path_factory.mktemp("police") / "met")
+    met = Command(home)
     met.do("domain", "init", str(met.home), "--key")
+    with (home / "maia.toml").open("a", encoding="utf-8") as file:
+        file.write(settings)
     met.keys("pito", "smith", "jones")
     attributes = ("numberplate:string:3265", "timestamp:timestamp:9058", "location:string:3467")
     met.do("type", "define", f"{PLATE}@8516", *(flag for text in attributes for flag in ("--attribute", text)))
@@ -43,7 +50,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (met.home / "policy" / "met.rules").write_text(RULES, "utf-8")
     met.do("policy", "apply")
     enrol(met, "smith")
-    return met.home
+    return met
 
 
 @pytest.fixture
@@ -167,10 +174,31 @@ def test_a_restored_register_notices_it_and_takes_over_what_its_lists_say(
     assert met.refused("role", "revoke", ORDER) == (1, "REGISTER_BEHIND")
     assert holds(met) == "REVOKED"
     assert identity in met.do("domain", "repair")["certificates"]
-    met.do("role", "revoke", ORDER)
+    met.do("revoke", "--principal", "smith", "--yes")
     newest = max(met.do("statement", "show")["statements"], key=lambda item: item["sequence"])
     assert newest["sequence"] > before
     assert identity in newest["certificates"]
+    assert holds(met) == "REVOKED"
+
+
+@pytest.mark.postgres
+def test_a_lagging_copy_of_the_register_notices_that_it_lags(
+    tmp_path: Path, postgres: str, postgres_server: Any
+) -> None:
+    """A replica that is promoted too early signs nothing until it has taken over what the log says."""
+    met = build(tmp_path / "met", settings=f'\n[services]\ndatabase = "{postgres}"\n')
+    track(met)
+    name = postgres.partition("@/")[2].partition("?")[0]
+    postgres_server.cut_connections(postgres)
+    postgres_server.execute(f"CREATE DATABASE lagging_{name} TEMPLATE {name}")
+    identity = smiths_right(met)
+    met.do("revoke", identity, "--yes")
+    shutil.rmtree(met.home / "series")
+    file = met.home / "maia.toml"
+    file.write_text(file.read_text("utf-8").replace(f"@/{name}?", f"@/lagging_{name}?"), "utf-8")
+    assert met.refused("role", "revoke", ORDER) == (1, "REGISTER_BEHIND")
+    assert identity in met.do("domain", "repair")["certificates"]
+    met.do("revoke", "--principal", "smith", "--yes")
     assert holds(met) == "REVOKED"
 
 
