@@ -59,7 +59,7 @@ def exposure_window(
     >>> right = issue(Authorisation(**sides, delegate=False, tag=(b"read",)), met)
     >>> at = noon - timedelta(minutes=1)
     >>> str(exposure_window(right, at=at, statements=StatementBook(), lag=timedelta(seconds=2)))
-    '0:01:03 (the end of its validity period)'
+    '1 minute and 3 seconds (the end of its validity period)'
     """
     check_aware(at)
     body = certificate.body
