@@ -26,7 +26,7 @@ from schemathesis.checks import (
 )
 
 from domain_world import TRACKING, numberplate
-from echo_service import Echo, free_port
+from echo_service import Echo, free_port, serving_in_a_thread
 from maia import wire
 from maia.domain import open_access_control
 from maia.events import sign_event_type
@@ -96,7 +96,7 @@ def running(name: str, root: Path) -> Iterator[tuple[Echo, KeySigner, FastAPI]]:
     """Run a service in this process; give its place, who may do everything, and what it describes."""
     listening = http.Listening(port=free_port())
     app, operator = SERVICES[name](root, listening)
-    with http.running(app, listening):
+    with serving_in_a_thread(app, listening):
         yield Echo("", port=listening.port, server=operator), operator, app
 
 

@@ -1,7 +1,7 @@
 """The detective's court order on a live stream: appointed, assigned, withdrawn in three ways, assigned again.
 
-Everything reported is what happened: what Smith received comes from a streaming query that runs all the while, the
-windows from the certificates when they were withdrawn, and the reasons from the policy engine.
+Everything reported is what happened: what Smith received comes from a streaming query that runs from the moment he is
+assigned, the windows from the certificates when they were withdrawn, and the reasons from the policy engine.
 """
 
 from __future__ import annotations
@@ -113,6 +113,13 @@ class _Stage:
         if self.query is not None:
             self.query.processAllAvailable()
 
+    def follow(self, checkpoint: Path) -> None:
+        """Start Smith's stream with what comes from now on; without a right there is none to start."""
+        frame = maia.open(self.world.met.path).client("Smith").subscribe(TYPE_NAME, starting="latest")
+        writer = frame.writeStream.foreachBatch(self.each).option("checkpointLocation", str(checkpoint))
+        self.query = writer.trigger(processingTime="500 milliseconds").start()
+        self.query.processAllAvailable()
+
     def beat(self, over: threading.Event) -> None:
         """Let the police sign their lists in time, whatever else happens."""
         while not over.wait(_TICK):
@@ -130,23 +137,21 @@ def play_detective(folder: Path, *, say: Say) -> DetectiveFacts:
     start_spark(octets=0)
     world = detective_world(folder, now=_now().replace(microsecond=0), seed=None)
     stage = _Stage(world, DetectiveFacts())
-    frame = maia.open(world.met.path).client("Smith").subscribe(TYPE_NAME)
-    writer = frame.writeStream.foreachBatch(stage.each).option("checkpointLocation", str(folder / "checkpoint"))
-    stage.query = writer.trigger(processingTime="500 milliseconds").start()
     over = threading.Event()
     beats = threading.Thread(target=stage.beat, args=(over,))
     beats.start()
     try:
-        _tell(stage, say)
+        _tell(stage, folder / "checkpoint", say)
     finally:
         over.set()
         beats.join()
-        stage.query.stop()
+        if stage.query is not None:
+            stage.query.stop()
     _count(stage)
     return stage.facts
 
 
-def _tell(stage: _Stage, say: Say) -> None:
+def _tell(stage: _Stage, checkpoint: Path, say: Say) -> None:
     world, facts = stage.world, stage.facts
     world.appoint((Loss.ORDER, Loss.STATUS), at=_now(), order_until=(_now() + ORDER).replace(microsecond=0))
     phase = Phase("court order and detective, not on the case", _now())
@@ -164,6 +169,7 @@ def _tell(stage: _Stage, say: Say) -> None:
         cap10.issuer, cap10.subject, getattr(cap10, "tag", None),
     )  # fmt: skip
     facts.ends = "" if body.period.not_after is None else body.period.not_after.isoformat()
+    stage.follow(checkpoint)
     stage.run(_held("assigned to the case", world), 2)
     for loss in (Loss.CASE, Loss.STATUS, Loss.ORDER):
         say(loss.title)
