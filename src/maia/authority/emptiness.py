@@ -13,6 +13,7 @@ from maia.authority.budget import Budget
 
 STAR = -1  # the token of a glob that stands for any run of octets
 MAX_STEPS = 2_000
+_FINDING_LETTERS = 12  # steps to find out which octets can make a difference, and one for each four of a glob
 _DECIDED = -1  # the string already lies strictly inside this limit
 
 Positions = frozenset[int]
@@ -41,6 +42,11 @@ def disjoint(globs: Sequence[tuple[int, ...]], windows: Sequence[Window], budget
     >>> disjoint([a_then_anything], [(Edge(b"b", True), None)])
     True
     """
+    if budget is not None:
+        finding = _FINDING_LETTERS + sum(map(len, globs)) // 4
+        if budget.steps < 2 * finding:
+            return False
+        budget.spend(finding)
     letters = _letters(globs, windows)
     start: _State = (tuple(_with_empty_stars(glob, {0}) for glob in globs), tuple((0, 0) for _ in windows))
     seen, queue, steps = {start}, [start], 0

@@ -31,7 +31,7 @@ from maia.principals import (
     parse_certificate,
 )
 
-_READING_STEPS = 128  # and one for each octet
+_READING_STEPS = 48  # and one for each sixteen octets
 
 
 class CertificatePool:
@@ -172,7 +172,7 @@ class CertificatePool:
         """Read a tag within what its certificate's octets allow; equal ones become one object, asked once."""
         known = self._tags.get(expression)
         if known is None:
-            budget = Budget(steps=_READING_STEPS + octets, signatures=1)
+            budget = Budget(steps=_READING_STEPS + octets // 16, signatures=1)
             try:
                 known = self._tags[expression] = parse_tag(expression, budget)
             except UncheckedError as error:
