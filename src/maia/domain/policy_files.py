@@ -20,9 +20,9 @@ from maia.errors import MaiaError, NotFoundError
 from maia.home import Home
 from maia.policy import (
     Finding,
+    PolicyProof,
     PolicySource,
     PolicySyntaxError,
-    Proof,
     check,
     check_privileges,
     combine_sources,
@@ -122,7 +122,7 @@ def submit_policy(
     return change, tuple(_placed(sources, finding) for finding in change.findings)
 
 
-def proof_lines(proof: Proof, home: Path, *, in_force: str) -> list[str]:
+def proof_lines(proof: PolicyProof, home: Path, *, in_force: str) -> list[str]:
     """Say why a role is active, with the file of each rule where the home's files are what is in force.
 
     Args:
@@ -135,7 +135,7 @@ def proof_lines(proof: Proof, home: Path, *, in_force: str) -> list[str]:
         sources = policy_sources(home)
         sources = sources if combine_sources(sources) == in_force else ()
 
-    def walk(found: Proof, indent: int) -> Iterator[str]:
+    def walk(found: PolicyProof, indent: int) -> Iterator[str]:
         by = f"   by line {found.line}: {found.rule}" if found.rule else ""
         if by and sources:
             name, line = locate_line(sources, found.line)

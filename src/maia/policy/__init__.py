@@ -36,7 +36,7 @@ from maia.policy.issuing import (
 from maia.policy.language import parse_fact, parse_policy, parse_privilege
 from maia.policy.limits import PolicyLimits, grammar
 from maia.policy.problems import PolicySyntaxError
-from maia.policy.proofs import Decision, Proof
+from maia.policy.proofs import PolicyDecision, PolicyProof
 from maia.policy.role_sets import PolicySource, combine_sources, locate_line, parse_source
 from maia.policy.rules import (
     ActivationRule,
@@ -79,7 +79,6 @@ __all__ = [
     "ConditionNode",
     "ConditionSyntaxError",
     "Constant",
-    "Decision",
     "EngineLimits",
     "Environment",
     "EventRight",
@@ -92,14 +91,15 @@ __all__ = [
     "Occasion",
     "Places",
     "Policy",
+    "PolicyDecision",
     "PolicyEngine",
     "PolicyLimits",
+    "PolicyProof",
     "PolicySource",
     "PolicySyntaxError",
     "Predicate",
     "Premise",
     "Privilege",
-    "Proof",
     "Provider",
     "RateLimit",
     "Restored",
