@@ -19,7 +19,7 @@ from maia.domain.access_control.agreements import POLICY_FOLDER
 from maia.errors import MaiaError, NotFoundError
 from maia.home import Home
 from maia.policy import (
-    Finding,
+    PolicyFinding,
     PolicyProof,
     PolicySource,
     PolicySyntaxError,
@@ -34,7 +34,7 @@ from maia.policy import (
 _INHERITED = "inherited"
 _SUFFIX = ".rules"
 _MAX_FILE = 4 << 20
-Placed = tuple[str, Finding]
+Placed = tuple[str, PolicyFinding]
 """A file, and what was found in it."""
 
 
@@ -163,7 +163,7 @@ def format_file(path: Path, *, write: bool) -> bool:
     return formatted != text
 
 
-def _placed(sources: Sequence[PolicySource], finding: Finding) -> Placed:
+def _placed(sources: Sequence[PolicySource], finding: PolicyFinding) -> Placed:
     name, line = locate_line(sources, finding.line)
     return name, replace(finding, line=line)
 

@@ -14,7 +14,7 @@ from maia.policy.agreements import (
     sign_agreement,
     verify_agreement,
 )
-from maia.policy.checking import Finding, Severity, check, require_runnable
+from maia.policy.checking import PolicyFinding, Severity, check, require_runnable
 from maia.policy.conditions import Condition, cannot_ask, compile_condition
 from maia.policy.conditions_inputs import DEFAULT_CONDITION_LIMITS, Ask, ConditionLimits, EventValue, Occasion
 from maia.policy.conditions_problems import ConditionSyntaxError
@@ -85,7 +85,6 @@ __all__ = [
     "EventValue",
     "Fact",
     "FactKind",
-    "Finding",
     "Hours",
     "KnownType",
     "Occasion",
@@ -93,6 +92,7 @@ __all__ = [
     "Policy",
     "PolicyDecision",
     "PolicyEngine",
+    "PolicyFinding",
     "PolicyLimits",
     "PolicyProof",
     "PolicySource",
