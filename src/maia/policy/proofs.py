@@ -25,7 +25,8 @@ class PolicyProof:
     def lines(self, indent: int = 0) -> Iterator[str]:
         """Walk the proof as indented lines.
 
-        >>> print(*PolicyProof(conclusion="a", rule="a <- b", line=1, premises=(PolicyProof(conclusion="b"),)).lines(), sep="|")
+        >>> needed = PolicyProof(conclusion="b")
+        >>> print(*PolicyProof(conclusion="a", rule="a <- b", line=1, premises=(needed,)).lines(), sep="|")
         a   by line 1: a <- b|  b
         """
         by = f"   by line {self.line}: {self.rule}" if self.rule else ""

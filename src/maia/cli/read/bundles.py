@@ -1,7 +1,7 @@
 """Options that go together, taken by a command as one value.
 
-A command says `place: CommandPlace`; `unpacked` turns that into the options of `CommandPlace` for typer, and puts the value together
-again when the command is called.
+A command says `place: CommandPlace`; `unpacked` turns that into the options of `CommandPlace` for typer, and puts the
+value together again when the command is called.
 """
 
 from __future__ import annotations
