@@ -54,7 +54,7 @@ _INVITATION_LIFE = timedelta(days=1)
 
 
 class AccessControl:
-    """The service of one domain, over its database; embedded, it runs in process over a home (`open_access_control`)."""
+    """The service of one domain, over its database; embedded, it runs in process: `open_access_control`."""
 
     def __init__(
         self,
