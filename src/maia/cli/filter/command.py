@@ -13,8 +13,7 @@ from maia.cli.read.bundles import unpacked
 from maia.cli.read.options import Json, examples, new_app
 from maia.cli.show.exits import ExitCode
 from maia.cli.show.output import printable, write_json, write_line
-from maia.cli.show.words import counted
-from maia.encoding import did_you_mean, format_advanced
+from maia.encoding import counted, did_you_mean, format_advanced
 from maia.errors import UsageError
 from maia.filters import (
     Relation,

@@ -11,7 +11,7 @@ from maia.cli.read import options
 from maia.cli.read.instants import now
 from maia.cli.read.options import examples, new_app
 from maia.cli.show.output import note, printable, write_json, write_line
-from maia.cli.show.words import counted
+from maia.encoding import counted
 
 app = new_app("Show and refresh the key groups that a home manages; join those of a type.")
 

@@ -9,7 +9,7 @@ from maia.cli.read import options
 from maia.cli.read.instants import optional_instant, show_instant
 from maia.cli.read.options import examples, new_app
 from maia.cli.show.output import printable, write_json, write_line
-from maia.cli.show.words import counted
+from maia.encoding import counted
 
 if TYPE_CHECKING:
     from maia.domain import DomainStatus, LogStatus, TypeStatus
