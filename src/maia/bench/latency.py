@@ -82,30 +82,32 @@ def stream(
     return Latency(events, attributes, tuple(found[warm:]), take_apart(domain, warm=warm))
 
 
-def take_apart(domain: Domain, *, warm: int) -> dict[str, tuple[float, ...]]:
-    """Send each commit of a domain's log through the kernel, timing the stages."""
+def take_apart(
+    domain: Domain, *, warm: int, clock: Callable[[], float] = time.perf_counter
+) -> dict[str, tuple[float, ...]]:
+    """Send each commit of a domain's log through the kernel, timing the stages by a clock of seconds."""
     keys, log = domain.home.keyring(), domain.log
     times: dict[str, list[float]] = {stage: [] for stage in STAGES}
     for commit in log.commits():
         laps = dict.fromkeys(STAGES, 0.0)
-        start = time.perf_counter()
+        start = clock()
         plan = domain.deliver_plan(TYPE, client=domain.prove(READER), where="a0 any", commits=[commit])
-        laps["rights"] = time.perf_counter() - start
+        laps["rights"] = clock() - start
         compiled, index = plan.compiled(), SubscriptionIndex({uid: kind.value for uid, kind in plan.kinds.items()})
         for item in plan.subscriptions:
             index.add(item.identity, item.filter)
         for file in commit.files:
             for rows in log.parcels(file):
-                marks = [time.perf_counter()]
+                marks = [clock()]
                 parcel = open_batch(
                     memoryview(rows.column("parcel")[0].as_buffer()), plan.kinds, keys, arrives=plan.arrives,
                     tolerance=plan.tolerance, check_origin=plan.check_origin, modes=plan.modes,
                 )  # fmt: skip
-                marks.append(time.perf_counter())
+                marks.append(clock())
                 index.match(parcel.batch)
-                marks.append(time.perf_counter())
+                marks.append(clock())
                 compiled.deliver(parcel.batch)
-                marks.append(time.perf_counter())
+                marks.append(clock())
                 opening, matching, both = (after - before for before, after in pairwise(marks))
                 laps["opening"] += opening
                 laps["matching"] += matching
