@@ -9,16 +9,16 @@ from maia.cli.read.instants import show_instant
 from maia.cli.show.output import printable, write_line
 from maia.cli.show.principals import subject_to_json
 from maia.cli.show.tables import draw_table
-from maia.cli.show.words import counted
+from maia.encoding import counted
 from maia.events import (
     Attribute,
     Change,
     ClosedAttributes,
     EncryptionMode,
-    Finding,
     Release,
     TypeName,
     UnverifiedEventType,
+    VersionFinding,
 )
 from maia.home import Folder, words
 
@@ -122,7 +122,7 @@ def change_to_json(change: Change) -> dict[str, object]:
     return {"needs": change.action.value, **shown}
 
 
-def finding_to_json(finding: Finding) -> dict[str, object]:
+def finding_to_json(finding: VersionFinding) -> dict[str, object]:
     """Write a warning for machines."""
     return {
         "warning": finding.code,
