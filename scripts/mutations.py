@@ -464,7 +464,7 @@ MUTATIONS = (
         "authority/budget.py",
         "        if self.steps < 0:\n",
         "        if False:\n",
-        (f"{BUDGET}::test_evidence_of_a_holder_ends_with_the_budget",),
+        (f"{BUDGET}::test_the_parts_of_a_decision_share_one_budget",),
     ),
     Mutation(
         "each question of a decision has a budget of its own",
