@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from processes import environment
 
-from maia.testing import TYPE_NAME, NumberplateHomes, numberplate_homes
+import maia
+from maia.testing import TYPE_NAME, NumberplateHomes, numberplate_homes, publish_here
 
 DOORS = """
 import json, sys
@@ -44,8 +46,11 @@ EARLY, LATE = ("prepare", "read", "subscribe"), ("write", "format")
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> NumberplateHomes:
-    """Build the homes of the network once."""
-    return numberplate_homes(tmp_path_factory.mktemp("sessions"), network=True)
+    """Build the homes of the network once, with a sighting in their log."""
+    made = numberplate_homes(tmp_path_factory.mktemp("sessions"), network=True)
+    sighting = {"numberplate": "AE05 XYZ", "timestamp": datetime.now(UTC), "location": "Victoria"}
+    publish_here(maia.open(made.ccs).home, TYPE_NAME, [sighting], as_="CCTV", at=datetime.now(UTC))
+    return made
 
 
 def told(folder: Path, home: Path, *doors: str) -> dict[str, str]:
