@@ -746,14 +746,14 @@ MUTATIONS = (
         "spark/session.py",
         "    _check(_missing(found, trusted=trusted, meaning=False))\n",
         "",
-        ("test_spark_sessions.py",),
+        ("test_spark_sessions.py::test_a_session_that_spills_in_the_clear_is_refused",),
     ),
     Mutation(
         "a task of a session that spills in the clear runs",
         "spark/session.py",
         "    _check(_missing(found, trusted=trusted, meaning=True))\n",
         "",
-        ("test_spark_sessions.py",),
+        ("test_spark_sessions.py::test_a_session_that_spills_in_the_clear_is_refused",),
     ),
 )
 
