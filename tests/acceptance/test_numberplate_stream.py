@@ -91,9 +91,16 @@ def test_each_reader_sees_its_own_part_and_the_place_is_forced(published: Any, w
 
 
 def test_a_publication_counts_once_under_its_name(published: Any, world: NumberplateHomes) -> None:
-    """Published again under its name it is known; the readers get nothing twice."""
+    """Published again under its name it is known: nothing is written, not even into the audit, and none comes twice."""
+
+    def written() -> tuple[set[Path], list[Any]]:
+        audit = Command(world.ccs).do("audit", "--as", "CCTV", "--kind", "publish")["rows"]
+        return set((world.ccs.parent / "log").rglob("*.parquet")), audit
+
+    before = written()
     again = maia.open(world.ccs).client("CCTV").publish(table(E1, E2), TYPE_NAME, publication="e1 and e2")
     assert (again.repeated, again.commit) == (True, published.commit)
+    assert written() == before
     assert len(seen(maia.open(world.ccs).client("BO").read(TYPE_NAME))) == 2
 
 
@@ -107,6 +114,15 @@ def test_chains_add_up_unmixed_and_choose_by_the_true_value(published: Any, worl
     smith = met.client("Smith")
     assert seen(smith.read(TYPE_NAME)) == {("AE05 XYZ", ONE, "Victoria")}
     assert seen(smith.read(TYPE_NAME, where="numberplate = 'BX51 ABC'")) == set()
+
+
+@pytest.mark.threat("T67")
+def test_a_filter_sees_the_cells_that_are_open_in_the_row(published: Any, world: NumberplateHomes) -> None:
+    """Dual sees one car's plate (C35): asked for another, whose time it does see, it is not told that it passed."""
+    dual = maia.open(world.ccs).client("Dual")
+    assert seen(dual.read(TYPE_NAME)) >= {(None, TWO, None)}
+    assert seen(dual.read(TYPE_NAME, where="numberplate = 'BX51 ABC'")) == set()
+    assert ("AE05 XYZ", ONE, "Victoria") in seen(dual.read(TYPE_NAME, where="numberplate = 'AE05 XYZ'"))
 
 
 @pytest.mark.requirement("24.20")

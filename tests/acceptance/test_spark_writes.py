@@ -20,7 +20,7 @@ def clinic(tmp_path_factory: pytest.TempPathFactory) -> Command:
     """Make a home whose lab may publish results of five visits, and whose ward may read them; the broker may not."""
     made = Command(tmp_path_factory.mktemp("writes") / "clinic")
     made.do("domain", "init", str(made.home))
-    made.keys("owner", "lab", "ward", "desk")
+    made.keys("owner", "lab", "ward", "desk", "clerk")
     attributes = ("patient:string", "visits:integer")
     made.do("type", "define", f"owner/{TYPE}@1", *(flag for text in attributes for flag in ("--attribute", text)))
     for who, *right in (
@@ -28,6 +28,7 @@ def clinic(tmp_path_factory: pytest.TempPathFactory) -> Command:
         ("ward", "--action", "subscribe"),
         ("desk", "--action", "publish"),
         ("lab", "--action", "publish", "--attribute", "patient", "--attribute", "visits=5", "--on-violation", "drop"),
+        ("clerk", "--action", "publish", "--attribute", "visits=5", "--on-violation", "reject"),
     ):
         made.grant("--from", "owner", "--to", who, "--type", f"owner/{TYPE}", *right)
     return made
@@ -126,3 +127,17 @@ def test_a_session_is_made_fit_or_told_what_it_lacks(
     with pytest.raises(UsageError, match="PYSPARK_PYTHON") as raised:
         maia.prepare(spark)
     assert raised.value.code == "SPARK_PYTHON"
+
+
+def test_a_right_says_what_becomes_of_a_publication_that_breaks_it(spark: Any, clinic: Command) -> None:
+    """Of the lab's rows the wrong one is dropped; of the clerk's none leaves. The audit says how many, and why."""
+    rows = spark.sql("SELECT 'p' patient, 5L visits UNION ALL SELECT 'q', 6L").coalesce(1)  # a batch is a partition's
+    domain = maia.open(clinic.home)
+    dropped, rejected = (domain.client(who).publish(rows, TYPE) for who in ("lab", "clerk"))
+    assert (dropped.events, dropped.forced, dropped.refused) == (1, 0, {("CONSTRAINT_VIOLATED", "visits"): 1})
+    assert (rejected.events, rejected.commit) == (0, None)
+    assert {code: count for (code, _), count in rejected.refused.items()} == {
+        "CONSTRAINT_VIOLATED": 1, "BATCH_REJECTED": 1,
+    }  # fmt: skip
+    told = {row["reason"]: row["events"] for row in clinic.do("audit", "--as", "clerk", "--kind", "refuse")["rows"]}
+    assert told == {"CONSTRAINT_VIOLATED": 1, "BATCH_REJECTED": 1}
