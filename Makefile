@@ -62,7 +62,7 @@ check: $(READY)  ## lint, test with branch coverage, docs, vectors, rows, some m
 	@$(MAKE) --no-print-directory coverage
 	@$(MAKE) --no-print-directory docs
 	@if [ -e vectors/make.py ]; then $(BIN)/python vectors/make.py --check; fi
-	@$(BIN)/python scripts/requirements.py --quiet
+	@$(BIN)/python scripts/requirements.py --quiet --whole
 	@$(BIN)/python scripts/mutations.py --sample 4 --seed "$$(git rev-parse HEAD 2>/dev/null || echo 0)"
 	@echo "make check: all good"
 

@@ -5,7 +5,8 @@ public names, long functions, own classes that inherit from own concrete classes
 modules named by gerunds, and, when scripts/reach.py is there, functions that no door reaches.
 
 ``--check`` writes nothing. It exits 1 when the structure is broken: a cycle between or inside floors, an import upward,
-a file above the limit without a stated reason, or a page that names other floors than there are. Numbers may move.
+a file above the limit without a stated reason, or a page that names other floors or another number of requirement rows
+than there are. Other numbers may move.
 """
 
 from __future__ import annotations
@@ -285,6 +286,12 @@ def unreachable() -> str:
     return str(found if isinstance(found, int) else len(found))
 
 
+def rows_shown() -> str:
+    """Ask scripts/requirements.py how many requirement rows the tests are marked to show."""
+    command = [sys.executable, str(ROOT / "scripts" / "requirements.py"), "--stated"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
 def too_long(house: House) -> list[Module]:
     """List files above the limit, longest first."""
     found = [module for module in house.modules.values() if module.lines > FILE_LIMIT]
@@ -368,7 +375,7 @@ def page(house: House) -> str:
             f"{max(sizes)} | {public or ''}{' (many)' if public > PUBLIC_LIMIT else ''} | "
             f"{', '.join(sorted(targets, key=house.order.index))} |"
         )
-    lines += ["", "## Aims", "", "| aim | now | |", "|---|---|---|", *aims(house)]
+    lines += ["", "## Aims", "", "| aim | now | |", "|---|---|---|", *aims(house), "", rows_shown()]
     lines += [
         "", "## Structure", "",
         "| what | how many |", "|---|---|",
@@ -425,9 +432,11 @@ def problems(house: House) -> list[str]:
         for name, lines in long.items()
         if name not in REASONS
     ]
-    named = re.findall(r"^\| (\w+) \| \d", PAGE.read_text("utf-8") if PAGE.is_file() else "", re.MULTILINE)
-    if named != list(house.floors()):
+    written = PAGE.read_text("utf-8") if PAGE.is_file() else ""
+    if re.findall(r"^\| (\w+) \| \d", written, re.MULTILINE) != list(house.floors()):
         found.append("docs/reference/house.md names other floors; run `make house`")
+    if rows_shown() not in written:
+        found.append("docs/reference/house.md states another number of requirement rows; run `make house`")
     return found
 
 

@@ -11,12 +11,18 @@ requirement row counts only by a test under tests/acceptance, which goes through
 With --threats the rows of threats.md, for which any test counts. Exits 1 when a row is failing, when a record names a
 row that does not exist, when a row is claimed outside tests/acceptance, or when a missed row is claimed as shown; 2
 when there is no record.
+
+With --stated it needs no record: it prints the sentence that README and the page of the house hold, by the marks of
+the tests. With --whole the record is of all tests, and every row of that sentence has to be shown by it; a row whose
+tests were all skipped is let pass outside CI only.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import json
+import os
 import re
 import sys
 import tomllib
@@ -28,6 +34,7 @@ REFERENCE = ROOT / "docs" / "reference"
 RECORDS = ROOT / ".build" / "marks"
 MISSED = REFERENCE / "missed.toml"
 DOORS = "tests/acceptance/"
+ROW = r"\d+\.\d+"
 STATES = ("shown", "missed", "failing", "not shown")
 
 
@@ -107,6 +114,33 @@ def judge(rows: list[Row], outcomes: dict[str, dict[str, str]], missed: dict[str
     return results
 
 
+def read_claims(folder: Path) -> set[str]:
+    """Read which rows the tests of a folder are marked with, without running them."""
+    found: set[str] = set()
+    for path in sorted(folder.rglob("test_*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.requirement":
+                found.update(ast.literal_eval(argument) for argument in node.args)
+    return found
+
+
+def stated(rows: list[Row], claimed: set[str], missed: dict[str, str]) -> str:
+    """Say in a sentence how many rows are shown, for README and the page of the house."""
+    shown = len(claimed - set(missed))
+    return (
+        f"{shown} of {len(rows)} requirement rows are shown through a door; {len(missed)} miss the number that they "
+        f"demand ({', '.join(sorted(missed))}), and {len(rows) - shown - len(missed)} are not shown."
+    )
+
+
+def unshown(results: list[Result], claimed: set[str], record: Record) -> list[str]:
+    """List the rows that are stated as shown and were not in a run of all tests."""
+    lost = [result.row.id for result in results if result.row.id in claimed and result.state == "not shown"]
+    if not os.environ.get("CI"):
+        lost = [row for row in lost if row not in record.outcomes]
+    return [f"{row} is stated as shown, and no test showed it in this run" for row in lost]
+
+
 def print_table(results: list[Result]) -> None:
     """Print every row with its state and the number of its tests."""
     group = None
@@ -154,8 +188,13 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--threats", action="store_true", help="threats and faults in place of requirements")
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.add_argument("--quiet", action="store_true", help="counts only")
+    parser.add_argument("--stated", action="store_true", help="the sentence of README, by the marks of the tests")
+    parser.add_argument("--whole", action="store_true", help="demand that all rows of that sentence were shown")
     options = parser.parse_args(arguments)
 
+    if options.stated:
+        print(stated(read_rows(REFERENCE / "requirements.md", ROW), read_claims(ROOT / DOORS), read_missed(MISSED)))
+        return 0
     if not any(RECORDS.glob("*.json")):
         print("no record of a test run; run `make test` first", file=sys.stderr)
         return 2
@@ -164,11 +203,13 @@ def main(arguments: list[str] | None = None) -> int:
         rows = read_rows(REFERENCE / "threats.md", r"[TF]\d+")
         record = read_record(("threat", "fault"))
     else:
-        rows = read_rows(REFERENCE / "requirements.md", r"\d+\.\d+")
+        rows = read_rows(REFERENCE / "requirements.md", ROW)
         record = read_record(("requirement",), doors=DOORS)
         missed = read_missed(MISSED)
     results = judge(rows, record.outcomes, missed)
     wrong = complaints(record, rows, missed)
+    if options.whole:
+        wrong += unshown(results, read_claims(ROOT / DOORS), record)
 
     if options.json:
         listed = [

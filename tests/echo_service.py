@@ -173,15 +173,15 @@ class Echo:
         assert answer.status_code == 200, answer.text
         return str(answer.json()["session"])
 
-    def sign(self, signer: KeySigner, session: str, method: str, path: str, body: bytes = b"") -> wire.Request:
+    def sign(self, signer: KeySigner, session: str, method: str, path: str, body: bytes = b"") -> wire.ServiceRequest:
         """Make a signed request by hand."""
-        request = wire.Request(method=method, url=self.url + path, body=body)
+        request = wire.ServiceRequest(method=method, url=self.url + path, body=body)
         if body:
             request.headers["content-type"] = "application/json"
         wire.sign_request(request, signer, session=session, nonce=secrets.token_bytes(16), at=self.clock())
         return request
 
 
-def send(request: wire.Request) -> httpx2.Response:
+def send(request: wire.ServiceRequest) -> httpx2.Response:
     """Send a request as it is."""
     return httpx2.request(request.method, request.url, content=request.body, headers=dict(request.headers))

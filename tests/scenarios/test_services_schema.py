@@ -59,7 +59,7 @@ class SignedAs(AuthBase):
         from datetime import UTC, datetime
 
         body = prepared.body or b""
-        sent = wire.Request(
+        sent = wire.ServiceRequest(
             method=str(prepared.method),
             url=str(prepared.url),
             body=body if isinstance(body, bytes) else body.encode(),

@@ -8,12 +8,6 @@ from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 
-# Names that still mean two things. The list only shrinks.
-TWICE = frozenset((
-    "Checked", "Constraint", "Decision", "Environment", "Finding", "HomeSurroundings", "Joined", "Outcome", "Parcel",
-    "Place", "Proof", "Publication", "Request", "Rows", "Surroundings", "Wanted",
-))  # fmt: skip
-
 
 def classes() -> dict[str, list[str]]:
     """List the public classes of the source with the modules that define them."""
@@ -27,7 +21,7 @@ def classes() -> dict[str, list[str]]:
 
 def test_public_class_names_are_unique() -> None:
     """Who reads a name in a message, a page or a traceback knows which class it is."""
-    assert {name: where for name, where in classes().items() if len(where) > 1 and name not in TWICE} == {}
+    assert {name: where for name, where in classes().items() if len(where) > 1} == {}
 
 
 def test_what_a_notebook_holds_has_a_name_of_its_own() -> None:

@@ -91,6 +91,39 @@ def test_requirements_say_shown_missed_failing_and_wrongly_claimed(
     assert requirements.main(["--threats", "--quiet"]) == 0
 
 
+def test_a_row_that_is_stated_as_shown_is_shown_by_a_whole_run(
+    script: Callable[[str], ModuleType],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The sentence counts the marks of acceptance tests; a run of all tests has to show every one of these rows."""
+    requirements = script("requirements")
+    monkeypatch.setattr(requirements, "MISSED", tmp_path / "missed.toml")
+    monkeypatch.setattr(requirements, "RECORDS", tmp_path / "marks")
+    monkeypatch.setattr(requirements, "ROOT", tmp_path)
+    (tmp_path / "missed.toml").write_text('["21.05"]\nwanted = "1.0"\nfigure = "0.86"\n')
+    folder = tmp_path / "tests" / "acceptance"
+    folder.mkdir(parents=True)
+    (folder / "test_marked.py").write_text(MARKED.replace("99.99", "1.03"))
+    assert requirements.main(["--stated"]) == 0
+    assert capsys.readouterr().out == (
+        "3 of 328 requirement rows are shown through a door; 1 miss the number that they demand (21.05), "
+        "and 324 are not shown.\n"
+    )
+    tests = {f"tests/acceptance/a.py::{row}": {"outcome": "passed", "requirement": [row]} for row in ("1.01", "1.02")}
+    record = tmp_path / "marks" / "one.json"
+    record.parent.mkdir()
+    record.write_text(json.dumps({"tests": tests}))
+    assert (requirements.main(["--quiet"]), requirements.main(["--quiet", "--whole"])) == (0, 1)
+    assert capsys.readouterr().err == "1.03 is stated as shown, and no test showed it in this run\n"
+    tests["tests/acceptance/a.py::1.03"] = {"outcome": "skipped", "requirement": ["1.03"]}
+    record.write_text(json.dumps({"tests": tests}))
+    for ci, code in (("true", 1), ("", 0)):
+        monkeypatch.setenv("CI", ci)
+        assert requirements.main(["--quiet", "--whole"]) == code
+
+
 def test_house_rules_find_what_they_forbid(
     script: Callable[[str], ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime
 from maia.access_control.register import Records, Register
 from maia.access_control.values import Difference, PolicyChange
 from maia.access_control.withdraw import cascade
-from maia.policy import Finding, Policy, PolicySyntaxError, Severity, check, check_privileges, parse_policy
+from maia.policy import Policy, PolicyFinding, PolicySyntaxError, Severity, check, check_privileges, parse_policy
 
 
 def preview(register: Register, text: str, *, at: datetime) -> PolicyChange:
@@ -33,7 +33,7 @@ def apply(register: Register, text: str, *, at: datetime) -> PolicyChange:
         return _change(register, records, text, policy, findings, number=number, at=at)
 
 
-def _checked(register: Register, text: str, *, at: datetime) -> tuple[Policy, tuple[Finding, ...]]:
+def _checked(register: Register, text: str, *, at: datetime) -> tuple[Policy, tuple[PolicyFinding, ...]]:
     """Read a policy with what the checker has to say, and refuse one with errors, at the first of them."""
     policy = parse_policy(text)
     findings = (*check(policy), *check_privileges(policy, register.holdings.types(at=at), text=text))
@@ -49,7 +49,7 @@ def _change(
     records: Records,
     text: str,
     policy: Policy,
-    findings: tuple[Finding, ...],
+    findings: tuple[PolicyFinding, ...],
     *,
     number: int,
     at: datetime,

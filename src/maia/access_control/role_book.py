@@ -20,13 +20,13 @@ from maia.access_control.values import Outside
 from maia.errors import MaiaError
 from maia.policy import (
     Atom,
-    Decision,
     Fact,
     FactKind,
     Policy,
+    PolicyDecision,
     PolicyEngine,
+    PolicyProof,
     Privilege,
-    Proof,
     RoleState,
     dependents,
     ends_of,
@@ -161,12 +161,12 @@ class RoleBook:
 
     # -- roles
 
-    def activate(self, rows: database.RoleRows, roles: Iterable[tuple[Fact, bool]]) -> tuple[Proof, ...]:
+    def activate(self, rows: database.RoleRows, roles: Iterable[tuple[Fact, bool]]) -> tuple[PolicyProof, ...]:
         """Activate roles of principals, each anonymously or not, in order, and keep them.
 
         When one fails, nothing is written: the caller drops this object if it is not the first.
         """
-        proofs: list[Proof] = []
+        proofs: list[PolicyProof] = []
         states: list[tuple[bytes, bytes, bool | None]] = []
         for role, anonymous in roles:
             proofs.append(self.engine.activate(role.atom, principal=role.holder))
@@ -210,7 +210,7 @@ class RoleBook:
             found[thing] = until
         return found
 
-    def decide(self, privilege: Privilege | str, *, principal: str) -> Decision:
+    def decide(self, privilege: Privilege | str, *, principal: str) -> PolicyDecision:
         """Say whether a principal has a privilege now."""
         return self.engine.decide(privilege, principal=principal)
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from maia.access_control.register import Records, Register
 from maia.access_control.role_book import as_atom
 from maia.errors import DeniedError, UsageError
-from maia.policy import Atom, Fact, FactKind, Proof
+from maia.policy import Atom, Fact, FactKind, PolicyProof
 from maia.principals import Authenticated, check_aware
 
 ADMINISTER = Atom("administer")
@@ -42,7 +42,7 @@ def record(register: Register, fact: Fact, *, at: datetime, until: datetime | No
 
 def activate(
     register: Register, who: Authenticated, role: Atom | str, *, at: datetime, anonymous: bool | None
-) -> Proof:
+) -> PolicyProof:
     """Activate a role for a member, and give the proof.
 
     Args:

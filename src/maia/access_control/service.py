@@ -47,17 +47,14 @@ from maia.access_control.values import (
     Telling,
 )
 from maia.authority import Challenge, Statement, Tag
-from maia.policy import Atom, Decision, Fact, FactKind, Privilege, Proof, SignedAgreement
+from maia.policy import Atom, Fact, FactKind, PolicyDecision, PolicyProof, Privilege, SignedAgreement
 from maia.principals import Authenticated, Certificate, NonceProof, PublicKey, Signer, Subject
 
 _INVITATION_LIFE = timedelta(days=1)
 
 
 class AccessControl:
-    """The service of one domain, over its database.
-
-    In the embedded default it runs in process over a home: see `open_access_control`.
-    """
+    """The service of one domain, over its database; embedded, it runs in process: `open_access_control`."""
 
     def __init__(
         self,
@@ -219,7 +216,9 @@ class AccessControl:
         """Ask the environment anew, let ended facts end, and withdraw what stood on them; for a timer to call."""
         return self._told(withdraw.refresh(self._register, at=at), at=at)
 
-    def activate(self, who: Authenticated, role: Atom | str, *, at: datetime, anonymous: bool | None = None) -> Proof:
+    def activate(
+        self, who: Authenticated, role: Atom | str, *, at: datetime, anonymous: bool | None = None
+    ) -> PolicyProof:
         """Activate a role for a member, and give the proof; by default the settings say whether it is anonymous."""
         return roles.activate(self._register, who, role, at=at, anonymous=anonymous)
 
@@ -237,12 +236,12 @@ class AccessControl:
         with self._register.reading(at):
             return self._register.roles.engine.privileges(principal)
 
-    def decide(self, privilege: Privilege | str, *, principal: str, at: datetime) -> Decision:
+    def decide(self, privilege: Privilege | str, *, principal: str, at: datetime) -> PolicyDecision:
         """Say whether a member has a privilege now, and why."""
         with self._register.reading(at):
             return self._register.roles.decide(privilege, principal=principal)
 
-    def explain(self, role: Atom | str, *, principal: str, at: datetime) -> Proof | None:
+    def explain(self, role: Atom | str, *, principal: str, at: datetime) -> PolicyProof | None:
         """Give the proof of an active role, or nothing."""
         with self._register.reading(at):
             return self._register.roles.engine.explain(role, principal=principal)

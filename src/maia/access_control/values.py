@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from maia.authority import CertificatePool, Exposure, StatementBook
-from maia.policy import Atom, Finding, TypeCatalogue
+from maia.policy import Atom, PolicyFinding, TypeCatalogue
 from maia.principals import Authenticated, Certificate, CertificateId, KeyId, PublicKey
 
 MAX_TOGETHER = 1_000
@@ -194,7 +194,7 @@ class PolicyChange:
     """
 
     number: int
-    findings: tuple[Finding, ...]
+    findings: tuple[PolicyFinding, ...]
     differences: tuple[Difference, ...]
 
 

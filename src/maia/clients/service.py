@@ -187,7 +187,7 @@ class ServiceClient:
             raise UnavailableError("the service changes its certificate all the time", code="PEER_GARBLED") from error
 
     def _ask_in_session(self, method: str, target: str, content: bytes) -> wire.Answer:
-        request = wire.Request(method=method, url=self._origin.url + target, body=content)
+        request = wire.ServiceRequest(method=method, url=self._origin.url + target, body=content)
         if self._session is None:
             raise UncheckedError("there is no session", code="NO_SESSION")
         nonce = secrets.token_bytes(wire.NONCE_LENGTH)
@@ -227,7 +227,7 @@ class ServiceClient:
 
     def _ask_openly(self, path: str, body: Mapping[str, object]) -> Mapping[str, object]:
         """Ask a question of the handshake, whose answers are not signed: only the proofs in them count."""
-        answer = self._exchange(wire.Request(method="POST", url=self._origin.url + path, body=_write(body)))
+        answer = self._exchange(wire.ServiceRequest(method="POST", url=self._origin.url + path, body=_write(body)))
         if answer.status_code in (429, 503):
             raise UnavailableError("the service cannot answer now", code="PEER_UNAVAILABLE")
         if answer.status_code != 200:
@@ -237,7 +237,7 @@ class ServiceClient:
             raise MalformedError("an answer of another shape", code="ANSWER")
         return value
 
-    def _exchange(self, request: wire.Request) -> wire.Answer:
+    def _exchange(self, request: wire.ServiceRequest) -> wire.Answer:
         """Send a request and read its answer, all of it, within the limits."""
         if request.body:
             request.headers["content-type"] = "application/json"

@@ -19,10 +19,10 @@ from maia.domain.access_control.agreements import POLICY_FOLDER
 from maia.errors import MaiaError, NotFoundError
 from maia.home import Home
 from maia.policy import (
-    Finding,
+    PolicyFinding,
+    PolicyProof,
     PolicySource,
     PolicySyntaxError,
-    Proof,
     check,
     check_privileges,
     combine_sources,
@@ -34,7 +34,7 @@ from maia.policy import (
 _INHERITED = "inherited"
 _SUFFIX = ".rules"
 _MAX_FILE = 4 << 20
-Placed = tuple[str, Finding]
+Placed = tuple[str, PolicyFinding]
 """A file, and what was found in it."""
 
 
@@ -122,7 +122,7 @@ def submit_policy(
     return change, tuple(_placed(sources, finding) for finding in change.findings)
 
 
-def proof_lines(proof: Proof, home: Path, *, in_force: str) -> list[str]:
+def proof_lines(proof: PolicyProof, home: Path, *, in_force: str) -> list[str]:
     """Say why a role is active, with the file of each rule where the home's files are what is in force.
 
     Args:
@@ -135,7 +135,7 @@ def proof_lines(proof: Proof, home: Path, *, in_force: str) -> list[str]:
         sources = policy_sources(home)
         sources = sources if combine_sources(sources) == in_force else ()
 
-    def walk(found: Proof, indent: int) -> Iterator[str]:
+    def walk(found: PolicyProof, indent: int) -> Iterator[str]:
         by = f"   by line {found.line}: {found.rule}" if found.rule else ""
         if by and sources:
             name, line = locate_line(sources, found.line)
@@ -163,7 +163,7 @@ def format_file(path: Path, *, write: bool) -> bool:
     return formatted != text
 
 
-def _placed(sources: Sequence[PolicySource], finding: Finding) -> Placed:
+def _placed(sources: Sequence[PolicySource], finding: PolicyFinding) -> Placed:
     name, line = locate_line(sources, finding.line)
     return name, replace(finding, line=line)
 

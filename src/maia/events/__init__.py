@@ -43,7 +43,7 @@ from maia.events.evolution import (
     hashed,
 )
 from maia.events.inheritance import inherit
-from maia.events.lint import Finding, LiveClient, lint, misleading_names, parse_live_clients
+from maia.events.lint import LiveClient, VersionFinding, lint, misleading_names, parse_live_clients
 from maia.events.lookalikes import lookalikes, skeleton
 from maia.events.names import Owner, TypeId, TypeName, check_owner, type_id
 from maia.events.options import MAX_PADDING, ClosedAttributes, EncryptionMode, Lifetime, Options, Release
@@ -116,7 +116,6 @@ __all__ = [
     "EncryptionMode",
     "EventType",
     "EventTypeId",
-    "Finding",
     "FoldedUids",
     "Lifetime",
     "LiveClient",
@@ -146,6 +145,7 @@ __all__ = [
     "UnverifiedTopic",
     "Value",
     "Version",
+    "VersionFinding",
     "WholeUuids",
     "attribute",
     "attributes_of_rows",

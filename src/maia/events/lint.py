@@ -33,7 +33,7 @@ class LiveClient:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class VersionFinding:
     """A warning: clients that lose an attribute once others move to the new version.
 
     Attributes:
@@ -55,7 +55,7 @@ _ADVICE = (
 )
 
 
-def lint(old: EventType, new: EventType, clients: Iterable[LiveClient]) -> tuple[Finding, ...]:
+def lint(old: EventType, new: EventType, clients: Iterable[LiveClient]) -> tuple[VersionFinding, ...]:
     """Warn about what a new version takes away from live clients.
 
     Returns:
@@ -73,7 +73,7 @@ def lint(old: EventType, new: EventType, clients: Iterable[LiveClient]) -> tuple
         users = tuple(sorted(client.name for client in live if client.uses(lost.uid)))
         if users:
             code = "ATTRIBUTE_REMOVED" if change.after is None else "ATTRIBUTE_RETYPED"
-            findings.append(Finding(code=code, attribute=lost, clients=users, advice=_ADVICE))
+            findings.append(VersionFinding(code=code, attribute=lost, clients=users, advice=_ADVICE))
     return tuple(findings)
 
 

@@ -28,7 +28,7 @@ from maia.filters.language import parse_filter
 from maia.filters.limits import FilterLimits, grammar
 from maia.filters.screening import ScreenMode, require_readable, screen
 from maia.filters.tags import from_tag, to_tag, value_atom
-from maia.filters.tree import Constraint, Filter, Literal, LiteralKind, Operator, TypedConstraint, TypedFilter
+from maia.filters.tree import Filter, Literal, LiteralKind, Operator, TypedConstraint, TypedFilter, WrittenConstraint
 from maia.filters.values import Value, in_domain, parse_date, parse_timestamp
 from maia.lazy import on_first_use as _on_first_use
 
@@ -43,7 +43,6 @@ __all__ = [
     "Bound",
     "BoundKind",
     "BoundRule",
-    "Constraint",
     "CoveringSet",
     "Filter",
     "FilterLimits",
@@ -58,6 +57,7 @@ __all__ = [
     "TypedConstraint",
     "TypedFilter",
     "Value",
+    "WrittenConstraint",
     "admits",
     "allows",
     "attribute_bound",

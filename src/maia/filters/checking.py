@@ -20,7 +20,15 @@ from maia.errors import FilterTypeError
 from maia.events import AttributeType
 from maia.filters.language import parse_filter
 from maia.filters.limits import DEFAULT_LIMITS, FilterLimits
-from maia.filters.tree import Constraint, Filter, Literal, LiteralKind, TypedConstraint, TypedFilter, check_operator
+from maia.filters.tree import (
+    Filter,
+    Literal,
+    LiteralKind,
+    TypedConstraint,
+    TypedFilter,
+    WrittenConstraint,
+    check_operator,
+)
 from maia.filters.values import Value, in_domain, parse_date, parse_timestamp
 
 _KINDS = {
@@ -111,7 +119,7 @@ def attribute_type(attribute: str, types: Mapping[str, str]) -> AttributeType:
         raise FilterTypeError(f"there is no attribute type `{name}`", code="FILTER_UNKNOWN_TYPE") from error
 
 
-def _check_constraint(constraint: Constraint, types: Mapping[str, str]) -> TypedConstraint:
+def _check_constraint(constraint: WrittenConstraint, types: Mapping[str, str]) -> TypedConstraint:
     kind = attribute_type(constraint.attribute, types)
     check_operator(constraint.attribute, kind, constraint.operator)
     values = tuple(_value(literal, constraint.attribute, kind) for literal in constraint.literals)

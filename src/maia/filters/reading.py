@@ -10,7 +10,7 @@ from lark.exceptions import VisitError
 
 from maia.errors import FilterSyntaxError
 from maia.filters.limits import FilterLimits, grammar
-from maia.filters.tree import Constraint, Filter, Literal, LiteralKind, Operator
+from maia.filters.tree import Filter, Literal, LiteralKind, Operator, WrittenConstraint
 
 _EXPECTATIONS = {
     "NAME": "an attribute name",
@@ -59,7 +59,7 @@ class _Builder(Transformer[Token, Filter]):
         self._constraints = 0
         self._values = 0
 
-    def conjunction(self, children: list[Constraint]) -> Filter:
+    def conjunction(self, children: list[WrittenConstraint]) -> Filter:
         return Filter(constraints=tuple(children))
 
     def name(self, children: list[Token]) -> Token:
@@ -80,26 +80,26 @@ class _Builder(Transformer[Token, Filter]):
             return Literal(kind=LiteralKind.TRUTH, value=token.lower() == "true")
         return self._number(token)
 
-    def comparison(self, children: list[object]) -> Constraint:
+    def comparison(self, children: list[object]) -> WrittenConstraint:
         name, operator, literal = children
         return self._constraint(name, Operator(str(operator)), (literal,))
 
-    def presence(self, children: list[object]) -> Constraint:
+    def presence(self, children: list[object]) -> WrittenConstraint:
         return self._constraint(children[0], Operator.ANY, ())
 
-    def pattern(self, children: list[object]) -> Constraint:
+    def pattern(self, children: list[object]) -> WrittenConstraint:
         name, operator, text = children
         return self._constraint(name, Operator(str(operator).lower()), (self.literal([_token(text)]),))
 
-    def membership(self, children: list[object]) -> Constraint:
+    def membership(self, children: list[object]) -> WrittenConstraint:
         return self._constraint(children[0], Operator.IN, tuple(children[1:]))
 
-    def _constraint(self, name: object, operator: Operator, literals: tuple[object, ...]) -> Constraint:
+    def _constraint(self, name: object, operator: Operator, literals: tuple[object, ...]) -> WrittenConstraint:
         self._constraints += 1
         if self._constraints > self._limits.constraints:
             raise _limit(_token(name), f"a filter has at most {self._limits.constraints} constraints")
         found = tuple(literal for literal in literals if isinstance(literal, Literal))
-        return Constraint(attribute=str(name), operator=operator, literals=found)
+        return WrittenConstraint(attribute=str(name), operator=operator, literals=found)
 
     def _number(self, token: Token) -> Literal:
         rule = f"a number has at most {self._limits.digits} digits and an exponent of at most {_EXPONENT}"

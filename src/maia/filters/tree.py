@@ -57,7 +57,7 @@ class Literal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Constraint:
+class WrittenConstraint:
     """One constraint as written; `any` has no literal, `in` has one or more, the others have one."""
 
     attribute: str
@@ -73,7 +73,7 @@ class Constraint:
 class Filter:
     """Constraints as written, in their order; no constraints is the filter that demands nothing."""
 
-    constraints: tuple[Constraint, ...] = ()
+    constraints: tuple[WrittenConstraint, ...] = ()
 
     @property
     def attributes(self) -> frozenset[str]:

@@ -15,6 +15,7 @@ Rules kept here:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 
@@ -22,11 +23,13 @@ from maia.authority import (
     Action,
     Budget,
     CertificatePool,
+    Decision,
     Grant,
     Held,
     Joined,
     NameNode,
     ProofTree,
+    Request,
     Root,
     Verifier,
     ask,
@@ -70,28 +73,31 @@ def named(
     return decision.grant
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerCase:
+    """One broker, and what its rights are judged with; all questions draw from one budget."""
+
+    broker: PublicKey
+    evidence: CertificatePool
+    verifier: Verifier
+    at: datetime
+    network: Network | None
+    budget: Budget
+
+    def decide(self, request: Request, principal: PublicKey | KeyHash) -> Decision:
+        """Ask whether somebody has a right, on the broker's evidence."""
+        return self.verifier.decide(
+            request, principal=principal, evidence=self.evidence, at=self.at, budget=self.budget
+        )
+
+
 class BrokerPlaces:
     """The places of one broker in domains, on the evidence for one type."""
 
-    def __init__(
-        self,
-        broker: PublicKey,
-        owner: Principal,
-        evidence: CertificatePool,
-        *,
-        verifier: Verifier,
-        at: datetime,
-        network: Network | None,
-        budget: Budget,
-    ) -> None:
-        """Ask about a broker; all questions draw from one budget."""
-        self._broker = broker
+    def __init__(self, case: BrokerCase, owner: Principal) -> None:
+        """Ask about a broker and a type of this owner."""
+        self._case = case
         self._owner = owner
-        self._evidence = evidence
-        self._verifier = verifier
-        self._at = at
-        self._network = network
-        self._budget = budget
         self._names: dict[tuple[KeyId, KeyId, str], Grant | None] = {}
         self._connected: dict[KeyId, Grant | None] = {}
 
@@ -115,10 +121,10 @@ class BrokerPlaces:
         node = last.node
         by_name = isinstance(node, NameNode) and node.parts == (BROKERS,)
         domain = node.base if isinstance(node, NameNode) and by_name else givers[-1].key
-        naming = self._named(self._broker.key_id, domain, BROKERS)
+        naming = self._named(self._case.broker.key_id, domain, BROKERS)
         if naming is None:
             raise ChainError(
-                f"`{self._broker.fingerprint}` is no broker: its domain gives it no name `{BROKERS}`",
+                f"`{self._case.broker.fingerprint}` is no broker: its domain gives it no name `{BROKERS}`",
                 code="NOT_A_BROKER",
             )
         keys = [held.key for held in givers]
@@ -130,10 +136,10 @@ class BrokerPlaces:
     def _standing(self, above: Sequence[KeyId], domain: KeyId, *, by_name: bool) -> tuple[Grant, ...] | None:
         """Return why a key is a domain, or ``None``; ``above`` are those through whose hands the right went to it."""
         own = _keys(self._owner)
-        if self._network is not None:
-            if domain in own | _keys(self._network[0]):
+        if self._case.network is not None:
+            if domain in own | _keys(self._case.network[0]):
                 return ()
-            connected = self._connection(domain, self._network)
+            connected = self._connection(domain, self._case.network)
             return None if connected is None else (connected,)
         line = [*above, domain]
         if by_name:
@@ -149,23 +155,20 @@ class BrokerPlaces:
     def _connection(self, domain: KeyId, network: Network) -> Grant | None:
         """Prove that a key may connect to the network and let others connect."""
         if domain not in self._connected:
-            grant = self._verifier.decide(
-                ask_network(Action.CONNECT, *network), principal=KeyHash(domain), evidence=self._evidence,
-                at=self._at, budget=self._budget,
-            ).grant  # fmt: skip
+            grant = self._case.decide(ask_network(Action.CONNECT, *network), KeyHash(domain)).grant
             self._connected[domain] = grant if grant is not None and grant.may_delegate else None
         return self._connected[domain]
 
     def _named(self, key: KeyId, issuer: KeyId, name: str) -> Grant | None:
-        asked = (key, issuer, name)
+        asked, case = (key, issuer, name), self._case
         if asked not in self._names:
             self._names[asked] = named(
-                KeyHash(key), issuer, name, self._evidence, verifier=self._verifier, at=self._at, budget=self._budget
+                KeyHash(key), issuer, name, case.evidence, verifier=case.verifier, at=case.at, budget=case.budget
             )
         return self._names[asked]
 
     def _lacks(self) -> str:
-        if self._network is not None:
+        if self._case.network is not None:
             return "it holds no right to connect to the network that it may pass on"
         return f"the owner of the type gives it no name `{DOMAINS}`"
 

@@ -43,7 +43,7 @@ from maia.encoding import Sexp
 from maia.encryption import WHOLE_EVENT, KeyGroupId
 from maia.errors import ChainError, UncheckedError, UsageError, VerificationError
 from maia.events import EncryptionMode, EventType
-from maia.kernel.broker_places import BrokerPlaces
+from maia.kernel.broker_places import BrokerCase, BrokerPlaces
 from maia.kernel.sessions import Network
 from maia.kernel.stamps import milliseconds
 from maia.principals import CertificateId, Period, PublicKey
@@ -121,45 +121,30 @@ def admit_broker(
     known = one_type(versions)
     budget = verifier.budget(evidence) if budget is None else budget
     budget.earn(_STEPS_A_VERSION * len(known))
-    case = _Case(broker, known, evidence, verifier, at, network, actions, budget)
+    case = BrokerCase(broker=broker, evidence=evidence, verifier=verifier, at=at, network=network, budget=budget)
+    admissions = _Admissions(case, known, actions)
     connected = None
     if network is not None:
         wanted = ask_network(Action.CONNECT, *network)
         connected = verifier.verify(wanted, principal=broker, evidence=evidence, at=at, budget=budget)
     found: dict[tuple[KeyGroupId, bytes], GroupAdmission] = {}
-    for admission in (*case.by_attribute(connected), *case.by_event(connected)):
+    for admission in (*admissions.by_attribute(connected), *admissions.by_event(connected)):
         found.setdefault((admission.group, admission.credential), admission)
         if len(found) > MAX_ADMISSIONS:
             raise UncheckedError("more chains than are looked at", code="LIMIT_EXCEEDED")
     if not found:
-        raise case.refusal()
+        raise admissions.refusal()
     return tuple(found[key] for key in sorted(found))
 
 
-class _Case:
-    """One broker's question about one type."""
+class _Admissions:
+    """What one broker may join of one type."""
 
-    def __init__(
-        self,
-        broker: PublicKey,
-        versions: Sequence[EventType],
-        evidence: CertificatePool,
-        verifier: Verifier,
-        at: datetime,
-        network: Network | None,
-        actions: tuple[Action, ...],
-        budget: Budget,
-    ) -> None:
-        self.actions = actions
-        self.budget = budget
-        self.broker = broker
+    def __init__(self, case: BrokerCase, versions: Sequence[EventType], actions: tuple[Action, ...]) -> None:
+        self.case = case
         self.versions = versions
-        self.evidence = evidence
-        self.verifier = verifier
-        self.at = at
-        self._places = BrokerPlaces(
-            broker, versions[0].name.owner, evidence, verifier=verifier, at=at, network=network, budget=budget
-        )
+        self.actions = actions
+        self._places = BrokerPlaces(case, versions[0].name.owner)
         self._held: dict[Action, tuple[Derived, ...]] = {}
         self._problem: VerificationError | None = None
 
@@ -171,7 +156,7 @@ class _Case:
                 continue
             for derived, names in self._rights(version.name.version.text):
                 for cells in self._unserved(cell_rights(derived.tag)):
-                    self.budget.spend(len(version.attributes))
+                    self.case.budget.spend(len(version.attributes))
                     opened = [item.uid for item in version.attributes if permits(cells.uids, item.uid.encode())]
                     found += [self._admission(uid.encode(), derived, names, connected) for uid in opened]
         return found
@@ -205,10 +190,7 @@ class _Case:
             return self._problem
         name = self.versions[0].name
         for action in self.actions:
-            decision = self.verifier.decide(
-                ask_type(action, name.owner, name.name, None), principal=self.broker, evidence=self.evidence,
-                at=self.at, budget=self.budget,
-            )  # fmt: skip
+            decision = self.case.decide(ask_type(action, name.owner, name.name, None), self.case.broker)
             if decision.error is not None:
                 return decision.error
         return ChainError("the right opens no key group of the type", code="NO_KEY_GROUP")
@@ -241,16 +223,16 @@ class _Case:
 
     def _clauses(self, action: Action, version: str | None) -> list[Derived]:
         """Derive what is held of all versions, once, and narrow it to one."""
-        name = self.versions[0].name
+        name, case = self.versions[0].name, self.case
         if action not in self._held:
-            self._held[action] = self.verifier.clauses(
-                ask_type(action, name.owner, name.name, None), principal=self.broker, evidence=self.evidence,
-                at=self.at, budget=self.budget,
+            self._held[action] = case.verifier.clauses(
+                ask_type(action, name.owner, name.name, None), principal=case.broker, evidence=case.evidence,
+                at=case.at, budget=case.budget,
             )  # fmt: skip
         if version is None:
             return list(self._held[action])
         wanted = ask_type(action, name.owner, name.name, version).wanted
-        narrowed = (replace(held, tag=intersect(held.tag, wanted, self.budget)) for held in self._held[action])
+        narrowed = (replace(held, tag=intersect(held.tag, wanted, self.case.budget)) for held in self._held[action])
         return [held for held in narrowed if not is_nothing(held.tag)]
 
     def _admission(
@@ -271,13 +253,13 @@ class _Case:
 
     def _assured(self, identities: Iterable[CertificateId]) -> tuple[list[datetime], bool]:
         """Tell until when the accepted lists vouch for certificates, and whether any needs them."""
-        book: StatementBook = self.verifier.statements
+        book: StatementBook = self.case.verifier.statements
         ends: list[datetime] = []
         tested = False
         for identity in identities:
-            for test in self.evidence.get(identity).body.tests:
+            for test in self.case.evidence.get(identity).body.tests:
                 tested = True
-                until = book.assured_until(test, identity, at=self.at)
+                until = book.assured_until(test, identity, at=self.case.at)
                 if until is not None:
                     ends.append(until)
         return ends, tested

@@ -14,7 +14,7 @@ from maia.policy.agreements import (
     sign_agreement,
     verify_agreement,
 )
-from maia.policy.checking import Finding, Severity, check, require_runnable
+from maia.policy.checking import PolicyFinding, Severity, check, require_runnable
 from maia.policy.conditions import Condition, cannot_ask, compile_condition
 from maia.policy.conditions_inputs import DEFAULT_CONDITION_LIMITS, Ask, ConditionLimits, EventValue, Occasion
 from maia.policy.conditions_problems import ConditionSyntaxError
@@ -36,7 +36,7 @@ from maia.policy.issuing import (
 from maia.policy.language import parse_fact, parse_policy, parse_privilege
 from maia.policy.limits import PolicyLimits, grammar
 from maia.policy.problems import PolicySyntaxError
-from maia.policy.proofs import Decision, Proof
+from maia.policy.proofs import PolicyDecision, PolicyProof
 from maia.policy.role_sets import PolicySource, combine_sources, locate_line, parse_source
 from maia.policy.rules import (
     ActivationRule,
@@ -79,27 +79,27 @@ __all__ = [
     "ConditionNode",
     "ConditionSyntaxError",
     "Constant",
-    "Decision",
     "EngineLimits",
     "Environment",
     "EventRight",
     "EventValue",
     "Fact",
     "FactKind",
-    "Finding",
     "Hours",
     "KnownType",
     "Occasion",
     "Places",
     "Policy",
+    "PolicyDecision",
     "PolicyEngine",
+    "PolicyFinding",
     "PolicyLimits",
+    "PolicyProof",
     "PolicySource",
     "PolicySyntaxError",
     "Predicate",
     "Premise",
     "Privilege",
-    "Proof",
     "Provider",
     "RateLimit",
     "Restored",

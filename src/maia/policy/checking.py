@@ -35,7 +35,7 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class PolicyFinding:
     """One thing wrong with a policy, and where."""
 
     severity: Severity
@@ -49,7 +49,7 @@ class Finding:
         return f"line {self.line}, column {self.column}: {self.severity}: {self.message}"
 
 
-def check(policy: Policy, *, types: Mapping[str, Collection[str]] | None = None) -> tuple[Finding, ...]:
+def check(policy: Policy, *, types: Mapping[str, Collection[str]] | None = None) -> tuple[PolicyFinding, ...]:
     """List what is wrong with a policy, in the order of its lines.
 
     >>> from maia.policy import parse_policy
@@ -92,7 +92,7 @@ def _bound(premises: Iterable[Premise]) -> set[str]:
     return {SELF, *(variable.name for premise in premises for variable in variables(premise.atom))}
 
 
-def _unbound(policy: Policy) -> Iterator[Finding]:
+def _unbound(policy: Policy) -> Iterator[PolicyFinding]:
     for rule in policy.rules:
         used: Iterator[Variable]
         if isinstance(rule, ActivationRule):
@@ -102,7 +102,7 @@ def _unbound(policy: Policy) -> Iterator[Finding]:
             used = privilege_variables(rule.privilege)
         for variable in used:
             if variable.name not in bound:
-                yield Finding(
+                yield PolicyFinding(
                     severity=Severity.ERROR,
                     code="UNBOUND_VARIABLE",
                     line=rule.line,
@@ -111,7 +111,7 @@ def _unbound(policy: Policy) -> Iterator[Finding]:
                 )
 
 
-def _unreachable(policy: Policy) -> Iterator[Finding]:
+def _unreachable(policy: Policy) -> Iterator[PolicyFinding]:
     """Roles that only roles of the same kind lead to: no appointment and no predicate can start them."""
     roles = policy.roles
     needs = {
@@ -138,13 +138,13 @@ def _unreachable(policy: Policy) -> Iterator[Finding]:
             yield _warning("UNREACHABLE_ROLE", rule, f"the role `{rule.head.name}` can never be activated")
 
 
-def _roleless(policy: Policy) -> Iterator[Finding]:
+def _roleless(policy: Policy) -> Iterator[PolicyFinding]:
     for rule in policy.authorisations:
         if rule.role.signature not in policy.roles:
             yield _warning("NO_SUCH_ROLE", rule, f"no rule activates the role `{rule.role.name}`")
 
 
-def _duplicates(policy: Policy) -> Iterator[Finding]:
+def _duplicates(policy: Policy) -> Iterator[PolicyFinding]:
     first: dict[str, int] = {}
     for rule in policy.rules:
         line = first.setdefault(_renamed(rule), rule.line)
@@ -192,7 +192,7 @@ def _apply(atom: Atom, names: Mapping[str, str]) -> Atom:
     )
 
 
-def _arities(policy: Policy) -> Iterator[Finding]:
+def _arities(policy: Policy) -> Iterator[PolicyFinding]:
     seen: dict[tuple[bool, str], int] = {}
     for rule in policy.rules:
         premises = rule.premises if isinstance(rule, ActivationRule) else rule.conditions
@@ -205,7 +205,7 @@ def _arities(policy: Policy) -> Iterator[Finding]:
                 yield _warning("PARAMETER_COUNT", rule, message)
 
 
-def _unknown(policy: Policy, types: Mapping[str, Collection[str]]) -> Iterator[Finding]:
+def _unknown(policy: Policy, types: Mapping[str, Collection[str]]) -> Iterator[PolicyFinding]:
     for rule in policy.authorisations:
         right = rule.privilege
         if not isinstance(right, EventRight):
@@ -220,9 +220,9 @@ def _unknown(policy: Policy, types: Mapping[str, Collection[str]]) -> Iterator[F
                 yield _error("UNKNOWN_ATTRIBUTE", rule, message)
 
 
-def _warning(code: str, rule: Rule, message: str) -> Finding:
-    return Finding(severity=Severity.WARNING, code=code, line=rule.line, column=1, message=message)
+def _warning(code: str, rule: Rule, message: str) -> PolicyFinding:
+    return PolicyFinding(severity=Severity.WARNING, code=code, line=rule.line, column=1, message=message)
 
 
-def _error(code: str, rule: AuthorisationRule, message: str) -> Finding:
-    return Finding(severity=Severity.ERROR, code=code, line=rule.line, column=1, message=message)
+def _error(code: str, rule: AuthorisationRule, message: str) -> PolicyFinding:
+    return PolicyFinding(severity=Severity.ERROR, code=code, line=rule.line, column=1, message=message)

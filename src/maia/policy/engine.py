@@ -20,7 +20,7 @@ from maia.policy.activations import Activations, Support
 from maia.policy.checking import require_runnable
 from maia.policy.facts import Fact, FactKind, FactStore
 from maia.policy.language import parse_fact, parse_privilege
-from maia.policy.proofs import Decision, Proof
+from maia.policy.proofs import PolicyDecision, PolicyProof
 from maia.policy.rules import ActivationRule, AttributeUse, AuthorisationRule, EventRight, Policy, Privilege
 from maia.policy.solving import Bound, Search, Steps, StepsUsedUpError, kind_of
 from maia.policy.terms import Atom, Constant, match, substitute, variables
@@ -133,7 +133,7 @@ class PolicyEngine:
             self._store.discard(found)
         return Withdrawal(held=bool(gone), fallen=self._withdraw(gone))
 
-    def activate(self, role: Atom | str, *, principal: str) -> Proof:
+    def activate(self, role: Atom | str, *, principal: str) -> PolicyProof:
         """Activate a role for a principal, and give the proof.
 
         All instances of rules that are met now become supports of the role. Activating an active role adds the
@@ -209,7 +209,7 @@ class PolicyEngine:
             raise UncheckedError(message, code="POLICY_STEPS") from error
         return tuple(sorted(found, key=lambda each: (each[0], str(each[1]))))
 
-    def decide(self, privilege: Privilege | str, *, principal: str) -> Decision:
+    def decide(self, privilege: Privilege | str, *, principal: str) -> PolicyDecision:
         """Say whether a principal has exactly this privilege now, and why.
 
         A right on an event type is compared as a whole; what it allows to a request is decided by the capability that
@@ -225,15 +225,15 @@ class PolicyEngine:
                 for given, rule, conditions in self._given(role, budget):
                     if given == wanted:
                         premises = (self._explain(role), *map(_leaf, conditions))
-                        proof = Proof(
+                        proof = PolicyProof(
                             conclusion=f"{principal}: {given}", rule=str(rule), line=rule.line, premises=premises
                         )
-                        return Decision(allowed=True, reason="GRANTED", proof=proof)
+                        return PolicyDecision(allowed=True, reason="GRANTED", proof=proof)
         except StepsUsedUpError:
-            return Decision(allowed=False, reason="STEPS_USED_UP")
-        return Decision(allowed=False, reason="NO_PRIVILEGE")
+            return PolicyDecision(allowed=False, reason="STEPS_USED_UP")
+        return PolicyDecision(allowed=False, reason="NO_PRIVILEGE")
 
-    def explain(self, role: Atom | str, *, principal: str) -> Proof | None:
+    def explain(self, role: Atom | str, *, principal: str) -> PolicyProof | None:
         """Give the proof of an active role, down to appointments and predicates; None when it is not active.
 
         Raises:
@@ -331,10 +331,10 @@ class PolicyEngine:
                 for facts, bound in search.solve(goals, binding):
                     yield _filled(rule.privilege, bound), rule, facts
 
-    def _explain(self, role: Fact) -> Proof:
+    def _explain(self, role: Fact) -> PolicyProof:
         return self._shown(role, _SHOWN_DEPTH, Steps(_SHOWN_PREMISES))
 
-    def _shown(self, role: Fact, depth: int, room: Steps) -> Proof:
+    def _shown(self, role: Fact, depth: int, room: Steps) -> PolicyProof:
         if depth == 0 or room.steps <= 0:
             return _leaf(role)  # too much to show
         support = self._active.founding(role)
@@ -344,11 +344,11 @@ class PolicyEngine:
             self._shown(fact, depth - 1, room) if fact.kind is FactKind.ROLE and fact in watched else _leaf(fact)
             for fact in support.premises
         )
-        return Proof(conclusion=str(role), rule=str(support.rule), line=support.rule.line, premises=premises)
+        return PolicyProof(conclusion=str(role), rule=str(support.rule), line=support.rule.line, premises=premises)
 
 
-def _leaf(fact: Fact) -> Proof:
-    return Proof(conclusion=str(fact))
+def _leaf(fact: Fact) -> PolicyProof:
+    return PolicyProof(conclusion=str(fact))
 
 
 def _principal(principal: str) -> str:

@@ -25,7 +25,7 @@ from decimal import Decimal
 from maia.authority import Action, Constraint, Tag, network_right, type_right
 from maia.errors import MalformedError, UsageError
 from maia.events import Attribute, AttributeType, EventType, Owner, value_from_json
-from maia.policy.checking import Finding, Severity
+from maia.policy.checking import PolicyFinding, Severity
 from maia.policy.rules import AttributeUse, AuthorisationRule, EventRight, Policy, Privilege
 from maia.policy.terms import Atom, Constant, Variable
 from maia.principals import Principal, principal_id
@@ -156,7 +156,7 @@ def compile_privilege(privilege: Privilege, catalogue: TypeCatalogue) -> Compile
     return _compile_method(privilege, catalogue, partial=False) if isinstance(privilege, Atom) else None
 
 
-def check_privileges(policy: Policy, catalogue: TypeCatalogue, *, text: str = "") -> tuple[Finding, ...]:
+def check_privileges(policy: Policy, catalogue: TypeCatalogue, *, text: str = "") -> tuple[PolicyFinding, ...]:
     """List the privileges of a policy that could never become a right, each with its place.
 
     Values that a rule leaves to variables are looked at when the role is activated.
@@ -171,7 +171,7 @@ def check_privileges(policy: Policy, catalogue: TypeCatalogue, *, text: str = ""
         catalogue: What is known.
         text: The text they were read from, which tells the columns.
     """
-    found: list[Finding] = []
+    found: list[PolicyFinding] = []
     for rule in policy.authorisations:
         try:
             if isinstance(rule.privilege, EventRight):
@@ -181,7 +181,7 @@ def check_privileges(policy: Policy, catalogue: TypeCatalogue, *, text: str = ""
         except MalformedError as error:
             line, column = _place(text, rule, error.message)
             found.append(
-                Finding(severity=Severity.ERROR, code=error.code, line=line, column=column, message=error.message)
+                PolicyFinding(severity=Severity.ERROR, code=error.code, line=line, column=column, message=error.message)
             )
     return tuple(found)
 

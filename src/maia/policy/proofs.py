@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proof:
+class PolicyProof:
     """One conclusion with the rule that gave it and the proofs of what the rule needed; a fact has no rule.
 
     Attributes:
@@ -20,12 +20,13 @@ class Proof:
     conclusion: str
     rule: str = ""
     line: int = 0
-    premises: tuple[Proof, ...] = ()
+    premises: tuple[PolicyProof, ...] = ()
 
     def lines(self, indent: int = 0) -> Iterator[str]:
         """Walk the proof as indented lines.
 
-        >>> print(*Proof(conclusion="a", rule="a <- b", line=1, premises=(Proof(conclusion="b"),)).lines(), sep="|")
+        >>> needed = PolicyProof(conclusion="b")
+        >>> print(*PolicyProof(conclusion="a", rule="a <- b", line=1, premises=(needed,)).lines(), sep="|")
         a   by line 1: a <- b|  b
         """
         by = f"   by line {self.line}: {self.rule}" if self.rule else ""
@@ -35,7 +36,7 @@ class Proof:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
+class PolicyDecision:
     """The answer to "has this principal this privilege now?"; true only when it is proven.
 
     Attributes:
@@ -46,7 +47,7 @@ class Decision:
 
     allowed: bool
     reason: str
-    proof: Proof | None = None
+    proof: PolicyProof | None = None
 
     def __bool__(self) -> bool:
         """Whether the privilege is held."""

@@ -77,7 +77,7 @@ class Fields(MutableMapping[str, str]):
 
 
 @dataclass(slots=True, kw_only=True)
-class Request:
+class ServiceRequest:
     """A request as both sides see it: ``url`` is absolute, ``headers`` may gain signature fields."""
 
     method: str
@@ -93,7 +93,7 @@ class Answer:
     status_code: int
     headers: Fields
     body: bytes
-    request: Request
+    request: ServiceRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +106,7 @@ class SignedRequest:
     session: str
 
 
-def sign_request(request: Request, signer: Signer, *, session: str, nonce: bytes, at: datetime) -> None:
+def sign_request(request: ServiceRequest, signer: Signer, *, session: str, nonce: bytes, at: datetime) -> None:
     """Sign a request, adding the fields that carry the signature.
 
     Args:
@@ -121,7 +121,7 @@ def sign_request(request: Request, signer: Signer, *, session: str, nonce: bytes
     _sign(request, signer, REQUEST_COMPONENTS, tag=_REQUEST_TAG, nonce=encode_octets(nonce), at=at)
 
 
-def verify_request(request: Request, *, at: datetime, window: timedelta = WINDOW) -> SignedRequest:
+def verify_request(request: ServiceRequest, *, at: datetime, window: timedelta = WINDOW) -> SignedRequest:
     """Check a request's signature and that it is fresh; whether it was used before is the caller's question.
 
     Raises:
@@ -139,7 +139,7 @@ def verify_request(request: Request, *, at: datetime, window: timedelta = WINDOW
     return SignedRequest(key=key, nonce=nonce, created=created, session=request.headers[SESSION_HEADER])
 
 
-def is_signed(request: Request) -> bool:
+def is_signed(request: ServiceRequest) -> bool:
     """Whether a request claims to be signed, so that its answer must be."""
     return "signature" in request.headers and "signature-input" in request.headers
 
@@ -262,7 +262,7 @@ class _Verifier(HTTPMessageVerifier):
 
 
 def _sign(
-    message: Request | Answer,
+    message: ServiceRequest | Answer,
     signer: Signer,
     components: tuple[str, ...],
     *,
@@ -288,7 +288,7 @@ def _sign(
 
 
 def _verify(
-    message: Request | Answer, keys: HTTPSignatureKeyResolver, components: tuple[str, ...], *, tag: str
+    message: ServiceRequest | Answer, keys: HTTPSignatureKeyResolver, components: tuple[str, ...], *, tag: str
 ) -> VerifyResult:
     fields = message.headers
     for name in ("signature-input", "signature", "content-digest"):

@@ -11,12 +11,12 @@ import pytest
 from maia.errors import FilterTypeError, UncheckedError, UsageError
 from maia.filters import (
     AttributeType,
-    Constraint,
     CoveringSet,
     Operator,
     SubscriptionIndex,
     TypedConstraint,
     TypedFilter,
+    WrittenConstraint,
     check_event,
     compile_filter,
     covers,
@@ -156,7 +156,7 @@ def test_trees_cannot_be_made_wrong():
         with pytest.raises(UsageError):
             TypedConstraint(attribute="x", type=AttributeType.INTEGER, operator=Operator.EQUAL, values=values)
     with pytest.raises(UsageError):
-        Constraint(attribute="x", operator=Operator.IN, literals=())
+        WrittenConstraint(attribute="x", operator=Operator.IN, literals=())
     several = TypedConstraint(attribute="x", type=AttributeType.INTEGER, operator=Operator.IN, values=(3, 1, 3))
     assert several.values == (1, 3)
     with pytest.raises(UsageError):

@@ -15,7 +15,7 @@ from maia.principals import KeySigner
 from maia.wire import (
     Answer,
     Fields,
-    Request,
+    ServiceRequest,
     decode_key,
     decode_octets,
     encode_key,
@@ -32,14 +32,14 @@ ALICE, BOB = KeySigner(b"a" * 32), KeySigner(b"b" * 32)
 URL = "https://keys.example/v1/echo?a=1"
 
 
-def signed(signer: KeySigner = ALICE, *, at: datetime = NOON) -> Request:
+def signed(signer: KeySigner = ALICE, *, at: datetime = NOON) -> ServiceRequest:
     """Make a signed request."""
-    request = Request(method="POST", url=URL, body=b'{"word":"hi"}')
+    request = ServiceRequest(method="POST", url=URL, body=b'{"word":"hi"}')
     sign_request(request, signer, session="s1", nonce=b"n" * 16, at=at)
     return request
 
 
-def copy(request: Request) -> Request:
+def copy(request: ServiceRequest) -> ServiceRequest:
     """Copy a request, fields included."""
     return replace(request, headers=Fields(request.headers.items()))
 
@@ -50,19 +50,19 @@ def test_a_signed_request_proves_its_key_time_nonce_and_session() -> None:
     assert (found.key, found.nonce, found.created, found.session) == (ALICE.public_key, b"n" * 16, NOON, "s1")
 
 
-def set_field(name: str, change: Callable[[str], str]) -> Callable[[Request], None]:
+def set_field(name: str, change: Callable[[str], str]) -> Callable[[ServiceRequest], None]:
     """Change one field of a request."""
 
-    def apply(request: Request) -> None:
+    def apply(request: ServiceRequest) -> None:
         request.headers[name] = change(request.headers[name])
 
     return apply
 
 
-def set_part(**parts: object) -> Callable[[Request], None]:
+def set_part(**parts: object) -> Callable[[ServiceRequest], None]:
     """Change a request itself."""
 
-    def apply(request: Request) -> None:
+    def apply(request: ServiceRequest) -> None:
         for name, value in parts.items():
             setattr(request, name, value)
 
@@ -105,7 +105,7 @@ CHANGES = {
 
 @pytest.mark.threat("T60")
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_a_changed_request_is_refused(change: Callable[[Request], object]) -> None:
+def test_a_changed_request_is_refused(change: Callable[[ServiceRequest], object]) -> None:
     """Whatever is changed after signing, the request proves nothing."""
     request = copy(signed())
     change(request)
@@ -131,7 +131,7 @@ def test_a_request_is_fresh_within_thirty_seconds_of_either_side(seconds: int, f
 
 def test_a_signature_that_covers_less_is_refused_though_it_verifies() -> None:
     """The verifier says what must be covered, not the sender."""
-    request = Request(method="POST", url=URL, headers=Fields([("maia-session", "s1")]), body=b"{}")
+    request = ServiceRequest(method="POST", url=URL, headers=Fields([("maia-session", "s1")]), body=b"{}")
     _sign(request, ALICE, ("@method", "content-digest"), tag="maia-request", nonce=encode_octets(b"n" * 16), at=NOON)
     with pytest.raises(SignatureError):
         verify_request(request, at=NOON)
@@ -139,7 +139,7 @@ def test_a_signature_that_covers_less_is_refused_though_it_verifies() -> None:
 
 def test_a_signature_that_covers_more_is_refused_though_it_verifies() -> None:
     """One form, so that nothing hides in another."""
-    request = Request(method="POST", url=URL, headers=Fields([("maia-session", "s1")]), body=b"{}")
+    request = ServiceRequest(method="POST", url=URL, headers=Fields([("maia-session", "s1")]), body=b"{}")
     more = ("@method", "@authority", "@path", "@query", "content-digest", "maia-session", "@scheme")
     _sign(request, ALICE, more, tag="maia-request", nonce=encode_octets(b"n" * 16), at=NOON)
     with pytest.raises(MalformedError) as refusal:
@@ -151,7 +151,7 @@ def test_a_request_signed_without_the_prefix_is_refused() -> None:
     """A signature over the bare signature base is not one of Maia's."""
     from nacl.bindings import crypto_sign
 
-    request = Request(method="POST", url=URL, headers=Fields([("maia-session", "s1")]), body=b"{}")
+    request = ServiceRequest(method="POST", url=URL, headers=Fields([("maia-session", "s1")]), body=b"{}")
     bare = HTTPMessageSigner(signature_algorithm=_PrefixedEd25519)
     prepared = bare.prepare(
         request,
@@ -202,7 +202,7 @@ def test_an_answer_of_another_key_is_refused() -> None:
 
 def test_an_answer_to_an_unreadable_signature_cannot_be_signed() -> None:
     """There is nothing to bind it to."""
-    request = Request(method="GET", url=URL, headers=Fields([("signature", "?!"), ("signature-input", "x")]))
+    request = ServiceRequest(method="GET", url=URL, headers=Fields([("signature", "?!"), ("signature-input", "x")]))
     with pytest.raises(MalformedError):
         sign_answer(Answer(status_code=400, headers=Fields(), body=b"", request=request), BOB, at=NOON)
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from maia.cli.read.bundles import Place, unpacked
+from maia.cli.read.bundles import CommandPlace, unpacked
 from maia.cli.read.options import certificate_argument, examples, new_app
 from maia.cli.show.certificates import certificate_to_json, certificate_tree, is_genuine, state_text
 from maia.cli.show.output import draw, note, write_json, write_line
@@ -25,7 +25,7 @@ def show(
     ] = None,
     *,
     sexp: Annotated[bool, typer.Option("--sexp", help="Write the advanced S-expression, signature included.")] = False,
-    place: Place,
+    place: CommandPlace,
 ) -> None:
     """Show what certificates say, whether their signatures verify, and how long they outlive a revocation."""
     folder, instant = place.folder, place.instant

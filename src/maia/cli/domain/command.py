@@ -9,7 +9,7 @@ import typer
 
 from maia.cli.read import options
 from maia.cli.read.answers import confirm
-from maia.cli.read.bundles import Place, unpacked
+from maia.cli.read.bundles import CommandPlace, unpacked
 from maia.cli.read.instants import parse_instant_text, show_instant
 from maia.cli.read.options import examples, new_app
 from maia.cli.read.services import Served
@@ -80,7 +80,7 @@ def init(
 def migrate(
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Tell what would be written, and write nothing.")] = False,
-    place: Place,
+    place: CommandPlace,
 ) -> None:
     """Bring a home that an earlier Maia made to this Maia's format; one that is there already is left alone.
 

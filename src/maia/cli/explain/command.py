@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from maia.cli.read import options
-from maia.cli.read.bundles import Place, RightOptions, unpacked
+from maia.cli.read.bundles import CommandPlace, RightOptions, unpacked
 from maia.cli.read.options import examples, new_app, principal_option
 from maia.cli.show.exits import ExitCode
 from maia.cli.show.output import draw, note, write_json, write_line
@@ -30,7 +30,7 @@ def explain(
     asked: RightOptions,
     certificates: options.Evidence = None,
     statement: options.Statements = None,
-    place: Place,
+    place: CommandPlace,
 ) -> int:
     """Draw the chains that give a right as trees, with what each link keeps and removes.
 

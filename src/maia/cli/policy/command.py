@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from maia.cli.read import options
-from maia.cli.read.bundles import Place, unpacked
+from maia.cli.read.bundles import CommandPlace, unpacked
 from maia.cli.read.options import examples, new_app, principal_option
 from maia.cli.read.services import Served
 from maia.cli.show.exits import ExitCode
@@ -27,7 +27,7 @@ _Files = Annotated[
 
 @app.command(epilog=examples("maia policy check", "maia policy check policy/met.rules --json"))
 @unpacked
-def check(files: _Files = None, *, place: Place) -> int:
+def check(files: _Files = None, *, place: CommandPlace) -> int:
     """Say what is wrong with policy files, with file, line and column; exits 1 when there is an error.
 
     Inside a home, rights are compared with the event types that it knows.

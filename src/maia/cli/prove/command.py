@@ -9,7 +9,7 @@ import typer
 
 from maia.authority import Grant, parse_statement, write_proof
 from maia.cli.read import options
-from maia.cli.read.bundles import Place, RightOptions, unpacked
+from maia.cli.read.bundles import CommandPlace, RightOptions, unpacked
 from maia.cli.read.files import write_target
 from maia.cli.read.options import examples, new_app, principal_option
 from maia.cli.read.question import read_question
@@ -56,7 +56,7 @@ def prove(
             help="Write the proof: to a file, to stdout (`-`), or its certificates to an existing folder.",
         ),
     ] = None,
-    place: Place,
+    place: CommandPlace,
 ) -> int:
     """Find a proof of a right in a folder of certificates, and print it.
 

@@ -1,7 +1,7 @@
 """Options that go together, taken by a command as one value.
 
-A command says `place: Place`; `unpacked` turns that into the options of `Place` for typer, and puts the value together
-again when the command is called.
+A command says `place: CommandPlace`; `unpacked` turns that into the options of `CommandPlace` for typer, and puts the
+value together again when the command is called.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _options(kind: type) -> list[inspect.Parameter]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class CommandPlace:
     """Where a command works, for which moment, and for whom it writes."""
 
     home: options.Home = Path()
@@ -81,8 +81,8 @@ class Place:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Signing(Place):
-    """As `Place`, for a command that signs something and may write it out."""
+class Signing(CommandPlace):
+    """As `CommandPlace`, for a command that signs something and may write it out."""
 
     passphrase_file: options.PassphraseFile = None
     out: options.Out = None

@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 
 from maia.authority import Challenge, parse_statement, verify_statement
-from maia.cli.read.bundles import Place, RightOptions
+from maia.cli.read.bundles import CommandPlace, RightOptions
 from maia.cli.read.files import read_source
 from maia.domain import RightQuestion
 from maia.errors import NotFoundError, UsageError
@@ -18,7 +18,7 @@ _NONCE = 16
 
 
 def read_question(
-    place: Place,
+    place: CommandPlace,
     asked: RightOptions,
     principal: str,
     *,

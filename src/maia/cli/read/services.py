@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from maia.cli.read import options
-from maia.cli.read.bundles import Place
+from maia.cli.read.bundles import CommandPlace
 from maia.cli.read.signers import open_signer
 from maia.errors import NotFoundError
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Served(Place):
-    """As `Place`, for a command that asks the service of the home's domain."""
+class Served(CommandPlace):
+    """As `CommandPlace`, for a command that asks the service of the home's domain."""
 
     passphrase_file: options.PassphraseFile = None
 

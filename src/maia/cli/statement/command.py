@@ -10,7 +10,7 @@ import typer
 
 from maia.authority import ListStatement, OneTimeAnswer, Series, issue_statement, parse_statement, verify_statement
 from maia.cli.read import options
-from maia.cli.read.bundles import Place, Signing, unpacked
+from maia.cli.read.bundles import CommandPlace, Signing, unpacked
 from maia.cli.read.files import read_source, write_target
 from maia.cli.read.options import certificate_argument, examples, new_app, principal_option
 from maia.cli.read.question import parse_nonce
@@ -117,7 +117,7 @@ def show(
         Path | None, typer.Argument(metavar="FILE", help="A signed statement; those of this home when left out.")
     ] = None,
     *,
-    place: Place,
+    place: CommandPlace,
 ) -> None:
     """Show statements: who says what about which certificates, and whether it counts now."""
     raws = place.folder.book().raw_statements() if file is None else (read_source(str(file)),)

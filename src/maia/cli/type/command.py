@@ -14,7 +14,7 @@ import typer
 
 from maia.authority import Verifier
 from maia.cli.read import options
-from maia.cli.read.bundles import Place, unpacked
+from maia.cli.read.bundles import CommandPlace, unpacked
 from maia.cli.read.files import read_source
 from maia.cli.read.options import examples, new_app
 from maia.cli.show.exits import ExitCode
@@ -131,7 +131,7 @@ def add(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A signed definition, as its owner sent it.")],
     *,
     network: OnNetwork = None,
-    place: Place,
+    place: CommandPlace,
 ) -> None:
     """Keep a definition that came from its owner, after verifying it.
 
@@ -153,7 +153,7 @@ def add(
 
 @app.command(epilog=examples("maia type verify numberplate.type --network 'pito/UK Police Network'"))
 @unpacked
-def verify(type_: _TypeArgument, *, network: OnNetwork = None, place: Place) -> None:
+def verify(type_: _TypeArgument, *, network: OnNetwork = None, place: CommandPlace) -> None:
     """Check that a definition speaks for its owner now: signature, credentials, previous version, parents."""
     folder = place.folder
     found, on = find_definition(folder, type_), words.split_network(network, folder)

@@ -15,10 +15,10 @@ from maia.events import (
     Change,
     ClosedAttributes,
     EncryptionMode,
-    Finding,
     Release,
     TypeName,
     UnverifiedEventType,
+    VersionFinding,
 )
 from maia.home import Folder, words
 
@@ -122,7 +122,7 @@ def change_to_json(change: Change) -> dict[str, object]:
     return {"needs": change.action.value, **shown}
 
 
-def finding_to_json(finding: Finding) -> dict[str, object]:
+def finding_to_json(finding: VersionFinding) -> dict[str, object]:
     """Write a warning for machines."""
     return {
         "warning": finding.code,

@@ -15,7 +15,7 @@ from maia.authority import (
     read_proof,
     verify_statement,
 )
-from maia.cli.read.bundles import Place, RightOptions, unpacked
+from maia.cli.read.bundles import CommandPlace, RightOptions, unpacked
 from maia.cli.read.files import read_source
 from maia.cli.read.options import examples, new_app, principal_option
 from maia.cli.read.question import read_question
@@ -49,7 +49,7 @@ def verify(
     *,
     principal: Annotated[str | None, principal_option("--as", help="Decide for this key, from a folder.")] = None,
     asked: RightOptions,
-    place: Place,
+    place: CommandPlace,
 ) -> int:
     """Check a proof, a certificate or a folder, trusting nothing in it.
 
@@ -72,7 +72,7 @@ def verify(
     return _check(place, [(str(path), data)])
 
 
-def _replay(place: Place, asked: RightOptions, data: bytes) -> RightQuestion:
+def _replay(place: CommandPlace, asked: RightOptions, data: bytes) -> RightQuestion:
 
     proof, book = read_proof(data), place.folder.book()
     for raw in proof.statements:
@@ -98,7 +98,7 @@ def _answer(question: RightQuestion, *, json: bool) -> int:
     return ExitCode.DONE
 
 
-def _check(place: Place, files: list[tuple[str, bytes]]) -> int:
+def _check(place: CommandPlace, files: list[tuple[str, bytes]]) -> int:
     """Check every certificate by itself: form, signature, period, statements."""
     book = place.folder.book()
     rows, failed = [], 0

@@ -26,7 +26,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from maia.errors import MaiaError, MalformedError
 from maia.principals import Signer
-from maia.wire import MEDIA_TYPE, Answer, Fields, Problem, Request, is_signed, read_json, sign_answer
+from maia.wire import MEDIA_TYPE, Answer, Fields, Problem, ServiceRequest, is_signed, read_json, sign_answer
 
 KEY = "maia.request"
 """Where a handler finds the request as it was sent, in the scope."""
@@ -108,7 +108,7 @@ class Envelope:
         request = _message_of(scope)
         await self._send(await self._answer(scope, receive, request), send)
 
-    async def _answer(self, scope: Scope, receive: Receive, request: Request) -> Answer:
+    async def _answer(self, scope: Scope, receive: Receive, request: ServiceRequest) -> Answer:
         try:
             self._check_peer(scope, request)
             request.body = await self._read(receive, request)
@@ -123,7 +123,7 @@ class Envelope:
             return _problem(Problem(status=500, code="INTERNAL"), request)
 
     @contextmanager
-    def _place(self, scope: Scope, request: Request) -> Iterator[None]:
+    def _place(self, scope: Scope, request: ServiceRequest) -> Iterator[None]:
         """Take a place among the requests that run, or refuse."""
         if scope["path"] in _OPEN_PATHS:
             yield
@@ -145,7 +145,7 @@ class Envelope:
                 if not self._running[kind]:
                     del self._running[kind]
 
-    def _check_peer(self, scope: Scope, request: Request) -> None:
+    def _check_peer(self, scope: Scope, request: ServiceRequest) -> None:
         peer = scope.get("client")
         if self._only_loopback and not (peer and _is_loopback(peer[0])):
             raise _RefusedError(Problem(status=403, code="ONLY_LOOPBACK"))
@@ -155,7 +155,7 @@ class Envelope:
         if path not in _OPEN_PATHS and request.headers.get("host", "").lower() not in self._authorities:
             raise _RefusedError(Problem(status=400, code="WRONG_HOST", detail="this service is another host"))
 
-    async def _read(self, receive: Receive, request: Request) -> bytes:
+    async def _read(self, receive: Receive, request: ServiceRequest) -> bytes:
         limit = self._limits.body
         length = request.headers.get("content-length", "0")
         if not length.isascii() or not length.isdecimal() or len(length) > 18 or int(length) > limit:
@@ -196,16 +196,18 @@ class Envelope:
         await send({"type": "http.response.body", "body": answer.body})
 
 
-def _message_of(scope: Scope) -> Request:
+def _message_of(scope: Scope) -> ServiceRequest:
     lines = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
     fields = Fields(lines)
     path = scope.get("raw_path") or scope["path"].encode()
     query = scope.get("query_string", b"")
     target = path.decode("latin-1") + (f"?{query.decode('latin-1')}" if query else "")
-    return Request(method=scope["method"], url=f"{scope['scheme']}://{fields.get('host', '')}{target}", headers=fields)
+    return ServiceRequest(
+        method=scope["method"], url=f"{scope['scheme']}://{fields.get('host', '')}{target}", headers=fields
+    )
 
 
-def _check_body(request: Request) -> None:
+def _check_body(request: ServiceRequest) -> None:
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise _RefusedError(Problem(status=415, code="CONTENT_CODING", detail="a body is sent as it is"))
     if not request.body:
@@ -219,7 +221,7 @@ def _check_body(request: Request) -> None:
         raise _RefusedError(Problem(status=400, code=error.code, detail=error.message)) from error
 
 
-async def _run(app: ASGIApp, scope: Scope, request: Request) -> Answer:
+async def _run(app: ASGIApp, scope: Scope, request: ServiceRequest) -> Answer:
     """Run the service on a body that is whole, and keep its answer, which is whole too."""
     given = False
     start: Message = {}
@@ -243,7 +245,7 @@ async def _run(app: ASGIApp, scope: Scope, request: Request) -> Answer:
     return Answer(status_code=start["status"], headers=Fields(lines), body=b"".join(parts), request=request)
 
 
-def _problem(problem: Problem, request: Request) -> Answer:
+def _problem(problem: Problem, request: ServiceRequest) -> Answer:
     headers = Fields([("content-type", MEDIA_TYPE)])
     return Answer(status_code=problem.status, headers=headers, body=problem.to_json(), request=request)
 

@@ -26,8 +26,8 @@ from maia.wire import (
     RANDOM_LENGTH,
     WINDOW,
     Challenger,
-    Request,
     ServerProof,
+    ServiceRequest,
     encode_octets,
     verify_request,
 )
@@ -125,7 +125,7 @@ class ServiceSessions:
             self._of_key.setdefault(proof.key.key_id, mine)[session] = None
         return session, end
 
-    def authenticate(self, request: Request) -> Caller:
+    def authenticate(self, request: ServiceRequest) -> Caller:
         """Check a signed request and use it up.
 
         Raises:
