@@ -51,6 +51,7 @@ CERTIFICATES, RIGHTS, VALIDITY = "test_certificates.py", "test_rights.py", "test
 STREAM, VERSIONS = "test_numberplate_stream.py", "test_versions_stream.py"
 SPEECH = "test_law_of_speech.py"
 HOLDERS = "test_who_holds_keys.py"
+BROKERS, WRITES = "test_dishonest_brokers.py", "test_spark_writes.py"
 
 MUTATIONS = (
     # -- possession
@@ -372,14 +373,14 @@ MUTATIONS = (
         "authority/speech.py",
         "        if not permits(uids, uid) and (asked is None or intersect(asked, wanted, budget) != asked):\n",
         "        if False:\n",
-        (f"{SPEECH}::test_fourteen_subscriptions_recover_nothing",),
+        (f"{SPEECH}::test_a_right_that_narrows_by_what_is_closed_starts_no_read",),
     ),
     Mutation(
         "speech_conditions: a condition looks at closed attributes",
         "authority/condition_attributes.py",
         "    if _EVENT not in condition:\n",
         "    if True:\n",
-        (f"{SPEECH}::test_fourteen_subscriptions_recover_nothing",),
+        (f"{SPEECH}::test_a_right_that_narrows_by_what_is_closed_starts_no_read",),
     ),
     Mutation(
         "speech_forced: a link forces values that its issuer may not set",
@@ -463,7 +464,7 @@ MUTATIONS = (
         "authority/budget.py",
         "        if self.steps < 0:\n",
         "        if False:\n",
-        (f"{BUDGET}::test_evidence_of_a_holder_ends_with_the_budget",),
+        (f"{BUDGET}::test_the_parts_of_a_decision_share_one_budget",),
     ),
     Mutation(
         "each question of a decision has a budget of its own",
@@ -567,6 +568,164 @@ MUTATIONS = (
         "    if files is not None and files != _Files.of(files.path):\n",
         "    if files is not None and files.path == Path():\n",
         ("test_durable.py::test_a_service_whose_journal_was_taken_away_acknowledges_nothing_that_is_lost",),
+    ),
+    # -- what readers take no broker's word for
+    Mutation(
+        "an origin sets cells that its right does not hold",
+        "kernel/origin_right.py",
+        "        holders = [mask for clause, mask in zip(clauses, masks, strict=True) if _sets(clause, uid, kind)]\n",
+        "        holders = list(masks)\n",
+        (f"{BROKERS}::test_a_cell_that_its_origin_may_not_set_is_null",),
+    ),
+    Mutation(
+        "a parcel of another type counts",
+        "kernel/deliver.py",
+        "        if header.type_id != self.type_id and header.type_id not in self.aliases:\n",
+        "        if False:\n",
+        (f"{BROKERS}::test_a_parcel_of_another_type_is_refused",),
+    ),
+    Mutation(
+        "a parcel that is sealed worse than its owner wants counts",
+        "kernel/parcels.py",
+        "    if header.mode not in modes:\n",
+        "    if False:\n",
+        (f"{BROKERS}::test_a_parcel_that_is_sealed_worse_than_its_owner_wants_is_refused",),
+    ),
+    Mutation(
+        "a stamp from the future counts",
+        "kernel/parcels.py",
+        "    if header.stamp > arrives + tolerance.skew:\n",
+        "    if False:\n",
+        (f"{BROKERS}::test_a_stamp_from_the_future_is_refused",),
+    ),
+    Mutation(
+        "a parcel that is refused leaves no audit",
+        "domain/log_parts.py",
+        '        rows += [row(kind="refuse", code=code, events=count) for code, count in sorted(refused.items())]\n',
+        "",
+        (f"{BROKERS}::test_a_parcel_of_another_type_is_refused",),
+    ),
+    # -- statements and rekey messages
+    Mutation(
+        "the signature of a statement is not verified",
+        "authority/statements.py",
+        "    verify_signature(Kind.STATEMENT, body, statement.signature, statement.signing_key)\n",
+        "",
+        (f"{VALIDITY}::test_a_list_in_the_name_of_another_is_refused",),
+    ),
+    Mutation(
+        "anybody signs a statement",
+        "authority/statements.py",
+        "    if statement.signing_key.key_id != statement.body.signer.key_id:\n",
+        "    if False:\n",
+        (f"{VALIDITY}::test_a_list_in_the_name_of_another_is_refused",),
+    ),
+    Mutation(
+        "the signature of a rekey message is not verified",
+        "encryption/rekeys.py",
+        "    verify_signature(Kind.REKEY, message.rekey.encoded(), message.signature, message.signer)\n",
+        "",
+        ("test_key_trees.py::test_a_message_that_the_manager_did_not_sign_moves_nobody",),
+    ),
+    Mutation(
+        "anybody changes the key of a group",
+        "encryption/rekeys.py",
+        "    if message.signer != manager:\n",
+        "    if False:\n",
+        ("test_key_trees.py::test_a_message_that_the_manager_did_not_sign_moves_nobody",),
+    ),
+    # -- conditions, demands and time
+    Mutation(
+        "the conditions of connecting are not looked at",
+        "kernel/sessions.py",
+        "        if not self.verifier.verify(request, principal=principal, evidence=evidence, at=at).conditions:\n",
+        "        if self.verifier.verify(request, principal=principal, evidence=evidence, at=at):\n",
+        ("test_conditions.py::test_a_condition_on_connecting_is_asked_like_any_other",),
+    ),
+    Mutation(
+        "a condition on the event hides no row",
+        "kernel/delivery.py",
+        "                known[known] = guard.mask(rows)\n",
+        "                pass\n",
+        ("test_event_conditions.py",),
+    ),
+    Mutation(
+        "a condition on the event stops no publication",
+        "kernel/publication.py",
+        "        holds = fits if guard is None or not fits.any() else fits & guard.mask(result, at=at)\n",
+        "        holds = fits\n",
+        ("test_event_conditions.py",),
+    ),
+    Mutation(
+        "a type is served after its credentials ended",
+        "authority/types.py",
+        "        return all(grant.holds_at(at) for grant in self.grants)\n",
+        "        return True\n",
+        ("test_refusals.py::test_a_home_serves_a_type_as_long_as_its_credentials_last",),
+    ),
+    Mutation(
+        "a client's filter sees cells that are closed in the row",
+        "kernel/delivery.py",
+        "            admitted &= self._any(compiled.openers[uid])[rows]\n",
+        "            pass\n",
+        (f"{STREAM}::test_a_filter_sees_the_cells_that_are_open_in_the_row",),
+    ),
+    Mutation(
+        "what is to be dropped is forced",
+        "kernel/publication.py",
+        "        forcing = clause.on_violation is OnViolation.FORCE\n",
+        "        forcing = True\n",
+        (f"{WRITES}::test_a_right_says_what_becomes_of_a_publication_that_breaks_it",),
+    ),
+    Mutation(
+        "a publication that is to be rejected as a whole leaves in part",
+        "kernel/publication.py",
+        "        if unmet.any():\n",
+        "        if False:\n",
+        (f"{WRITES}::test_a_right_says_what_becomes_of_a_publication_that_breaks_it",),
+    ),
+    Mutation(
+        "a row that a publisher was refused leaves no audit",
+        "domain/publication.py",
+        '    rows += [row(kind="refuse", code=code, events=count) for code, count in sorted(codes.items())]\n',
+        "",
+        (f"{WRITES}::test_a_right_says_what_becomes_of_a_publication_that_breaks_it",),
+    ),
+    Mutation(
+        "a stream that is refused leaves no audit",
+        "spark/reader.py",
+        "                _refuse(self._domain, self.asked, after, upto, error.code)\n",
+        "",
+        (f"{STREAM}::test_a_subscriber_that_was_away_gets_what_it_missed_once_and_nothing_after_its_end",),
+    ),
+    # -- what leaves memory, and what lengths tell
+    Mutation(
+        "a type's padding is forgotten",
+        "domain/plans.py",
+        "            padding=event_type.options.padding,\n",
+        "",
+        ("test_padding.py::test_files_of_the_log_do_not_tell_null_from_a_letter",),
+    ),
+    Mutation(
+        "columns are sealed without padding",
+        "encryption/columns.py",
+        "    fill = -(_HEAD + stored) % padding if padding else 0\n",
+        "    fill = 0\n",
+        ("test_padding.py::test_lengths_do_not_tell_null_from_a_letter",),
+    ),
+    Mutation(
+        "a session that spills in the clear is taken",
+        "spark/session.py",
+        "    _check(_missing(found, trusted=trusted, meaning=False))\n",
+        "",
+        ("test_spark_sessions.py",),
+    ),
+    Mutation(
+        "a task of a session that spills in the clear runs",
+        "spark/session.py",
+        "    _check(_missing(found, trusted=trusted, meaning=True))\n",
+        "",
+        ("test_spark_sessions.py",),
     ),
 )
 

@@ -118,6 +118,35 @@ def test_a_condition_is_asked_again_for_each_publication(home: Command) -> None:
     assert [allowed(home, "firm", "publish", london(when)) for when in times] == [True, False]
 
 
+@pytest.mark.requirement("14.01")
+def test_a_condition_on_connecting_is_asked_like_any_other(tmp_path: Path) -> None:
+    """Who may connect in office hours, and read at any hour, reads in office hours; so with who publishes."""
+    net = numberplate_homes(tmp_path / "net", network=True)
+    people, connect = net.network.people, net.network.certificates["Cap2b"].body.tag
+    both = type_right(net.network.key("PITO"), TYPE_NAME, actions=[Action.SUBSCRIBE, Action.PUBLISH])
+    for who, conditions in (("day", [OFFICE]), ("always", []), ("never", ["event['1'] == 'x'"])):
+        client = net.add_key(net.ccs, who, KeySigner.generate())
+        net.add(net.ccs, grant(people["CCS"], client, both))
+        net.add(net.ccs, grant(people["CCS"], client, connect, conditions=conditions))
+    morning = datetime.now().astimezone().replace(hour=11, minute=0) + timedelta(days=1)
+
+    def served(who: str, action: str, when: datetime) -> str:
+        with maia.open(net.ccs) as domain:
+            try:
+                if action == "publish":
+                    domain.publish_plan(TYPE_NAME, client=domain.prove(who), publication="asked", at=when)
+                else:
+                    domain.deliver_plan(TYPE_NAME, client=domain.prove(who), commits=(), at=when)
+            except MaiaError as error:
+                return error.code
+        return "served"
+
+    for when, day in ((morning, "served"), (morning + timedelta(hours=9), "CONDITION_FALSE")):
+        for action in ("read", "publish"):
+            found = {who: served(who, action, when) for who in ("day", "always", "never")}
+            assert found == {"day": day, "always": "served", "never": "CONDITION_FALSE"}, (when, action)
+
+
 @pytest.mark.requirement("14.04")
 def test_leaving_early_denies_without_revocation(home: Command) -> None:
     """The duty roster is a declared provider, asked each time; off duty, or with the roster away, the answer is no."""

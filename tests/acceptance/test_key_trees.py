@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -17,6 +18,7 @@ from maia.encryption import (
     parse_rekey,
     verify_rekey,
 )
+from maia.errors import SignatureError
 from maia.events import TypeId
 from maia.principals import KeySigner
 
@@ -80,6 +82,19 @@ def test_state_and_messages_grow_with_the_logarithm():
         assert joins[-1] == 2 * levels + 1
     assert [later - sooner for sooner, later in pairwise(leaves)] == [3, 3]
     assert [later - sooner for sooner, later in pairwise(joins)] == [2, 2]
+
+
+@pytest.mark.threat("T43")
+def test_a_message_that_the_manager_did_not_sign_moves_nobody():
+    """Eve makes a tree of her own and sends its message: under her name, under the manager's, and as an altered one."""
+    group, eves = Group(3), KeyTree(GROUP)
+    made = eves.rekey(EVE, start=100, joins={b"m0": individual(b"m0")})
+    genuine = group.tree.rekey(MANAGER, start=200, leaves=[b"m2"])
+    later = replace(genuine, rekey=replace(genuine.rekey, start=999))
+    for forged in (made, replace(made, signer=MANAGER.public_key), later, replace(genuine, signature=bytes(64))):
+        with pytest.raises(SignatureError):
+            heard(forged)
+    assert group.members[b"m0"].apply(heard(genuine)).start == 200
 
 
 @pytest.mark.requirement("16.09")

@@ -97,6 +97,22 @@ def oracle(home: Command, write: Any) -> tuple[range, set[str]]:
 
 
 @pytest.mark.threat("T67")
+@pytest.mark.parametrize("by", ["constraint", "condition"])
+def test_a_right_that_narrows_by_what_is_closed_starts_no_read(home: Command, by: str) -> None:
+    """Before a row is looked at: by the police's word it gives nothing, by the owner's the same words do."""
+    limit = (f"speed>={2**13}",) if by == "constraint" else ()
+    more = () if by == "constraint" else ("--condition", f'event["{SPEED}"] >= {2**13}')
+    home.keys(f"met-{by}", f"pito-{by}")
+    give(home, "met", f"met-{by}", "subscribe", "numberplate", *limit, more=("--blanket", *more))
+    give(home, "pito", f"pito-{by}", "subscribe", "numberplate", *limit, more=more)
+    domain = maia.open(home.home)
+    with pytest.raises(MaiaError) as caught:
+        domain.deliver_plan(NAME, client=domain.prove(f"met-{by}"), commits=())
+    assert caught.value.code == "SPEAKS_OF_CLOSED"
+    assert domain.deliver_plan(NAME, client=domain.prove(f"pito-{by}"), commits=()).subscriptions
+
+
+@pytest.mark.threat("T67")
 @pytest.mark.requirement("5.08")
 @pytest.mark.requirement("10.14")
 @pytest.mark.parametrize("by", ["constraint", "condition"])

@@ -109,6 +109,15 @@ def test_chains_add_up_unmixed_and_choose_by_the_true_value(published: Any, worl
     assert seen(smith.read(TYPE_NAME, where="numberplate = 'BX51 ABC'")) == set()
 
 
+@pytest.mark.threat("T67")
+def test_a_filter_sees_the_cells_that_are_open_in_the_row(published: Any, world: NumberplateHomes) -> None:
+    """Dual sees one car's plate (C35): asked for another, whose time it does see, it is not told that it passed."""
+    dual = maia.open(world.ccs).client("Dual")
+    assert seen(dual.read(TYPE_NAME)) >= {(None, TWO, None)}
+    assert seen(dual.read(TYPE_NAME, where="numberplate = 'BX51 ABC'")) == set()
+    assert ("AE05 XYZ", ONE, "Victoria") in seen(dual.read(TYPE_NAME, where="numberplate = 'AE05 XYZ'"))
+
+
 @pytest.mark.requirement("24.20")
 def test_billing_charges_once_a_day_and_statistics_count_without_plates(
     published: Any, world: NumberplateHomes

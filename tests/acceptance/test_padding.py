@@ -1,14 +1,17 @@
-"""Single columns: layout, limits, bombs, and values that no attribute has."""
+"""What lengths tell: nothing where the type asks for padding, in a column and in the log."""
 
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
+import maia
 from maia.encryption import encode_column
 from maia.events import ARROW_TYPES, AttributeType
+from maia.testing import Command
 
 
 @pytest.mark.threat("T49")
@@ -41,3 +44,27 @@ def test_nulls_of_every_type_are_as_long_as_values():
     ):
         column = pa.array([0, 1], pa.int32() if kind is AttributeType.DATE else pa.int64()).cast(ARROW_TYPES[kind])
         assert len(encode_column(column, kind)) == len(encode_column(pa.nulls(2, ARROW_TYPES[kind]), kind))
+
+
+@pytest.mark.requirement("15.17")
+@pytest.mark.threat("T49")
+def test_files_of_the_log_do_not_tell_null_from_a_letter(spark: Any, maia_command: Command) -> None:
+    """Whoever sees the log alone compares sizes: with padding there is nothing to compare, without it there is."""
+    home, sizes = maia_command, {}
+    home.do("domain", "init", str(home.home))
+    home.keys("owner", "camera", "reader")
+    for padding in ("0", "64"):
+        kind = f"owner/padded.By{padding}"
+        home.do("type", "define", f"{kind}@1", "--attribute", "word:string:1", "--padding", padding)
+        for who, action in (("broker", "publish"), ("camera", "publish"), ("reader", "subscribe")):
+            home.grant("--from", "owner", "--to", who, "--type", kind, "--action", action)
+        domain = maia.open(home.home)
+        for word in (None, "A"):
+            before = set((home.home / "log").rglob("*.parquet"))
+            domain.client("camera").publish(pa.table({"word": pa.array([word], pa.string())}), f"padded.By{padding}")
+            [made] = set((home.home / "log").rglob("*.parquet")) - before
+            sizes[padding, word] = made.stat().st_size
+        read = [row["word"] for row in domain.client("reader").read(f"padded.By{padding}").collect()]
+        assert sorted(read, key=str) == ["A", None]
+    assert sizes["64", None] == sizes["64", "A"]
+    assert sizes["0", None] != sizes["0", "A"], "the control"

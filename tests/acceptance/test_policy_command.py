@@ -7,8 +7,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from processes import serving
 
-from maia.testing import Command
+import maia
+from maia.errors import DeniedError, MaiaError
+from maia.principals import parse_certificate, verify_certificate
+from maia.testing import DETECTIVE_POLICY, TYPE_NAME, Command, numberplate_homes
 
 TYPE = "pito/uk.gov.pito.Numberplate"
 ASKED = ("--type", f"{TYPE}@8516", "--action", "subscribe")
@@ -162,3 +166,101 @@ def test_a_member_enrols_with_a_proof_and_an_invitation_that_serves_once(met: Co
     assert {row["name"] for row in met.do("domain", "members")["members"]} == {"smith", "jones", "brown"}
     appoint(met)
     assert met.do("role", "activate", ROLE, "--as", "smith")["certificates"]
+
+
+LAB = """\
+lab-publisher(type)  <-  works-at(self, 'lab')* , handles('lab', type)*
+lab-publisher(type)  |-  advertise(type)
+lab-publisher(type)  |-  publish(type)
+ward-reader(type)    <-  works-at(self, 'ward')* , handles('ward', type)*
+ward-reader(type)    |-  subscribe(type)
+curator(type)        <-  works-at(self, 'registry')* , handles('registry', type)*
+curator(type)        |-  define(type)
+"""
+
+
+def methods(home: Path, who: str) -> set[str]:
+    """Tell what somebody may do with which type: announce and publish, subscribe, define a version."""
+    domain, found = maia.open(home), set()
+    for name in ("path_report", "prescription"):
+        try:
+            domain.publish_plan(name, client=domain.prove(who), publication="asked")
+            found.add(f"publish {name}")
+        except MaiaError:
+            pass
+        try:
+            domain.deliver_plan(name, client=domain.prove(who), commits=())
+            found.add(f"subscribe {name}")
+        except MaiaError:
+            pass
+        evolve = ("type", "evolve", f"nhs/{name}@1", "--add", "note:string", "--as", who, "--out", str(home / "draft"))
+        if Command(home)(*evolve).code == 0:
+            found.add(f"define {name}")
+    return found
+
+
+@pytest.mark.requirement("7.14")
+def test_a_role_with_a_message_type_as_parameter_guards_the_methods_of_that_type(tmp_path: Path) -> None:
+    """lab-publisher("path_report") publishes that and no prescription; a reader and a curator have their own method."""
+    home = Command(tmp_path / "hospital")
+    home.do("domain", "init", str(home.home), "--key")
+    home.keys("nhs", "kim", "ward", "cara")
+    for name in ("path_report", "prescription"):
+        home.do("type", "define", f"nhs/{name}@1", "--encryption", "plain", "--attribute", "text:string:1")
+        for action in ("publish", "subscribe", "manage"):
+            home.grant("--from", "nhs", "--to", "domain", "--type", f"nhs/{name}", "--action", action, "--delegate")
+        home.grant("--from", "nhs", "--to", "broker", "--type", f"nhs/{name}", "--action", "publish")
+    (home.home / "policy" / "lab.rules").write_text(LAB, "utf-8")
+    home.do("policy", "apply")
+    places = {"kim": "lab", "ward": "ward", "cara": "registry"}
+    for who, place in places.items():
+        enrol(home, who)
+        home.do("role", "appoint", f"works-at({who}, '{place}')")
+        home.do("role", "appoint", f"handles('{place}', 'path_report')")
+    assert [methods(home.home, who) for who in places] == [set()] * 3
+    for who, role in (("kim", "lab-publisher"), ("ward", "ward-reader"), ("cara", "curator")):
+        home.do("role", "activate", f"{role}('path_report')", "--as", who)
+    assert home.refused("role", "activate", "lab-publisher('prescription')", "--as", "kim") == (3, "ROLE_REFUSED")
+    assert home.refused("role", "activate", "curator('path_report')", "--as", "kim") == (3, "ROLE_REFUSED")
+    found = {who: methods(home.home, who) for who in places}
+    assert found == {"kim": {"publish path_report"}, "ward": {"subscribe path_report"}, "cara": {"define path_report"}}
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("13.02")
+def test_a_short_life_is_renewed_on_request_and_ended_by_declining(tmp_path: Path) -> None:
+    """Life 60 s and no list: after the policy changed the right runs out, and the renewal call returns a refusal."""
+    homes = numberplate_homes(tmp_path, without=["Cap10"])  # what Smith has without a role
+    people, met = homes.network.people, Command(homes.met)
+    (homes.met / "policy").mkdir(exist_ok=True)
+    (homes.met / "policy" / "domain.toml").write_text("life = 60\ntests = []\n", "utf-8")
+    (homes.met / "policy" / "met.rules").write_text(DETECTIVE_POLICY, "utf-8")
+    met.do("policy", "apply")
+    code = met.do("domain", "invite", "smith")["invitation"]
+    with serving("acs", homes.met) as service:
+        chief = service.client(people["Met"], homes.network.key("Met"))
+        smith = service.client(people["Smith"], homes.network.key("Met"))
+        with chief, smith:
+            smith.enrol(invitation=code)
+            for fact in (ORDER, STATUS):
+                chief.appoint(fact)
+            chief.observe(CASE)
+            smith.activate(ROLE)
+            old = [raw for raw in smith.capabilities().certificates if TYPE_NAME.encode() in raw]
+            new = old[0]
+            while new == old[0]:  # within one second there is nothing to renew
+                [new] = smith.renew(old[0]).certificates
+            chief.retract(CASE)
+            with pytest.raises(DeniedError) as caught:
+                smith.renew(new)
+            assert caught.value.code == "DENIED", "a service says no more to whom it refuses"
+    right = verify_certificate(parse_certificate(new))
+    begins, ends = right.body.period.not_before, right.body.period.not_after
+    assert begins is not None
+    assert ends is not None
+    assert ends - begins <= timedelta(seconds=60)
+    homes.add(homes.met, right)
+    asked = ("explain", "--as", "Smith", "--type", f"PITO/{TYPE_NAME}@8516", "--action", "subscribe", "--json")
+    assert met(*asked, "--at", ends.isoformat()).code == 0
+    late = met(*asked, "--at", (ends + timedelta(seconds=1)).isoformat())
+    assert (late.code, late.data["error"]) == (3, "EXPIRED")

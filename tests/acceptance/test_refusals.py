@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 import maia
+from maia.authority import Action, network_right, type_right
 from maia.errors import MaiaError, NotFoundError, VerificationError
 from maia.events import EventType, TypeName, parse_version, sign_event_type
-from maia.testing import TYPE_NAME, Command, NumberplateHomes, numberplate_homes
+from maia.testing import NETWORK_NAME, TYPE_NAME, Command, NumberplateHomes, grant, numberplate_homes
 
 ROWS = '{"numberplate": "AE05 XYZ", "timestamp": "2026-06-01T09:00:00Z", "location": "Victoria"}\n'
 
@@ -84,6 +86,47 @@ def test_a_type_without_an_install_chain_is_not_served(world: NumberplateHomes) 
     foreign = replace(fresh, name=replace(own.name, version=parse_version("3")), credentials=chain[1:])
     world.define(world.ccs, foreign, people["BO"])
     assert not accepted(world.ccs, "BO", "subscribe", name=f"BO/{own.name.name}@3")
+
+
+@pytest.mark.requirement("2.09")
+def test_a_home_serves_a_type_as_long_as_its_credentials_last(world: NumberplateHomes) -> None:
+    """One domain, left open: the install chain of a type ends, and so do reading and publishing; a fresh one serves."""
+    people, connect = world.network.people, world.network.certificates["Cap2b"].body.tag
+    now = datetime.now(UTC).replace(microsecond=0)
+    install = network_right(world.network.key("PITO"), NETWORK_NAME, [Action.INSTALL])
+    own = EventType(
+        name=TypeName(world.network.key("CCS"), "uk.ccs.Plate", parse_version("1")),
+        attributes=world.event_type.attributes,
+    )
+    both = type_right(world.network.key("CCS"), "uk.ccs.Plate", actions=[Action.SUBSCRIBE, Action.PUBLISH])
+    world.add(world.ccs, *(grant(people["CCS"], people[who], both) for who in ("CB", "BO")))
+    world.add(world.ccs, grant(people["CCS"], people["BO"], connect))
+    for version, until in (("1", now + timedelta(hours=1)), ("2", None)):
+        credential = grant(people["PITO"], people["CCS"], install, valid=(None, until))
+        name = replace(own.name, version=parse_version(version))
+        world.define(world.ccs, replace(own, name=name, credentials=(credential,)), people["CCS"])
+    domain = maia.open(world.ccs)
+
+    def served(version: str, when: datetime) -> list[str]:
+        found = []
+        for action in ("subscribe", "publish"):
+            try:
+                if action == "publish":
+                    domain.publish_plan(
+                        f"CCS/uk.ccs.Plate@{version}", client=domain.prove("BO"), publication="asked", at=when
+                    )
+                else:
+                    domain.deliver_plan(f"CCS/uk.ccs.Plate@{version}", client=domain.prove("BO"), commits=(), at=when)
+            except MaiaError as error:
+                found.append(error.code)
+            else:
+                found.append("served")
+        return found
+
+    soon, late = now + timedelta(minutes=30), now + timedelta(hours=2)
+    assert (served("1", soon), served("2", soon)) == (["served"] * 2, ["served"] * 2)
+    assert "served" not in served("1", late)
+    assert served("2", late) == ["served"] * 2
 
 
 @pytest.mark.requirement("2.07")

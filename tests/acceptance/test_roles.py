@@ -122,20 +122,3 @@ def test_a_referral_hands_the_patient_on_and_no_other():
     assert not engine.decide("priv-clinical(jones)", principal="brown")
     fallen = engine.retract("assigned('RGT01', ali, patterson)").fallen
     assert [role.holder for role in fallen] == ["ali", "brown"]
-
-
-def test_a_role_with_a_message_type_as_parameter_guards_the_methods_of_that_type():
-    """lab-publisher("path_report") may advertise path_report, not prescription."""
-    engine = PolicyEngine(
-        parse_policy(
-            'lab-publisher(type) <- works-at(self, "lab")*, publishes("lab", type)*\n'
-            "lab-publisher(type) |- advertise(type)\n"
-            "lab-publisher(type) |- publish(type)\n"
-        )
-    )
-    engine.appoint("works-at(kim, lab)")
-    engine.appoint("publishes(lab, path_report)")
-    engine.activate('lab-publisher("path_report")', principal="kim")
-    assert engine.decide("advertise(path_report)", principal="kim")
-    assert not engine.decide("advertise(prescription)", principal="kim")
-    assert not engine.decide("define(path_report)", principal="kim")

@@ -20,7 +20,7 @@ def clinic(tmp_path_factory: pytest.TempPathFactory) -> Command:
     """Make a home whose lab may publish results of five visits, and whose ward may read them; the broker may not."""
     made = Command(tmp_path_factory.mktemp("writes") / "clinic")
     made.do("domain", "init", str(made.home))
-    made.keys("owner", "lab", "ward", "desk")
+    made.keys("owner", "lab", "ward", "desk", "clerk")
     attributes = ("patient:string", "visits:integer")
     made.do("type", "define", f"owner/{TYPE}@1", *(flag for text in attributes for flag in ("--attribute", text)))
     for who, *right in (
@@ -28,6 +28,7 @@ def clinic(tmp_path_factory: pytest.TempPathFactory) -> Command:
         ("ward", "--action", "subscribe"),
         ("desk", "--action", "publish"),
         ("lab", "--action", "publish", "--attribute", "patient", "--attribute", "visits=5", "--on-violation", "drop"),
+        ("clerk", "--action", "publish", "--attribute", "visits=5", "--on-violation", "reject"),
     ):
         made.grant("--from", "owner", "--to", who, "--type", f"owner/{TYPE}", *right)
     return made
@@ -76,6 +77,20 @@ def test_a_write_of_which_nothing_is_published_is_an_error(spark: Any, clinic: C
     assert "1 row is refused, so nothing is published" in str(raised.value)
     assert "in `visits`" in str(raised.value)
     assert commits(clinic) == before
+
+
+def test_a_right_says_what_becomes_of_a_publication_that_breaks_it(spark: Any, clinic: Command) -> None:
+    """Of the lab's rows the wrong one is dropped; of the clerk's none leaves. The audit says how many, and why."""
+    rows = pa.table({"patient": ["p", "q"], "visits": pa.array([5, 6], pa.int64())})
+    domain = maia.open(clinic.home)
+    dropped, rejected = (domain.client(who).publish(rows, TYPE) for who in ("lab", "clerk"))
+    assert (dropped.events, dropped.forced, dropped.refused) == (1, 0, {("CONSTRAINT_VIOLATED", "visits"): 1})
+    assert (rejected.events, rejected.commit) == (0, None)
+    assert {code: count for (code, _), count in rejected.refused.items()} == {
+        "CONSTRAINT_VIOLATED": 1, "BATCH_REJECTED": 1,
+    }  # fmt: skip
+    told = {row["reason"]: row["events"] for row in clinic.do("audit", "--as", "clerk", "--kind", "refuse")["rows"]}
+    assert told == {"CONSTRAINT_VIOLATED": 1, "BATCH_REJECTED": 1}
 
 
 def test_what_is_published_can_be_read_without_a_right_of_the_broker(spark: Any, clinic: Command) -> None:

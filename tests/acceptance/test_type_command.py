@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 
 from maia.errors import MalformedError
@@ -69,6 +72,33 @@ def test_a_manager_evolves_within_its_part(maia: Command) -> None:
     retyped = maia.do("type", "evolve", f"{PLATE}@4799", "--retype", "location:binary", "--number", "9")
     uids = {item["name"]: item["uid"] for item in retyped["attributes"]}
     assert uids["location"] not in ("9525", "9526")
+
+
+@pytest.mark.requirement("3.12")
+def test_a_manager_is_named_after_deployment_and_its_certificate_travels_by_itself(
+    maia: Command, tmp_path: Path
+) -> None:
+    """The type stays as it was deployed; what the manager gets is a file, and with it a version of its own counts."""
+    versions = maia.do("type", "show")["types"]
+    deployed = {path.name: path.read_bytes() for path in (maia.home / "types").rglob("*.type")}
+    other = Command(tmp_path / "other")
+    other.keys("tm")
+    for source, target, names in ((other, maia, ("tm",)), (maia, other, ("pito",))):
+        for name in names:
+            shutil.copy(source.home / "keys" / f"{name}.pub", target.home / "keys" / f"{name}-there.pub")
+    (other.home / "keys" / "pito-there.pub").rename(other.home / "keys" / "pito.pub")
+    shutil.copytree(maia.home / "types", other.home / "types", dirs_exist_ok=True)
+    change = ("type", "evolve", f"{PLATE}@4799", "--add", "speed:integer", "--as", "tm", "--number", "1")
+    assert other.refused(*change)[0] == 4
+    maia.grant("--from", "pito", "--to", "tm-there", "--type", PLATE, "--action", "manage", "--out",
+               str(tmp_path / "manage.cert"))  # fmt: skip
+    assert maia.do("type", "show")["types"] == versions
+    assert {path.name: path.read_bytes() for path in (maia.home / "types").rglob("*.type")} == deployed
+    assert other.refused(*change)[0] == 4, "it travels by itself, or not at all"
+    (other.home / "certificates").mkdir(exist_ok=True)
+    shutil.copy(tmp_path / "manage.cert", other.home / "certificates" / "manage.cert")
+    other.do(*change, "--out", str(tmp_path / "one.type"))
+    assert maia("type", "verify", str(tmp_path / "one.type")).code == 0
 
 
 @pytest.mark.requirement("3.11")

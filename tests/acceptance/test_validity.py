@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -16,12 +18,13 @@ from maia.authority import (
     exposure_window,
     parse_statement,
     renew,
+    unsafe_sign_statement,
     verify_statement,
 )
 from maia.encoding import Sexp
 from maia.errors import DeniedError, UsageError, VerificationError
-from maia.principals import Certificate, Period, TestKind
-from maia.testing import People, answer, at, book, grant, listing, online
+from maia.principals import Certificate, Period, PublicKey, TestKind
+from maia.testing import Command, People, answer, at, book, grant, listing, online
 
 READ: Sexp = (b"read",)
 CRL, REVALIDATION, ONE_TIME = TestKind.CRL, TestKind.REVALIDATION, TestKind.ONE_TIME
@@ -147,6 +150,34 @@ def test_a_list_by_another_key_is_no_list():
     [test] = desk.right.body.tests
     assert test.signer == desk.people.lister.public_key
     assert test.uris == ("https://lists.example/met",)
+
+
+@pytest.mark.requirement("13.06")
+@pytest.mark.threat("T31")
+def test_a_list_in_the_name_of_another_is_refused(maia_command: Command) -> None:
+    """Evil says that nothing is revoked: signed by itself, under the met's name, and as an altered list of the met."""
+    home, evil = maia_command, People("evil").evil
+    home.keys("met", "smith")
+    met = PublicKey.import_(bytes.fromhex(home.do("key", "show", "met")["keys"][0]["key"]))
+    given = home.grant("--from", "met", "--to", "smith", "--tag", "(read)", "--root", "met", "--test", "crl:met")
+    asked = ("explain", "--as", "smith", "--tag", "(read)", "--root", "met", "--json")
+    home.do("statement", "crl", "--from", "met", "--out", str(home.home / "empty.crl"))
+    empty = parse_statement((home.home / "empty.crl").read_bytes())
+    assert home(*asked).code == 0
+    home.do("statement", "crl", given[:16], "--from", "met", "--out", str(home.home / "genuine.crl"))
+    genuine = (home.home / "genuine.crl").read_bytes()
+    own = unsafe_sign_statement(replace(empty.body, sequence=9), evil)
+    forgeries = {
+        "own": (own, "WRONG_SIGNER"),
+        "stolen": (own.replace(evil.public_key.raw, met.raw), "BAD_SIGNATURE"),
+        "altered": (re.sub(rb"8:sequence1:\d", b"8:sequence1:9", genuine), "BAD_SIGNATURE"),
+    }
+    for name, (raw, code) in forgeries.items():
+        assert raw not in (genuine, empty.raw)
+        (home.home / f"{name}.crl").write_bytes(raw)
+        assert home.refused("statement", "add", str(home.home / f"{name}.crl")) == (4, code)
+        assert home(*asked, "--statement", str(home.home / f"{name}.crl")).code == 4
+    assert home(*asked).code == 3
 
 
 @pytest.mark.requirement("13.07")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 from maia.errors import UsageError
 from maia.events import to_arrow_schema
 from maia.home import Home
-from maia.kernel import milliseconds, parcel_row, publish_batches
+from maia.kernel import PublishPlan, milliseconds, parcel_row, publish_batches
 from maia.log import LogDirectory
 from maia.testing.plans import publish_plan
 
@@ -26,11 +26,14 @@ def publish_here(
     at: datetime,
     publication: str | None = None,
     honest: bool = True,
+    change: Callable[[PublishPlan], PublishPlan] | None = None,
+    stamped: datetime | None = None,
 ) -> int:
     """Publish rows as a client, in one parcel stamped with ``at``; durable when this returns.
 
     Stamps must increase: two calls of one broker need two instants, a millisecond apart. A broker that is not
-    ``honest`` does not keep to its own right.
+    ``honest`` does not keep to its own right. One that does worse seals by a plan that it was never given (``change``),
+    or stamps what it publishes with another time than its own (``stamped``).
 
     Returns:
         How many events were admitted.
@@ -45,9 +48,12 @@ def publish_here(
     batch = pa.RecordBatch.from_pylist([dict(row) for row in rows], schema=to_arrow_schema(plan.event_type()))
     log = LogDirectory(home.log_path)
     type_id = plan.sealing.type_id
+    if change is not None:
+        plan = change(plan)
+    stamp = milliseconds(at if stamped is None else stamped)
     writer = log.writer(name, type_id, 0, secrets.token_hex(8), at=at)
     admitted = refused = 0
-    for sealed in publish_batches(plan, 0, iter((batch,)), home.broker, home.keyring(), lambda: milliseconds(at)):
+    for sealed in publish_batches(plan, 0, iter((batch,)), home.broker, home.keyring(), lambda: stamp):
         refused += len(sealed.letters)
         if sealed.parcel is not None:
             if admitted:
