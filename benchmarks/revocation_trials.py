@@ -30,13 +30,14 @@ from maia.authority import (
     renew,
     type_right,
 )
-from maia.domain import DeliveryJob, Domain, DomainPlans, Wanted, delivery_job
+from maia.domain import DeliveryJob, Domain, DomainPlans, Wanted, delivery_job, own_lanes
 from maia.errors import DeniedError
 from maia.events import EventType, TypeName, attribute, parse_version, sign_event_type
 from maia.home import Home, HomeConfig
 from maia.kernel import DeliverPlan, Subscription, milliseconds, parcel_row
 from maia.kernel import publish_batches as sealed_batches
-from maia.log import Commit, LogDirectory, NoticeKind, NoticeLog, StatementPublisher, StatementSubscription
+from maia.log import START as LANE_START
+from maia.log import Commit, LogDirectory, NoticeKind, NoticeLog, Place, StatementPublisher, StatementSubscription
 from maia.policy import PolicyEngine, parse_policy
 from maia.principals import Certificate, CertificateId, KeySigner, TestKind
 from maia.testing import ATTRIBUTES, TYPE_NAME, TYPE_VERSION, grant, numberplate_network, online, publish_plan
@@ -107,7 +108,7 @@ class World:
     signers: dict[Way, KeySigner] = field(default_factory=dict)
     published: dict[int, int] = field(default_factory=dict)
     batches: list[datetime] = field(default_factory=list)
-    _moved: dict[bytes, int] = field(default_factory=dict)
+    _moved: dict[bytes, Place] = field(default_factory=dict)
     _withdrawn: dict[Way, dict[CertificateId, datetime | None]] = field(default_factory=dict)
     _number: int = 0
 
@@ -133,7 +134,8 @@ class World:
             home.types.put(signed.raw, at=START)
             homes.append(home)
         self.ccs, self.met = homes
-        self.remote = NoticeLog(self.root / "issuers")  # the issuers' side; `link` carries it over
+        # the issuers' side; `link` carries it over
+        self.remote = NoticeLog(self.root / "issuers", own=self.root / "own")
         self.local = NoticeLog(self.met.log_path)
         self.log = LogDirectory(self.ccs.log_path)
         self.signers = {way: KeySigner(secrets.token_bytes(32)) for way in Way}
@@ -276,9 +278,16 @@ class World:
             return
         for signer in self.signers.values():
             topic = signer.public_key.key_id
-            for notice in self.remote.read(NoticeKind.STATEMENT, topic, after=self._moved.get(topic, -1)):
-                self.local.append(NoticeKind.STATEMENT, topic, notice.body)
-                self._moved[topic] = notice.number
+            lane = self.remote.reader(NoticeKind.STATEMENT, topic, topic)
+            found = lane.since(self._moved.get(topic, LANE_START))
+            if found.alarm is not None and found.head is not None:  # what is gone at the issuer's side is not carried
+                found = lane.since(found.head.floor)
+            for record in found.records:
+                self.local.store.put(record.lane.record_name(record.number), record.raw)
+            self._moved[topic] = found.place
+            if found.head is not None:
+                head = self.remote.store.get(lane.lane.head_name, limit=4096)
+                self.local.store.put(lane.lane.head_name, head)
 
     def _plan(self, publication: str) -> object:
         return publish_plan(self.ccs, TYPE_NAME, as_="CCTV", version=None, publication=publication, at=self.now)
@@ -297,7 +306,7 @@ class World:
             }
         )
         type_id = plan.sealing.type_id
-        writer = self.log.writer(publication, type_id, 0, secrets.token_hex(8), at=self.now)
+        writer = self.log.writer(publication, type_id, 0, self.ccs.broker.public_key.key_id, at=self.now)
         for sealed in sealed_batches(
             plan, 0, iter((batch,)), self.ccs.broker, self.ccs.keyring(), lambda: stamp + len(self.published)
         ):
@@ -306,10 +315,9 @@ class World:
             writer.add(parcel_row(sealed.parcel))
         file = writer.close()
         assert file is not None
-        self.log.commit(
-            publication, type_id.hex(), (file,), origin=self.ccs.broker.public_key.key_id.hex(),
-            evidence=plan.sealing.evidence.hex(), refused=0,
-        )  # fmt: skip
+        own_lanes(self.ccs, self.log).commit(
+            publication, type_id.hex(), (file,), evidence=plan.sealing.evidence.hex(), at=self.now
+        )
 
     def _batch(self) -> None:
         self.batches.append(self.now)

@@ -14,12 +14,13 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from network import ahead
 
 from maia.authority import Rhythm
 from maia.domain.delivery import Group, Report, Work
 from maia.errors import UnavailableError
 from maia.home import Home
-from maia.kernel import milliseconds, reserve_stamps
+from maia.kernel import MAX_LEAD, milliseconds, reserve_stamps
 from maia.log import StatementPublisher
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
@@ -155,7 +156,7 @@ def test_a_batch_in_flight_when_its_reader_is_revoked_delivers_less_after_the_cr
     head = world.job.outbox.head()
     for _ in range(attempts):
         with pytest.raises(KeyboardInterrupt):
-            world.job.step(head.batch + 1, [head.upto + 1], die)
+            world.job.step(head.batch + 1, ahead(world.job), die)
     assert written == [len(world.trials)] * attempts
     [smith] = [trial for trial in world.trials if trial.way is way]
     smith.revoked = world.now
@@ -238,10 +239,14 @@ def test_a_clock_that_jumps_an_hour_ahead_denies_what_needs_a_list(trials: Modul
 
 @pytest.mark.fault("F19")
 def test_stamps_stay_increasing_whatever_the_clock_does() -> None:
-    """Jumps of an hour, drift, a leap second: the next stamp is later than the last."""
+    """Jumps of an hour, drift, a leap second: the next stamp is later than the last, or there is none."""
     rng, high, clock = random.Random(3), -1, 10**12
     for _ in range(2000):
         clock += rng.choice([0, 1, 7, -1000, 3_600_000, -3_600_000, rng.randrange(2000)])
+        if high + 1 - clock > MAX_LEAD:
+            with pytest.raises(UnavailableError, match="STAMPS_AHEAD"):
+                reserve_stamps(high, now=clock, count=1)
+            continue
         made = reserve_stamps(high, now=clock, count=rng.randrange(1, 4))
         assert made.first > high
         high = made.end - 1

@@ -215,7 +215,7 @@ def _relay(domain: Domain, facts: StreamFacts) -> None:
     """Look at the log with the eyes of a broker that relays it and holds no key."""
     home, log = domain.home, domain.log
     first = next(log.commits())
-    row = next(iter(log.parcels(first.files[0]))).slice(0, 1).to_pylist()[0]
+    row = next(iter(log.parcels(first.lane, first.files[0]))).slice(0, 1).to_pylist()[0]
     parcel = parse_parcel(row["parcel"])
     data = (home.log_path / first.files[0].path).read_bytes()
     facts.relay = {

@@ -34,7 +34,7 @@ if _typing.TYPE_CHECKING:
     from maia.domain.delivery import DeliveryJob, Group, Report, Work, check_log
     from maia.domain.domain import Domain
     from maia.domain.engine import Asked
-    from maia.domain.expiry import expire_log, undelivered
+    from maia.domain.expiry import expire_log, sweep_home, undelivered
     from maia.domain.explanation import CellExplanation
     from maia.domain.grants import draft_grant, draft_revocation, sign_grant, sign_list
     from maia.domain.handed import keep_handed
@@ -46,11 +46,13 @@ if _typing.TYPE_CHECKING:
         open_key_manager,
     )
     from maia.domain.keys import HomeKeys, ensure_keys
-    from maia.domain.log_parts import LogPart, parts_of, scan, share_out
+    from maia.domain.log_parts import LogPart, audit_refused, parts_of, scan, share_out
     from maia.domain.losses import find_losses
     from maia.domain.malformed import ROW_MALFORMED, audit_malformed
     from maia.domain.manager_key import manager_signer
     from maia.domain.own_key_manager import OwnKeyManager
+    from maia.domain.own_notices import OwnNotices, home_notices
+    from maia.domain.parked import keep_parked, read_parked, reader_of
     from maia.domain.plans import MAX_EVENTS
     from maia.domain.policy_files import (
         check_policy,
@@ -61,17 +63,26 @@ if _typing.TYPE_CHECKING:
         submit_policy,
     )
     from maia.domain.possession import ProvenClient
-    from maia.domain.publication import Published, Written, commit_publication, published_before, write_partition
+    from maia.domain.publication import (
+        Published,
+        Written,
+        commit_publication,
+        own_lanes,
+        published_before,
+        write_partition,
+    )
     from maia.domain.questions import RightQuestion
     from maia.domain.register import in_register
     from maia.domain.sealing_keys import SealingKeys
     from maia.domain.sight import Sight, sight_of
     from maia.domain.status import DomainStatus, LogStatus, TypeStatus, domain_status, who_lacks
-    from maia.domain.subscriptions import DomainPlans, add_subscription, delivery_job
+    from maia.domain.stretches import Stretch, next_stretch, type_stretch, wire_types
+    from maia.domain.subscriptions import JOB, DomainPlans, add_subscription, delivery_job
     from maia.domain.types import find_type, show_type
     from maia.domain.wanted import Wanted, read_subscriptions
 
 __all__ = [
+    "JOB",
     "MAX_EVENTS",
     "ROW_MALFORMED",
     "AgreementState",
@@ -92,12 +103,14 @@ __all__ = [
     "LogPart",
     "LogStatus",
     "OwnKeyManager",
+    "OwnNotices",
     "ProvenClient",
     "Published",
     "Report",
     "RightQuestion",
     "SealingKeys",
     "Sight",
+    "Stretch",
     "TypeStatus",
     "Wanted",
     "Work",
@@ -106,6 +119,7 @@ __all__ = [
     "advance_agreement",
     "ask_conditions",
     "audit_malformed",
+    "audit_refused",
     "check_admission",
     "check_log",
     "check_policy",
@@ -124,16 +138,20 @@ __all__ = [
     "find_subscription",
     "find_type",
     "format_file",
+    "home_notices",
     "in_register",
     "join_key_groups",
     "keep_handed",
+    "keep_parked",
     "leave_key_groups",
     "manager_signer",
     "mark_outbox",
+    "next_stretch",
     "open_access_control",
     "open_home_groups",
     "open_key_manager",
     "outbox_of",
+    "own_lanes",
     "parts_of",
     "policy_paths",
     "policy_sources",
@@ -142,7 +160,9 @@ __all__ = [
     "published_before",
     "push_certificates",
     "read_deliveries",
+    "read_parked",
     "read_subscriptions",
+    "reader_of",
     "scan",
     "share_out",
     "show_type",
@@ -150,8 +170,11 @@ __all__ = [
     "sign_grant",
     "sign_list",
     "submit_policy",
+    "sweep_home",
+    "type_stretch",
     "undelivered",
     "who_lacks",
+    "wire_types",
     "write_partition",
 ]
 
@@ -159,6 +182,16 @@ __getattr__ = _on_first_use(
     __name__,
     {
         "MAX_EVENTS": "plans",
+        "JOB": "subscriptions",
+        "Stretch": "stretches",
+        "audit_refused": "log_parts",
+        "keep_parked": "parked",
+        "next_stretch": "stretches",
+        "own_lanes": "publication",
+        "read_parked": "parked",
+        "reader_of": "parked",
+        "type_stretch": "stretches",
+        "wire_types": "stretches",
         "ROW_MALFORMED": "malformed",
         "AgreementState": "agreements",
         "Asked": "engine",
@@ -179,6 +212,7 @@ __getattr__ = _on_first_use(
         "LogStatus": "status",
         "OwnKeyManager": "own_key_manager",
         "ProvenClient": "possession",
+        "OwnNotices": "own_notices",
         "Published": "publication",
         "Report": "delivery",
         "RightQuestion": "questions",
@@ -210,6 +244,7 @@ __getattr__ = _on_first_use(
         "find_type": "types",
         "format_file": "policy_files",
         "find_losses": "losses",
+        "home_notices": "own_notices",
         "in_register": "register",
         "join_key_groups": "key_groups",
         "keep_handed": "handed",
@@ -236,6 +271,7 @@ __getattr__ = _on_first_use(
         "sign_grant": "grants",
         "sign_list": "grants",
         "submit_policy": "policy_files",
+        "sweep_home": "expiry",
         "undelivered": "expiry",
         "who_lacks": "status",
         "write_partition": "publication",

@@ -18,11 +18,12 @@ import pyarrow as pa
 
 from maia.domain.client import Client
 from maia.domain.domain import Domain
+from maia.domain.stretches import wire_types
 from maia.domain.subscriptions import HomeSecret
 from maia.domain.wanted import Wanted, read_subscriptions
 from maia.encoding import did_you_mean
 from maia.errors import DeniedError, NotFoundError
-from maia.log import Outbox, read_audit
+from maia.log import Outbox, Places, read_audit
 
 _DEAD = "dead letters"
 
@@ -57,7 +58,7 @@ class Delivered:
 class Mark:
     """Where an outbox stood, to tell later what was added."""
 
-    upto: int
+    commits: int
     events: Mapping[str, int]
     at: datetime
 
@@ -79,15 +80,16 @@ def mark_outbox(domain: Domain) -> Mark:
             "this home keeps no subscriptions; `maia deliver add NAME --as CLIENT --type TYPE` makes one",
             code="NO_SUBSCRIPTIONS",
         )
-    head = outbox_of(domain).head()
-    upto = domain.log.expired() if head is None else head.upto
-    return Mark(upto, outbox_of(domain).count(item.name for item in wanted), domain.clock())
+    outbox = outbox_of(domain)
+    return Mark(
+        sum(commit.commits for commit in outbox.commits()), outbox.count(item.name for item in wanted), domain.clock()
+    )
 
 
 def delivered_since(domain: Domain, mark: Mark) -> Delivered:
     """Tell what was added to the outbox since a mark, and who got nothing and why."""
-    head = outbox_of(domain).head()
-    upto = mark.upto if head is None else head.upto
+    outbox = outbox_of(domain)
+    head = outbox.head()
     counts = outbox_of(domain).count(item.name for item in read_subscriptions(domain.path))
     refused: dict[str, str] = {}
     dead: Counter[str] = Counter()
@@ -98,8 +100,15 @@ def delivered_since(domain: Domain, mark: Mark) -> Delivered:
             refused[row.subject] = row.code
     events = {name: count - mark.events.get(name, 0) for name, count in sorted(counts.items())}
     return Delivered(
-        commits=upto - mark.upto, events=events, refused=refused, dead=dict(dead), lag=domain.log.latest() - upto
-    )
+        commits=sum(commit.commits for commit in outbox.commits()) - mark.commits, events=events, refused=refused,
+        dead=dict(dead), lag=lag(domain, {} if head is None else head.upto),
+    )  # fmt: skip
+
+
+def lag(domain: Domain, upto: Places) -> int:
+    """Count the records of the lanes of known types that lie behind an offset."""
+    types = wire_types(domain, domain.known(at=domain.clock()))
+    return domain.log.behind(upto, types)
 
 
 def read_deliveries(domain: Domain, client: Client, name: str) -> Iterator[pa.RecordBatch]:

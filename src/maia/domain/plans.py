@@ -7,6 +7,7 @@ come out hold clauses and references, never a key.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
 
 from maia.authority import Action, CertificatePool, Verifier, ask_type
@@ -14,7 +15,7 @@ from maia.domain.keys import ensure_keys
 from maia.domain.own_key_manager import OwnKeyManager
 from maia.domain.snapshot import Snapshot
 from maia.encryption import Tolerance
-from maia.errors import DeniedError, VerificationError
+from maia.errors import MaiaError, UncheckedError
 from maia.events import EventType, TypeName
 from maia.home import Home
 from maia.kernel import (
@@ -36,6 +37,14 @@ MAX_EVENTS = 16_384
 _MAX_ORIGINS = 10_000
 
 
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What an origin may set; nothing when it is proven to have no right, or when ``doubt`` names what is missing."""
+
+    clauses: tuple[Clause, ...] = ()
+    doubt: str = ""
+
+
 class Planner:
     """Compiles plans from what a home holds, and remembers which origins were proven on which evidence."""
 
@@ -44,7 +53,7 @@ class Planner:
         self._home = home
         self._log = log
         self._own = own
-        self._origins: dict[tuple[object, ...], tuple[Clause, ...]] = {}
+        self._origins: dict[tuple[object, ...], Judged] = {}
         self._pools: dict[bytes, CertificatePool] = {}
 
     def publish(
@@ -152,33 +161,49 @@ class Planner:
         found: dict[Origin, tuple[Clause, ...]] = {}
         wire = {identity.hex() for identity in self._home.wire_ids(event_type.type_id)}
         for commit in commits:
-            origin = (bytes.fromhex(commit.origin), bytes.fromhex(commit.evidence))
-            if commit.type_id in wire and origin not in found:
-                found[origin] = self._origin(known, event_type, origin, at)
+            if commit.type_id in wire and not commit.wrong:
+                origin = (bytes.fromhex(commit.origin), bytes.fromhex(commit.evidence))
+                if origin not in found:
+                    found[origin] = self.judge(known, event_type, commit, at=at).clauses
         return {origin: clauses for origin, clauses in found.items() if clauses}
 
-    def _origin(self, known: Snapshot, event_type: EventType, origin: Origin, at: datetime) -> tuple[Clause, ...]:
-        """Derive what an origin may set, anew only when its evidence, a statement or the time could change it."""
+    def judge(self, known: Snapshot, event_type: EventType, commit: Commit, *, at: datetime) -> Judged:
+        """Tell what the origin of a commit may set, anew only when its evidence, a statement or time could change it.
+
+        A right that cannot be proven yet, since evidence or a statement is missing, is a doubt. Whatever else the
+        origin's certificates make the verifier say is a denial, and concerns that origin alone.
+        """
         name, book = event_type.name, known.verifier.statements
+        origin = (bytes.fromhex(commit.origin), bytes.fromhex(commit.evidence))
         try:
             pool = self._evidence(known.verifier, origin[1])
-        except VerificationError:
-            return ()
+        except MaiaError:
+            return Judged()
+        if not len(pool):
+            return Judged(doubt="EVIDENCE_MISSING")
         moment = (pool.phase(at), book.phase(at), book.revision)
         key = (origin, name.type_id, known.verifier, pool.token, moment)
-        derived = self._origins.get(key)
-        if derived is None:
-            request = ask_type(Action.PUBLISH, name.owner, name.name, None)
-            principal = KeyHash(KeyId(origin[0]))
-            try:
-                rights = known.verifier.clauses(request, principal=principal, evidence=pool, at=at)
-                derived = tuple(clause for clause in clauses_from(rights) if not clause.conditions)
-            except (VerificationError, DeniedError):
-                derived = ()
+        judged = self._origins.get(key)
+        if judged is None:
             if len(self._origins) >= _MAX_ORIGINS:
                 self._origins.clear()
-            self._origins[key] = derived
-        return derived
+            judged = self._origins[key] = self._judge(known.verifier, name, KeyHash(KeyId(origin[0])), pool, at)
+        return judged
+
+    @staticmethod
+    def _judge(verifier: Verifier, name: TypeName, principal: KeyHash, pool: CertificatePool, at: datetime) -> Judged:
+        request = ask_type(Action.PUBLISH, name.owner, name.name, None)
+        try:
+            rights = verifier.clauses(request, principal=principal, evidence=pool, at=at)
+            clauses = tuple(clause for clause in clauses_from(rights) if not clause.conditions)
+            if not clauses:
+                verifier.verify(request, principal=principal, evidence=pool, at=at)
+        except UncheckedError as error:
+            return Judged(doubt=error.code)
+        except MaiaError:
+            # SECURITY: what is wrong with another party's object is that party's refusal, not this reader's doubt.
+            return Judged()
+        return Judged(clauses)
 
     def _evidence(self, verifier: Verifier, digest: bytes) -> CertificatePool:
         """Read the certificates that a hash names; what was there whole once is not read again."""

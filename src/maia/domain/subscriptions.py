@@ -21,7 +21,9 @@ from pathlib import Path
 from maia.domain.delivery import DeliveryJob
 from maia.domain.domain import Domain
 from maia.domain.keys import HomeKeys
+from maia.domain.parked import keep_parked
 from maia.domain.possession import ProvenClient
+from maia.domain.stretches import Stretch, next_stretch, wire_types
 from maia.domain.types import find_type
 from maia.domain.wanted import SUBSCRIPTIONS_FILE, Wanted, read_subscriptions
 from maia.encryption import groups_of
@@ -29,16 +31,20 @@ from maia.errors import (
     DeniedError,
     FilterSyntaxError,
     FilterTypeError,
+    MaiaError,
+    MalformedError,
     NotFoundError,
     UnavailableError,
+    UncheckedError,
     UsageError,
     VerificationError,
 )
 from maia.events import EncryptionMode, TypeId
 from maia.home import Home, locked, write_file
 from maia.kernel import DeliverPlan, Subscription, VolumeWatch
-from maia.log import AuditRow, Commit, Outbox, outbox_secret, write_audit
+from maia.log import AuditRow, Commit, Outbox, Places, outbox_secret, write_audit
 
+JOB = "delivery job"
 _MAX_NAME = 200
 
 
@@ -75,14 +81,37 @@ class DomainPlans:
                     continue
                 client = home.key(item.as_)
                 made = planner.subscription(known, name, client, identity=item.name, where=item.where, at=at)
-            except (VerificationError, DeniedError, NotFoundError, FilterSyntaxError, FilterTypeError) as error:
+            except UncheckedError as error:
+                raise _parks(home, item, error, at) from error
+            except (VerificationError, DeniedError, FilterSyntaxError, FilterTypeError) as error:
+                if known.failed:  # a definition does not verify, so nobody knows what it would have allowed
+                    raise _parks(home, item, error, at) from error
                 _refuse(home, item, error.code, at)
                 continue
+            except (NotFoundError, MalformedError) as error:
+                # A type, a key or a certificate of this home is missing or damaged: a doubt, and no denial.
+                raise _parks(home, item, error, at) from error
             found.setdefault(name.type_id, []).append(made)
         for subscriptions in found.values():
             plan = planner.deliver(known, tuple(subscriptions), commits, at=at)
             _check_keys(home, plan)
             yield plan
+
+
+@dataclass(frozen=True, slots=True)
+class JobStretches:
+    """Finds the next stretch of the log for a domain's delivery job, over all types that the domain knows."""
+
+    domain: Domain
+
+    def __call__(self, after: Places, upto: Places | None, most: int | None, at: datetime) -> Stretch:
+        """Find it with what is known at an instant, and remember which lanes wait."""
+        at = self.domain.follow(at=at)
+        types = wire_types(self.domain, self.domain.known(at=at))
+        found = next_stretch(self.domain, types, after=after, upto=upto, most=most, at=at)
+        if upto is None and most != 0:
+            keep_parked(self.domain.home, JOB, found.parked, at=at)
+        return found
 
 
 def delivery_job(
@@ -101,7 +130,8 @@ def delivery_job(
     return DeliveryJob(
         log=domain.log,
         outbox=Outbox(home.path / "outbox" if outbox is None else outbox),
-        repeats=domain.repeats,
+        next_stretch=JobStretches(domain),
+        home=home.path.resolve(),
         make_plans=DomainPlans(domain, None if subscriptions is None else tuple(subscriptions)),
         make_keys=HomeKeys(path),
         make_secret=HomeSecret(path),
@@ -147,6 +177,18 @@ def _check_keys(home: Home, plan: DeliverPlan) -> None:
     groups = {group for mode in modes for group in groups_of(plan.type_id, labels, mode)}
     if not any(ring.epochs(group) for group in groups):
         raise UnavailableError("this home holds no key of the type that it is to deliver", code="NO_KEYS")
+
+
+def _parks(home: Home, item: Wanted, error: MaiaError, at: datetime) -> UnavailableError:
+    """Say that the job waits, and for which subscription's sake."""
+    row = AuditRow(
+        at=at, kind="alarm", principal=item.as_, type_id="", source=item.type, subject=item.name, code=error.code,
+        events=0,
+    )  # fmt: skip
+    write_audit(home.audit_path, [row])
+    return UnavailableError(
+        f"subscription `{item.name}` cannot be judged, so the job waits: {error.message}", code=error.code
+    )
 
 
 def _refuse(home: Home, item: Wanted, code: str, at: datetime) -> None:

@@ -47,6 +47,10 @@ class CertificateFolder:
         write_file(path, certificate.raw, mode=PUBLIC_FILE)
         return path
 
+    def has(self, identity: CertificateId) -> bool:
+        """Tell whether `add` has put a certificate here."""
+        return any(self._held(path) == identity for path in self._places(identity))
+
     def remove(self, identity: CertificateId) -> None:
         """Remove a certificate, under whatever file names it stands.
 

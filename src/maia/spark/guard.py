@@ -93,10 +93,10 @@ def _check_progress(checkpoint: Path, head: OutboxCommit | None) -> None:
         )
 
 
-def _offset(checkpoint: Path, batch: int) -> int:
+def _offset(checkpoint: Path, batch: int) -> dict[str, str]:
     try:
         lines = (checkpoint / "offsets" / str(batch)).read_bytes()[:_MAX_FILE].splitlines()
-        return int(json.loads(lines[-1])["commit"])
+        return dict(json.loads(lines[-1]))
     except (OSError, ValueError, TypeError, KeyError, IndexError) as error:
         raise EncodingError(f"offset {batch} of the checkpoint is damaged", code="CHECKPOINT_DAMAGED") from error
 

@@ -9,6 +9,7 @@ from datetime import datetime
 
 import pyarrow as pa
 
+from maia.domain import own_lanes
 from maia.errors import UsageError
 from maia.events import to_arrow_schema
 from maia.home import Home
@@ -45,7 +46,7 @@ def publish_here(
     batch = pa.RecordBatch.from_pylist([dict(row) for row in rows], schema=to_arrow_schema(plan.event_type()))
     log = LogDirectory(home.log_path)
     type_id = plan.sealing.type_id
-    writer = log.writer(name, type_id, 0, secrets.token_hex(8), at=at)
+    writer = log.writer(name, type_id, 0, home.broker.public_key.key_id, at=at)
     admitted = refused = 0
     for sealed in publish_batches(plan, 0, iter((batch,)), home.broker, home.keyring(), lambda: milliseconds(at)):
         refused += len(sealed.letters)
@@ -55,8 +56,8 @@ def publish_here(
             admitted += sealed.parcel.header.count
             writer.add(parcel_row(sealed.parcel))
     file = writer.close()
-    log.commit(
-        name, type_id.hex(), () if file is None else (file,), origin=home.broker.public_key.key_id.hex(),
-        evidence=plan.sealing.evidence.hex(), refused=refused,
+    own_lanes(home, log).commit(
+        name, type_id.hex(), () if file is None else (file,), evidence=plan.sealing.evidence.hex(), refused=refused,
+        at=at,
     )  # fmt: skip
     return admitted
