@@ -317,7 +317,7 @@ def test_count_column_says_how_many_events_a_refusal_stands_for(spark: Any, netw
     position = table.schema.get_field_index("parcel")
     table = table.set_column(position, table.schema.field(position), pa.array([bytes(forged)], type=pa.binary()))
     pq.write_table(table, tmp_path / "forged.parquet")
-    [made] = DomainPlans(Domain.open(str(network.ccs)), CCS_SUBSCRIPTIONS)([commit], datetime.now(UTC))
+    [made] = DomainPlans(Domain.open(str(network.ccs)), CCS_SUBSCRIPTIONS)([commit], datetime.now(UTC)).plans
     rows = deliver(spark.read.parquet(str(tmp_path / "forged.parquet")), made, HomeKeys(str(network.ccs))).collect()
     assert [(row[REFUSED], row[COUNT]) for row in rows] == [("BAD_SIGNATURE", len(PLATES))]
     assert LogDirectory(network.log.path).latest() == 0
