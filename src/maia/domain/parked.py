@@ -33,6 +33,8 @@ _WAITS = {
     "LOG_EXPIRED": "somebody to start anew behind what has expired",
     "STAMP_AHEAD": "the time that it is stamped with",
     "NO_KEYS": "a key of the type",
+    "CERTIFICATE_MISSING": "a certificate of this home that is missing",
+    "CLIENT_KEY_CHANGED": "the client's key as it was, or a right for the one that is here now",
 }
 
 

@@ -88,8 +88,8 @@ class DomainPlans:
                 if present is not None and present.isdisjoint(i.hex() for i in home.wire_ids(name.type_id)):
                     continue
                 made = domain.planner.subscription(
-                    known, name, home.key(item.as_), identity=item.name, where=item.where, at=at
-                )
+                    known, name, home.key(item.as_), holder=item.as_, identity=item.name, where=item.where, at=at
+                )  # fmt: skip
             except _DOUBTS as error:
                 waits[item.name] = error.code
             except (VerificationError, DeniedError, FilterSyntaxError, FilterTypeError) as error:
