@@ -48,8 +48,10 @@ class Mutation:
 
 BUDGET, UP = "test_one_budget.py", "test_services_stay_up.py"
 CERTIFICATES, RIGHTS, VALIDITY = "test_certificates.py", "test_rights.py", "test_validity.py"
+NOTICES = "test_notices.py"
 STREAM, VERSIONS = "test_numberplate_stream.py", "test_versions_stream.py"
 SPEECH = "test_law_of_speech.py"
+LANES = "test_lanes.py"
 HOLDERS = "test_who_holds_keys.py"
 BROKERS, WRITES = "test_dishonest_brokers.py", "test_spark_writes.py"
 
@@ -434,8 +436,8 @@ MUTATIONS = (
     Mutation(
         "altered evidence of an origin's right is taken",
         "log/directory.py",
-        "        if hashlib.sha256(data).digest() != digest or not isinstance(expression, tuple):\n",
-        "        if not isinstance(expression, tuple):\n",
+        "            if hashlib.sha256(data).digest() != digest:\n",
+        "            if False:\n",
         (f"{STREAM}::test_events_whose_origin_is_not_proven_are_not_delivered",),
     ),
     Mutation(
@@ -444,6 +446,56 @@ MUTATIONS = (
         '            raise DeniedError("the origin\'s right to publish is not proven", code="ORIGIN_NOT_PROVEN")\n',
         "            return None\n",
         (f"{STREAM}::test_events_whose_origin_is_not_proven_are_not_delivered",),
+    ),
+    # -- lanes
+    Mutation(
+        "an object of a lane that its owner did not sign is accepted",
+        "log/lane_objects.py",
+        "    verify_signature(kind, content, signature, owner)\n",
+        "",
+        (f"{LANES}::test_a_record_with_a_forged_signature_is_as_if_it_were_not_there",),
+    ),
+    Mutation(
+        "a gap in a lane is no alarm",
+        "log/lane.py",
+        "        if alarm is None and len(records) < limit:\n",
+        "        if False:\n",
+        (f"{LANES}::test_missing_evidence_and_missing_commits_wait_and_lose_nothing",),
+    ),
+    Mutation(
+        "missing evidence is a denial",
+        "domain/plans.py",
+        '            return Judged(doubt="EVIDENCE_MISSING")\n',
+        "            return Judged()\n",
+        (f"{LANES}::test_missing_evidence_and_missing_commits_wait_and_lose_nothing",),
+    ),
+    Mutation(
+        "a segment is opened before its description is compared",
+        "log/segments.py",
+        "                _check_shape(parquet, file)\n",
+        "",
+        (f"{LANES}::test_odd_files_stop_hang_and_fill_nobody",),
+    ),
+    Mutation(
+        "a commit may be dated back behind the lane",
+        "log/commits.py",
+        '        return replace(found, wrong="STAMP_BEHIND")\n',
+        "        return found\n",
+        (f"{LANES}::test_what_is_dated_back_behind_the_lane_is_refused",),
+    ),
+    Mutation(
+        "a home from the past signs on",
+        "log/lane_writer.py",
+        "        if ahead:\n",
+        "        if False:\n",
+        (f"{LANES}::test_a_home_from_a_backup_signs_nothing_until_it_took_over",),
+    ),
+    Mutation(
+        "a clock that jumped ahead stamps",
+        "home/home.py",
+        '            check_pace(self.path / "pace", at)\n',
+        "",
+        (f"{LANES}::test_a_clock_that_ran_ahead_acknowledges_nothing_that_is_lost",),
     ),
     Mutation(
         "a publication is counted twice",
@@ -726,6 +778,42 @@ MUTATIONS = (
         "    _check(_missing(found, trusted=trusted, meaning=True))\n",
         "",
         ("test_spark_sessions.py",),
+    ),
+    # -- notices
+    Mutation(
+        "a head about any place says that nothing follows, and a gap is no alarm: a cursor is a number",
+        "domain/memberships.py",
+        "    code = _code(found)\n",
+        '    code = ""\n',
+        (f"{NOTICES}::test_what_hides_an_eviction_is_an_alarm_and_the_sender_seals_nothing",),
+    ),
+    Mutation(
+        "keys whose manager is silent seal all the same",
+        "domain/heard.py",
+        "now <= heard.due + home.config.silence * 1000",
+        "True",
+        (f"{NOTICES}::test_what_hides_an_eviction_is_an_alarm_and_the_sender_seals_nothing",),
+    ),
+    Mutation(
+        "junk under the next number stops the key manager",
+        "log/lane_writer.py",
+        "            break  # unfit, so nobody's\n",
+        "            raise\n",
+        (f"{NOTICES}::test_junk_stops_neither_the_manager_nor_who_follows_it",),
+    ),
+    Mutation(
+        "a restored key manager begins epochs that the log has",
+        "key_manager/log.py",
+        "        if self.is_ahead(group, place):\n",
+        "        if False:\n",
+        (f"{NOTICES}::test_a_restored_manager_notices_it_whatever_is_replayed",),
+    ),
+    Mutation(
+        "a partner fills a home",
+        "domain/shares.py",
+        "        if len(self.kept) >= most or octets > MAX_SHARE_OCTETS:\n",
+        "        if False:\n",
+        (f"{NOTICES}::test_a_partner_fills_its_own_share_of_a_home_and_no_other",),
     ),
 )
 

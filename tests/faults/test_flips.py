@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from network import CCS_SUBSCRIPTIONS, Network, build, delivered, publish_here, sightings
+from network import CCS_SUBSCRIPTIONS, Network, ahead, build, delivered, publish_here, sightings
 from progress import TORTURE, say
 
 from maia.domain import Domain, delivery_job
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.slow
 FLIPS = 10_000 if TORTURE else 120
 BEFORE, AFTER, LAST = ["P1", "P2"], ["P3"], ["P4"]
 KINDS = {
-    "log": ("log/type=*/date=*/*.parquet", "log/_commits/*.json", "log/_evidence/*"),
+    "log": ("log/type=*/origin=*/date=*/*.parquet", "log/type=*/origin=*/*.record", "log/_evidence/*"),
     "outbox": ("ccs/outbox/*/*.parquet", "ccs/outbox/_commits/*.json", "ccs/outbox/_identity.json"),
     "key store": ("ccs/keyring", "ccs/keys/CB.key", "ccs/key-uses"),
     "audit": ("ccs/audit/date=*/*.parquet",),
@@ -45,9 +46,10 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for folder in ("offsets", "commits"):
         (checkpoint / folder).mkdir()
     (checkpoint / "metadata").write_text('{"id":"query-1"}', "utf-8")
-    (checkpoint / "offsets" / "0").write_text('v1\n{"conf":{}}\n{"commit":0,"digest":"d"}', "utf-8")
+    offset = json.dumps(ahead(job))
+    (checkpoint / "offsets" / "0").write_text(f'v1\n{{"conf":{{}}}}\n{offset}', "utf-8")
     (checkpoint / "commits" / "0").write_text('v1\n{"nextBatchWatermarkMs":0}', "utf-8")
-    job.step(0, [0], lambda work, groups: [work.deliver(group) for group in groups], query="query-1")
+    job.step(0, ahead(job), lambda work, groups: [work.deliver(group) for group in groups], query="query-1")
     publish_here(network, "after", [sightings(AFTER)])
     return root
 
@@ -62,9 +64,9 @@ def go_on(root: Path) -> list[object]:
     network = Network(root, None, root / "ccs", root / "met")  # type: ignore[arg-type]
     job = delivery_job(Domain.open(network.ccs), CCS_SUBSCRIPTIONS)
     check_start(root / "checkpoint", Outbox(job.outbox.path), LogDirectory(network.log.path))
-    job.step(1, [1], lambda work, groups: [work.deliver(group) for group in groups], query="query-1")
+    job.step(1, ahead(job), lambda work, groups: [work.deliver(group) for group in groups], query="query-1")
     publish_here(network, "last", [sightings(LAST)])
-    job.step(2, [2], lambda work, groups: [work.deliver(group) for group in groups], query="query-1")
+    job.step(2, ahead(job, 9), lambda work, groups: [work.deliver(group) for group in groups], query="query-1")
     assert not list(job.outbox.dead_letters())
     return [row["numberplate"] for row in delivered(job, "billing")]
 

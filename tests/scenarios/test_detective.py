@@ -10,7 +10,7 @@ import pytest
 
 from maia.authority import exposure_window
 from maia.domain import DeliveryJob, Domain, Wanted, delivery_job
-from maia.errors import DeniedError
+from maia.errors import DeniedError, UnavailableError
 from maia.kernel import milliseconds
 from maia.testing import DETECTIVE_POLICY, TYPE_NAME, DetectiveWorld, Loss, detective_world
 
@@ -130,15 +130,19 @@ def test_a_withheld_withdrawal_ends_access_with_the_list(stream: Stream, loss: L
         stream.world.certificate, at=stream.now, statements=stream.world.met.statements.load()
     ).window
     held = stream.world.met.statements.path.read_bytes()
-    notices = stream.world.met.log_path / "_notices"
-    revoked = stream.now
+    notices = stream.world.met.log_path / "_lanes"
+    revoked, waits = stream.now, list[str]()
     stream.world.lose(loss, at=stream.now)
     for _ in range(12):  # the broker's file and its log are as they were before: nothing gets through
         stream.now += SECOND
         stream.world.sight([CAR], at=stream.now)
         notices.rename(tmp_path / "away") if notices.exists() else None
         stream.world.met.statements.path.write_bytes(held)
-        stream.job.run_here()
+        try:
+            stream.job.run_here()
+        except UnavailableError as error:  # nobody knows whether the right still holds, so the job waits
+            waits.append(error.code)
+    assert set(waits) == {"NO_STATEMENT"}
     last = max(stream.seen())
     assert MAY + last * SECOND < revoked + printed
     assert last >= 3

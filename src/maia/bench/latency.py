@@ -94,7 +94,7 @@ def take_apart(domain: Domain, *, warm: int) -> dict[str, tuple[float, ...]]:
         for item in plan.subscriptions:
             index.add(item.identity, item.filter)
         for file in commit.files:
-            for rows in log.parcels(file):
+            for rows in log.parcels(commit.lane, file):
                 marks = [time.perf_counter()]
                 parcel = open_batch(
                     memoryview(rows.column("parcel")[0].as_buffer()), plan.kinds, keys, arrives=plan.arrives,

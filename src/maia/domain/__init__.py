@@ -31,10 +31,11 @@ if _typing.TYPE_CHECKING:
         outbox_of,
         read_deliveries,
     )
-    from maia.domain.delivery import DeliveryJob, Group, Report, Work, check_log
+    from maia.domain.delivery import DeliveryJob, Planned, check_log
+    from maia.domain.delivery_work import Group, Report, Work
     from maia.domain.domain import Domain
     from maia.domain.engine import Asked
-    from maia.domain.expiry import expire_log, undelivered
+    from maia.domain.expiry import expire_log, sweep_home, undelivered
     from maia.domain.explanation import CellExplanation
     from maia.domain.grants import draft_grant, draft_revocation, sign_grant, sign_list
     from maia.domain.handed import keep_handed
@@ -46,11 +47,13 @@ if _typing.TYPE_CHECKING:
         open_key_manager,
     )
     from maia.domain.keys import HomeKeys, ensure_keys
-    from maia.domain.log_parts import LogPart, parts_of, scan, share_out
+    from maia.domain.log_parts import LogPart, audit_refused, parts_of, scan, share_out
     from maia.domain.losses import find_losses
     from maia.domain.malformed import ROW_MALFORMED, audit_malformed
     from maia.domain.manager_key import manager_signer
     from maia.domain.own_key_manager import OwnKeyManager
+    from maia.domain.own_notices import OwnNotices, home_notices
+    from maia.domain.parked import keep_parked, read_parked, reader_of
     from maia.domain.plans import MAX_EVENTS
     from maia.domain.policy_files import (
         check_policy,
@@ -61,17 +64,26 @@ if _typing.TYPE_CHECKING:
         submit_policy,
     )
     from maia.domain.possession import ProvenClient
-    from maia.domain.publication import Published, Written, commit_publication, published_before, write_partition
+    from maia.domain.publication import (
+        Published,
+        Written,
+        commit_publication,
+        own_lanes,
+        published_before,
+        write_partition,
+    )
     from maia.domain.questions import RightQuestion
     from maia.domain.register import in_register
     from maia.domain.sealing_keys import SealingKeys
     from maia.domain.sight import Sight, sight_of
     from maia.domain.status import DomainStatus, LogStatus, TypeStatus, domain_status, who_lacks
-    from maia.domain.subscriptions import DomainPlans, add_subscription, delivery_job
+    from maia.domain.stretches import Stretch, next_stretch, type_stretch, wire_types
+    from maia.domain.subscriptions import JOB, DomainPlans, add_subscription, delivery_job
     from maia.domain.types import find_type, show_type
-    from maia.domain.wanted import Wanted, read_subscriptions
+    from maia.domain.wanted import Wanted, parse_wanted, read_subscriptions, write_wanted
 
 __all__ = [
+    "JOB",
     "MAX_EVENTS",
     "ROW_MALFORMED",
     "AgreementState",
@@ -92,12 +104,15 @@ __all__ = [
     "LogPart",
     "LogStatus",
     "OwnKeyManager",
+    "OwnNotices",
+    "Planned",
     "ProvenClient",
     "Published",
     "Report",
     "RightQuestion",
     "SealingKeys",
     "Sight",
+    "Stretch",
     "TypeStatus",
     "Wanted",
     "Work",
@@ -106,6 +121,7 @@ __all__ = [
     "advance_agreement",
     "ask_conditions",
     "audit_malformed",
+    "audit_refused",
     "check_admission",
     "check_log",
     "check_policy",
@@ -124,16 +140,21 @@ __all__ = [
     "find_subscription",
     "find_type",
     "format_file",
+    "home_notices",
     "in_register",
     "join_key_groups",
     "keep_handed",
+    "keep_parked",
     "leave_key_groups",
     "manager_signer",
     "mark_outbox",
+    "next_stretch",
     "open_access_control",
     "open_home_groups",
     "open_key_manager",
     "outbox_of",
+    "own_lanes",
+    "parse_wanted",
     "parts_of",
     "policy_paths",
     "policy_sources",
@@ -142,7 +163,9 @@ __all__ = [
     "published_before",
     "push_certificates",
     "read_deliveries",
+    "read_parked",
     "read_subscriptions",
+    "reader_of",
     "scan",
     "share_out",
     "show_type",
@@ -150,15 +173,29 @@ __all__ = [
     "sign_grant",
     "sign_list",
     "submit_policy",
+    "sweep_home",
+    "type_stretch",
     "undelivered",
     "who_lacks",
+    "wire_types",
     "write_partition",
+    "write_wanted",
 ]
 
 __getattr__ = _on_first_use(
     __name__,
     {
         "MAX_EVENTS": "plans",
+        "JOB": "subscriptions",
+        "Stretch": "stretches",
+        "audit_refused": "log_parts",
+        "keep_parked": "parked",
+        "next_stretch": "stretches",
+        "own_lanes": "publication",
+        "read_parked": "parked",
+        "reader_of": "parked",
+        "type_stretch": "stretches",
+        "wire_types": "stretches",
         "ROW_MALFORMED": "malformed",
         "AgreementState": "agreements",
         "Asked": "engine",
@@ -170,7 +207,7 @@ __getattr__ = _on_first_use(
         "Domain": "domain",
         "DomainPlans": "subscriptions",
         "DomainStatus": "status",
-        "Group": "delivery",
+        "Group": "delivery_work",
         "HomeAgreements": "access_control",
         "HomeKeyGroups": "access_control",
         "HomeKeys": "keys",
@@ -178,15 +215,17 @@ __getattr__ = _on_first_use(
         "LogPart": "log_parts",
         "LogStatus": "status",
         "OwnKeyManager": "own_key_manager",
+        "Planned": "delivery",
         "ProvenClient": "possession",
+        "OwnNotices": "own_notices",
         "Published": "publication",
-        "Report": "delivery",
+        "Report": "delivery_work",
         "RightQuestion": "questions",
         "SealingKeys": "sealing_keys",
         "Sight": "sight",
         "TypeStatus": "status",
         "Wanted": "wanted",
-        "Work": "delivery",
+        "Work": "delivery_work",
         "Written": "publication",
         "add_subscription": "subscriptions",
         "advance_agreement": "agreements",
@@ -210,6 +249,7 @@ __getattr__ = _on_first_use(
         "find_type": "types",
         "format_file": "policy_files",
         "find_losses": "losses",
+        "home_notices": "own_notices",
         "in_register": "register",
         "join_key_groups": "key_groups",
         "keep_handed": "handed",
@@ -220,6 +260,7 @@ __getattr__ = _on_first_use(
         "open_home_groups": "key_groups",
         "open_key_manager": "key_groups",
         "outbox_of": "deliveries",
+        "parse_wanted": "wanted",
         "parts_of": "log_parts",
         "policy_paths": "policy_files",
         "policy_sources": "policy_files",
@@ -236,8 +277,10 @@ __getattr__ = _on_first_use(
         "sign_grant": "grants",
         "sign_list": "grants",
         "submit_policy": "policy_files",
+        "sweep_home": "expiry",
         "undelivered": "expiry",
         "who_lacks": "status",
         "write_partition": "publication",
+        "write_wanted": "wanted",
     },
 )

@@ -19,6 +19,7 @@ from maia.domain.grants import Granted, RevocationDraft, draft_grant, draft_revo
 from maia.domain.own_key_manager import OwnKeyManager
 from maia.domain.plans import MAX_EVENTS, Planner
 from maia.domain.possession import ProvenClient, is_locked, prove_by_agent, prove_client, unlock_client
+from maia.domain.publication import own_lanes
 from maia.domain.register import in_register
 from maia.domain.snapshot import Snapshot, Snapshots
 from maia.domain.status import DomainStatus, domain_status
@@ -28,7 +29,7 @@ from maia.errors import UsageError
 from maia.events import EventType, TypeName
 from maia.home import Folder, Home, HomeConfig, KeyAgent, now, passphrase_asker, words
 from maia.kernel import DeliverPlan, PublishPlan
-from maia.log import Commit, LogDirectory, Repeats
+from maia.log import Commit, LogDirectory, OwnLanes
 from maia.principals import KeySigner, OnlineTest, Period, Principal, PublicKey
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Domain:
         self._follower = Follower(home, self._own)
         self._snapshots = Snapshots(home)
         self._planner = Planner(home, self.log, self._own)
-        self._repeats: Repeats | None = None
+        self._lanes: OwnLanes | None = None
         self._proven: dict[str, ProvenClient] = {}
         self._agents: dict[str, KeyAgent] = {}
 
@@ -113,11 +114,11 @@ class Domain:
         return self._own
 
     @property
-    def repeats(self) -> Repeats:
-        """Recognises the repetitions in the log."""
-        if self._repeats is None:
-            self._repeats = Repeats(self.log)
-        return self._repeats
+    def lanes(self) -> OwnLanes:
+        """The lanes of the log that this domain's broker writes."""
+        if self._lanes is None:
+            self._lanes = own_lanes(self.home, self.log)
+        return self._lanes
 
     def close(self) -> None:
         """Let go of what was opened; it opens again when it is needed. Agents of sealed keys stop answering."""
@@ -219,8 +220,8 @@ class Domain:
         known = self.known(at=moment)
         found = find_type(self.home, name, version, among=known.names)
         made = self._planner.subscription(
-            known, found, client.key, identity=client.name, where=where, at=moment
-        )  # fmt: skip
+            known, found, client.key, holder=client.name, identity=client.name, where=where, at=moment
+        )
         return self._planner.deliver(known, (made,), commits, at=moment, history=history)
 
     @property

@@ -2,6 +2,7 @@
 
 Rules kept here:
 
+- what the home's own keys said is compared with the log first, so it is never deaf to itself;
 - every plan is made after its home has read what the log says by then, so a right or a key that ended is not in it;
 - notices are hints, not orders: each step verifies the objects that it takes up, and its place in the log is its own;
 - time never runs back: the instant to plan with is the one that `follow` returns;
@@ -15,6 +16,7 @@ from datetime import datetime
 from maia.domain.certificates import CertificateFollower
 from maia.domain.memberships import GroupKeys
 from maia.domain.own_key_manager import OwnKeyManager
+from maia.domain.own_notices import OwnNotices
 from maia.domain.statements import StatementFollower
 from maia.home import ClockFile, Home
 from maia.log import NoticeLog
@@ -31,6 +33,7 @@ class Follower:
         self._notices = NoticeLog(home.log_path)
         self._certificates = CertificateFollower(home, self._notices)
         self._statements = StatementFollower(home, self._notices)
+        self._said = OwnNotices(home)
 
     def follow(self, *, at: datetime) -> datetime:
         """Read what was said since; called before each plan of a micro-batch.
@@ -43,9 +46,10 @@ class Follower:
 
         Raises:
             UnavailableError: The clock was set back by more than a little: ``CLOCK_BACK``.
-            MaiaError: A notice is damaged, missing or not what it must be; no plan is made then.
+            MaiaError: The home cannot be read or written; no plan is made then.
         """
         moment = ClockFile(self._home.path / "clock").steady(at)
+        self._said.keep(at=moment)
         self._certificates.follow(at=moment)
         self._statements.follow(self._folder.current_pool(), at=moment)
         if (self._home.path / "groups").exists():

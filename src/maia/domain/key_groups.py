@@ -129,7 +129,7 @@ def join_key_groups(
     places = open_join_answer(answer, private, member=broker.public_key.key_id, manager=manager)
     keys = GroupKeys(home)
     for place in places:
-        keys.join(place.group, place.individual, manager=manager, welcome=place.welcome)
+        keys.join(place.group, place.individual, manager=manager, welcome=place.welcome, at=at)
     return tuple(place.group for place in places)
 
 

@@ -19,8 +19,9 @@ import numpy as np
 import pyarrow as pa
 
 from maia.domain.sealing_keys import SealingKeys
+from maia.errors import EncodingError, UnavailableError
 from maia.home import Home
-from maia.kernel import DeliverPlan, Opened
+from maia.kernel import DeliverPlan, Opened, Outcome
 from maia.log import (
     EVENT,
     STAMP,
@@ -28,9 +29,8 @@ from maia.log import (
     Commit,
     LogDirectory,
     LogFile,
-    Repeats,
     chain_hash,
-    deliver_once,
+    deliver_segment,
     write_audit,
 )
 
@@ -40,19 +40,44 @@ _MAX_TASK = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class LogPart:
-    """One file of the log, whose origin says which events it holds, and the repetitions in it."""
+    """One segment of a lane."""
 
-    origin: str
+    lane: str
     file: LogFile
-    again: frozenset[int]
+
+    @property
+    def origin(self) -> str:
+        """Whose lane it is, in hex."""
+        return self.lane.partition("/")[2]
 
 
-def parts_of(commits: Sequence[Commit], repeats: Repeats) -> list[LogPart]:
-    """List the files of commits, in the order of the log."""
-    again = repeats.of(commits)
-    return [
-        LogPart(commit.origin, file, again[commit.sequence, file.path]) for commit in commits for file in commit.files
-    ]
+def refusal(commit: Commit, plan: DeliverPlan) -> str:
+    """Tell why nothing of a commit is opened; empty when its origin's right is proven and it is as it must be."""
+    if commit.wrong:
+        return commit.wrong
+    origin = (bytes.fromhex(commit.origin), bytes.fromhex(commit.evidence))
+    return "" if origin in plan.origins else "ORIGIN_NOT_PROVEN"
+
+
+def parts_of(commits: Sequence[Commit], plan: DeliverPlan) -> list[LogPart]:
+    """List the segments of the commits that may be opened, in the order of the log."""
+    return [LogPart(commit.lane, file) for commit in commits if not refusal(commit, plan) for file in commit.files]
+
+
+def audit_refused(home: Home, plan: DeliverPlan, commits: Sequence[Commit], *, client: str, at: datetime) -> None:
+    """Put into the audit which commits were refused as a whole, before anything of them was opened."""
+    principal = home.key(client).fingerprint
+    write_audit(
+        home.audit_path,
+        [
+            AuditRow(
+                at=at, kind="refuse", principal=principal, type_id=plan.type_id.hex(),
+                source=f"commit {commit.sequence} of {commit.lane}", subject=client, code=code, events=commit.events,
+            )
+            for commit in commits
+            if (code := refusal(commit, plan))
+        ],
+    )  # fmt: skip
 
 
 def share_out(parts: Sequence[LogPart], *, cores: int) -> list[tuple[LogPart, ...]]:
@@ -82,6 +107,7 @@ def scan(
     columns: Sequence[str] | None,
     with_event_id: bool,
     at: datetime,
+    lenient: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Open, match and screen files for one client, and write the audit of each.
 
@@ -93,16 +119,17 @@ def scan(
         columns: Which columns to give, in which order; all when there are none.
         with_event_id: Add ``_event`` and ``_stamp``.
         at: Now.
+        lenient: Pass by a segment that is damaged or missing, with an alarm in the audit, as a reader without an
+            offset may: the others come, and this one comes when it is there again.
     """
     keys, compiled, log = SealingKeys(home), plan.compiled(), LogDirectory(home.log_path)
     principal = home.key(client).fingerprint
     for part in parts:
         refused: Counter[str] = Counter()
         delivered, seen, chains = 0, 0, set[str]()
-        outcomes = deliver_once(
-            plan, log, keys, origin=part.origin, file=part.file, again=part.again, compiled=compiled
-        )  # fmt: skip
-        for outcome in outcomes:
+        parcels = log.parcels(part.lane, part.file)
+        outcomes = deliver_segment(plan, parcels, keys, file=part.file, origin=part.origin, compiled=compiled)
+        for outcome in _told(home, outcomes, part, client, at) if lenient else outcomes:
             seen += outcome.events
             if outcome.refused is not None:
                 refused[outcome.refused] += outcome.events
@@ -121,6 +148,18 @@ def scan(
         rows += [row(kind="refuse", code=code, events=count) for code, count in sorted(refused.items())]
         unseen = seen - delivered - sum(refused.values())
         write_audit(home.audit_path, [*rows, row(kind="withhold", code="NO_MATCH", events=unseen)])
+
+
+def _told(home: Home, outcomes: Iterator[Outcome], part: LogPart, client: str, at: datetime) -> Iterator[Outcome]:
+    """End a segment that cannot be read with an alarm."""
+    try:
+        yield from outcomes
+    except (UnavailableError, EncodingError) as error:
+        row = AuditRow(
+            at=at, kind="alarm", principal=home.broker.public_key.fingerprint, type_id=part.lane.partition("/")[0],
+            source=part.lane, subject=client, code=error.code, events=part.file.events,
+        )  # fmt: skip
+        write_audit(home.audit_path, [row])
 
 
 def _with_event_id(batch: pa.RecordBatch, opened: Opened, rows: np.ndarray) -> pa.RecordBatch:

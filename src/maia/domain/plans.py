@@ -7,14 +7,16 @@ come out hold clauses and references, never a key.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
 
-from maia.authority import Action, CertificatePool, Verifier, ask_type
+from maia.authority import Action, CertificatePool, Verifier, ask_network, ask_type
+from maia.domain.grounds import Grounds
 from maia.domain.keys import ensure_keys
 from maia.domain.own_key_manager import OwnKeyManager
 from maia.domain.snapshot import Snapshot
 from maia.encryption import Tolerance
-from maia.errors import DeniedError, VerificationError
+from maia.errors import DeniedError, MaiaError, UncheckedError, VerificationError
 from maia.events import EventType, TypeName
 from maia.home import Home
 from maia.kernel import (
@@ -29,11 +31,19 @@ from maia.kernel import (
     milliseconds,
 )
 from maia.log import Commit, LogDirectory
-from maia.principals import KeyHash, KeyId, PublicKey
+from maia.principals import CertificateId, KeyHash, KeyId, PublicKey
 
 MAX_EVENTS = 16_384
 """Most events in one parcel, unless the publisher asks for fewer."""
 _MAX_ORIGINS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What an origin may set; nothing when it is proven to have no right, or when ``doubt`` names what is missing."""
+
+    clauses: tuple[Clause, ...] = ()
+    doubt: str = ""
 
 
 class Planner:
@@ -44,8 +54,9 @@ class Planner:
         self._home = home
         self._log = log
         self._own = own
-        self._origins: dict[tuple[object, ...], tuple[Clause, ...]] = {}
+        self._origins: dict[tuple[object, ...], Judged] = {}
         self._pools: dict[bytes, CertificatePool] = {}
+        self._grounds = Grounds(home)
 
     def publish(
         self,
@@ -97,18 +108,58 @@ class Planner:
         )
 
     def subscription(
-        self, known: Snapshot, name: TypeName, client: PublicKey, *, identity: str, where: str, at: datetime
+        self,
+        known: Snapshot,
+        name: TypeName,
+        client: PublicKey,
+        *,
+        holder: str,
+        identity: str,
+        where: str,
+        at: datetime,
     ) -> Subscription:
         """Subscribe for a client, with the clauses that it has now.
 
+        Args:
+            known: The home's evidence.
+            name: The version that it wants.
+            client: Whose subscription.
+            holder: What the client's key is called in the home.
+            identity: Names the subscription.
+            where: Its filter.
+            at: Now.
+
         Raises:
+            UncheckedError: Something on which the right stood before is missing here: ``CERTIFICATE_MISSING``,
+                ``CLIENT_KEY_CHANGED``.
             MaiaError: The type is unknown, the client has no right, or the filter is refused.
         """
         sessions = known.sessions
         sessions.unsubscribe(identity)  # whoever had the name before had it from this home too
-        made = sessions.subscribe(identity, client, name.type_id, name.version.text, where, known.pool, at=at)
-        clauses = sessions.clauses(client, Action.SUBSCRIBE, made.event_type, known.pool, at=at)
+        lost = self._grounds.lost(holder, name.type_id, client, known.pool, at=at)
+        try:
+            made = sessions.subscribe(identity, client, name.type_id, name.version.text, where, known.pool, at=at)
+            clauses = sessions.clauses(client, Action.SUBSCRIBE, made.event_type, known.pool, at=at)
+        except (VerificationError, DeniedError) as error:
+            if lost:
+                raise _in_doubt(holder, lost) from error
+            raise
+        if lost == "CERTIFICATE_MISSING":  # SECURITY: less than was proven before would be shown, for ever
+            raise _in_doubt(holder, lost)
+        self._grounds.note(holder, name.type_id, client, self._proof(known, client, clauses, at), known.pool)
         return Subscription(made.identity, made.event_type, made.filter, clauses)
+
+    @staticmethod
+    def _proof(
+        known: Snapshot, client: PublicKey, clauses: tuple[Clause, ...], at: datetime
+    ) -> frozenset[CertificateId]:
+        """Name the certificates by which a client may connect and see."""
+        found = {identity for clause in clauses for identity in clause.chain}
+        if known.sessions.network is not None:
+            request = ask_network(Action.CONNECT, *known.sessions.network)
+            grant = known.verifier.verify(request, principal=client, evidence=known.pool, at=at)
+            found |= {item.certificate_id for item in grant.certificates}
+        return frozenset(found)
 
     def deliver(
         self,
@@ -152,33 +203,49 @@ class Planner:
         found: dict[Origin, tuple[Clause, ...]] = {}
         wire = {identity.hex() for identity in self._home.wire_ids(event_type.type_id)}
         for commit in commits:
-            origin = (bytes.fromhex(commit.origin), bytes.fromhex(commit.evidence))
-            if commit.type_id in wire and origin not in found:
-                found[origin] = self._origin(known, event_type, origin, at)
+            if commit.type_id in wire and not commit.wrong:
+                origin = (bytes.fromhex(commit.origin), bytes.fromhex(commit.evidence))
+                if origin not in found:
+                    found[origin] = self.judge(known, event_type, commit, at=at).clauses
         return {origin: clauses for origin, clauses in found.items() if clauses}
 
-    def _origin(self, known: Snapshot, event_type: EventType, origin: Origin, at: datetime) -> tuple[Clause, ...]:
-        """Derive what an origin may set, anew only when its evidence, a statement or the time could change it."""
+    def judge(self, known: Snapshot, event_type: EventType, commit: Commit, *, at: datetime) -> Judged:
+        """Tell what the origin of a commit may set, anew only when its evidence, a statement or time could change it.
+
+        A right that cannot be proven yet, since evidence or a statement is missing, is a doubt. Whatever else the
+        origin's certificates make the verifier say is a denial, and concerns that origin alone.
+        """
         name, book = event_type.name, known.verifier.statements
+        origin = (bytes.fromhex(commit.origin), bytes.fromhex(commit.evidence))
         try:
             pool = self._evidence(known.verifier, origin[1])
-        except VerificationError:
-            return ()
+        except MaiaError:
+            return Judged()
+        if not len(pool):
+            return Judged(doubt="EVIDENCE_MISSING")
         moment = (pool.phase(at), book.phase(at), book.revision)
         key = (origin, name.type_id, known.verifier, pool.token, moment)
-        derived = self._origins.get(key)
-        if derived is None:
-            request = ask_type(Action.PUBLISH, name.owner, name.name, None)
-            principal = KeyHash(KeyId(origin[0]))
-            try:
-                rights = known.verifier.clauses(request, principal=principal, evidence=pool, at=at)
-                derived = tuple(clause for clause in clauses_from(rights) if not clause.conditions)
-            except (VerificationError, DeniedError):
-                derived = ()
+        judged = self._origins.get(key)
+        if judged is None:
             if len(self._origins) >= _MAX_ORIGINS:
                 self._origins.clear()
-            self._origins[key] = derived
-        return derived
+            judged = self._origins[key] = self._judge(known.verifier, name, KeyHash(KeyId(origin[0])), pool, at)
+        return judged
+
+    @staticmethod
+    def _judge(verifier: Verifier, name: TypeName, principal: KeyHash, pool: CertificatePool, at: datetime) -> Judged:
+        request = ask_type(Action.PUBLISH, name.owner, name.name, None)
+        try:
+            rights = verifier.clauses(request, principal=principal, evidence=pool, at=at)
+            clauses = tuple(clause for clause in clauses_from(rights) if not clause.conditions)
+            if not clauses:
+                verifier.verify(request, principal=principal, evidence=pool, at=at)
+        except UncheckedError as error:
+            return Judged(doubt=error.code)
+        except MaiaError:
+            # SECURITY: what is wrong with another party's object is that party's refusal, not this reader's doubt.
+            return Judged()
+        return Judged(clauses)
 
     def _evidence(self, verifier: Verifier, digest: bytes) -> CertificatePool:
         """Read the certificates that a hash names; what was there whole once is not read again."""
@@ -210,3 +277,9 @@ class Planner:
         found = {item.certificate_id: item.raw for item in grant.certificates}
         found |= {item: known.pool.get(item).raw for right in rights for item in right.proof.certificate_ids()}
         return tuple(found.values()), clauses_from(rights)
+
+
+def _in_doubt(holder: str, code: str) -> UncheckedError:
+    what = "is another one" if code == "CLIENT_KEY_CHANGED" else "stood on a certificate that is missing here"
+    subject = "key" if code == "CLIENT_KEY_CHANGED" else "right"
+    return UncheckedError(f"the {subject} of `{holder}` {what}, so nothing is known of it", code=code)

@@ -10,7 +10,6 @@ Rules kept here:
 from __future__ import annotations
 
 import json
-import secrets
 from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,15 +19,28 @@ from functools import partial
 
 import pyarrow as pa
 
+from maia.domain.restamping import stamp_anew
 from maia.domain.sealing_keys import SealingKeys
 from maia.encoding import html_table
 from maia.errors import UnavailableError
+from maia.events import TypeId
 from maia.home import Home
 from maia.kernel import PublishPlan, parcel_row, publish_batches
-from maia.log import AuditRow, Commit, LogDirectory, LogFile, RefusedRows, write_audit, write_refused
+from maia.log import (
+    AuditRow,
+    Commit,
+    LogDirectory,
+    LogFile,
+    OwnLanes,
+    RefusedRows,
+    write_audit,
+    write_refused,
+)
 
 Reason = tuple[str, str]
 """Why a row was refused: a code, and the column at fault; empty when no single one is."""
+LANES = "lanes"
+"""Where a home keeps its own record of what it committed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +149,7 @@ def write_partition(
 ) -> Written:
     """Enforce and seal one partition of a publication, into a file of the log that no commit names yet."""
     writer = LogDirectory(home.log_path).writer(
-        plan.publication, plan.sealing.type_id, partition, secrets.token_hex(8), at=at
+        plan.publication, plan.sealing.type_id, partition, home.broker.public_key.key_id, at=at
     )
     letters: dict[Reason, list[int]] = {}
     nulled = forced = 0
@@ -203,21 +215,27 @@ def commit_publication(
     write_audit(home.audit_path, rows)
     if not files and batch < 0:  # nothing to make count; the name stays free for rows that were put right
         return Published(publication=plan.publication, commit=None, events=0, refused=dict(refused))
-    made = log.commit(
-        plan.publication,
-        type_id,
-        files,
-        origin=home.broker.public_key.key_id.hex(),
-        evidence=evidence,
-        refused=sum(refused.values()),
-        query=query,
-        batch=batch,
-    )
+    lanes = own_lanes(home, log)
+    # INVARIANT: between the look at the last stamp and the commit, no other publication of this home is committed.
+    with lanes.turn():
+        known, last = lanes.find(plan.publication), lanes.last_stamp(type_id)
+        if any(file.first_stamp <= last for file in files) and (known is None or known.batch < batch):
+            sealing = replace(plan.sealing, type_id=TypeId(bytes.fromhex(type_id)), evidence=bytes.fromhex(evidence))
+            files = stamp_anew(home, log, files, sealing, plan.publication, at=at)
+        made = lanes.commit(
+            plan.publication, type_id, files, evidence=evidence, refused=sum(refused.values()), query=query,
+            batch=batch, at=at,
+        )  # fmt: skip
     repeated = bool(files) and made.files != files
     return Published(
         publication=plan.publication, commit=made.sequence, events=made.events, refused=dict(refused), forced=forced,
         nulled=nulled, repeated=repeated,
     )  # fmt: skip
+
+
+def own_lanes(home: Home, log: LogDirectory) -> OwnLanes:
+    """Give the lanes that a home's broker writes."""
+    return OwnLanes(log, home.path / LANES, home.broker)
 
 
 def published_before(commit: Commit) -> Published:

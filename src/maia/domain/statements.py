@@ -6,6 +6,8 @@ Rules kept here (rows 13.10 to 13.13, 22.13):
   certificate name: one of the home, or one that a key manager stands on. Statements of other signers are not kept;
 - a list that is over, or that starts in the far future, is not kept; an old one is refused by the book, which is saved
   before it is used, so a restart changes nothing;
+- the places up to which lanes were read belong to one state of the file of accepted statements. When somebody puts an
+  old one back, the lanes are read again from their beginning, so nothing that was withdrawn comes back;
 - silence denies. A topic that is damaged, flooded or cut off looks like silence, and what needs no statement goes on.
 """
 
@@ -13,20 +15,22 @@ from __future__ import annotations
 
 import logging
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from maia.authority import CertificatePool, ListStatement, Statement, StatementBook
 from maia.errors import MalformedError, UnavailableError, VerificationError
 from maia.home import Home, StatementFile
-from maia.log import NoticeLog, StatementSubscription, tidy_statements
+from maia.log import START, NoticeLog, Place, StatementSubscription
 from maia.principals import KeyId, TestKind
 
 MAX_AHEAD = timedelta(days=8)
 """A list that starts later than this is not kept yet; it stays in the log."""
 _RETRIES = 5
 _KEPT = timedelta(minutes=5)
-_LONG_TOPIC = 64
-_TIDY_AFTER = timedelta(hours=1)
 _log = logging.getLogger(__name__)
+
+FileMark = tuple[int, int, int, int]
+"""What tells one state of a file from another."""
 
 
 class StatementFollower:
@@ -36,7 +40,8 @@ class StatementFollower:
         """Follow a home's log."""
         self._home = home
         self._notices = notices
-        self._cursors: dict[KeyId, int] = {}
+        self._cursors: dict[KeyId, Place] = {}
+        self._mark: FileMark | None = None
 
     def follow(self, pool: CertificatePool, *, at: datetime, also: frozenset[KeyId] = frozenset()) -> None:
         """Take up what was said since.
@@ -50,13 +55,14 @@ class StatementFollower:
             UnavailableError: The home's statement file cannot be written.
         """
         fresh: list[Statement] = []
-        reached: dict[KeyId, int] = {}
+        reached: dict[KeyId, Place] = {}
+        mark = file_mark(self._home.statements.path)
+        if self._mark != mark:
+            self._cursors.clear()  # the places belong to the file that was written; to another one they mean nothing
         for signer in sorted(named_signers(pool) | also):
-            subscription = StatementSubscription(self._notices, signer, after=self._cursors.get(signer, -1))
+            subscription = StatementSubscription(self._notices, signer, after=self._cursors.get(signer, START))
             try:
                 found = subscription.updates()
-                if len(found) > _LONG_TOPIC:  # whoever knows the semantics may tidy up, an hour later
-                    tidy_statements(self._notices, signer, at=at - _TIDY_AFTER)
             except (MalformedError, UnavailableError) as error:
                 # SECURITY: silence denies what relies on this signer, and nothing else.
                 _log.warning("statements of %s cannot be read: %s", signer.hex()[:16], error.code)
@@ -67,7 +73,18 @@ class StatementFollower:
                 reached[signer] = subscription.after  # what came too early is looked at again
         if fresh:
             _accept(self._home.statements, fresh, at)
+            mark = file_mark(self._home.statements.path)
         self._cursors.update(reached)
+        self._mark = mark
+
+
+def file_mark(path: Path) -> FileMark | None:
+    """Tell one state of a file from another; nothing when there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def named_signers(pool: CertificatePool) -> frozenset[KeyId]:

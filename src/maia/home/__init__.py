@@ -13,7 +13,7 @@ from maia.home.agent import KeyAgent, ask_agent
 from maia.home.certificates import CertificateFolder
 from maia.home.config import HomeConfig
 from maia.home.definitions import find_definition, sign_definition
-from maia.home.files import PRIVATE_FILE, list_files, locked, read_file, write_file
+from maia.home.files import PRIVATE_FILE, PRIVATE_FOLDER, list_files, locked, make_folder, read_file, write_file
 from maia.home.folder import Folder, key_of
 from maia.home.formats import HOME_FORMAT, newer_format, with_head, without_head
 from maia.home.keys import MAX_KEY_FILE, check_key_name, read_key, read_public_key, write_key, write_public_key
@@ -36,6 +36,7 @@ __all__ = [
     "HOME_FORMAT",
     "MAX_KEY_FILE",
     "PRIVATE_FILE",
+    "PRIVATE_FOLDER",
     "CertificateFolder",
     "ClockFile",
     "DirectoryRegistry",
@@ -56,6 +57,7 @@ __all__ = [
     "key_of",
     "list_files",
     "locked",
+    "make_folder",
     "migrate_home",
     "newer_format",
     "now",

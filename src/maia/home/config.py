@@ -12,7 +12,8 @@ from maia.home.formats import HOME_FORMAT, check_home_format
 
 CONFIG_FILE = "maia.toml"
 MAX_CONFIG = 1 << 16
-_NUMBERS = ("grace", "skew", "history", "alarm")
+DEFAULT_SILENCE = 600
+_NUMBERS = ("grace", "skew", "silence", "history", "alarm")
 _TEXTS = ("name", "broker", "domain", "log", "keyed_types", "spill", *_NUMBERS)
 _SPILLS = ("sealed", "trusted")
 _SERVICES: dict[str, str | None] = {"database": "store.db", "key_manager": None, "access_control": None}
@@ -32,6 +33,8 @@ class HomeConfig:
         log: The log's directory, relative to the home.
         grace: Seconds for which a replaced key still opens.
         skew: Seconds by which clocks may differ.
+        silence: Seconds beyond the time that it promised for which a key manager may be silent before keys of it seal
+            nothing here.
         history: Seconds for which replaced keys are kept, at least ``grace``; without it, as long as the log keeps
             commits of their time.
         alarm: Events an hour above which the audit points a subscription out; without it, none.
@@ -51,6 +54,7 @@ class HomeConfig:
     log: str = "log"
     grace: int = 30
     skew: int = 5
+    silence: int = DEFAULT_SILENCE
     history: int | None = None
     alarm: int | None = None
     keyed_types: str | None = None
@@ -64,6 +68,8 @@ class HomeConfig:
         texts = {"name": self.name, "broker": self.broker, "domain": self.domain, "log": self.log}
         lines = [f"format = {HOME_FORMAT}", *(f"{key} = {_quote(text)}" for key, text in texts.items())]
         lines += [f"grace = {self.grace}", f"skew = {self.skew}"]
+        if self.silence != DEFAULT_SILENCE:
+            lines.append(f"silence = {self.silence}")
         if self.history is not None:
             lines.append(f"history = {self.history}")
         if self.alarm is not None:

@@ -39,6 +39,7 @@ from maia.encryption import (
 from maia.errors import NotFoundError, UsageError
 from maia.events import EventType, TypeId, TypeName, parse_version
 from maia.home.certificates import CertificateFolder
+from maia.home.clock import check_pace
 from maia.home.config import CONFIG_FILE, MAX_CONFIG, HomeConfig
 from maia.home.files import PRIVATE_FILE, PUBLIC_FILE, locked, make_folder, read_file, write_file
 from maia.home.folder import Folder
@@ -48,7 +49,7 @@ from maia.home.machine import now
 from maia.home.providers import HomeSurroundings
 from maia.home.statements import StatementFile
 from maia.home.types import DirectoryRegistry
-from maia.kernel import KEY_MANAGER, milliseconds, read_mark, reserve_stamps, write_mark
+from maia.kernel import KEY_MANAGER, MAX_LEAD, milliseconds, read_mark, reserve_stamps, write_mark
 from maia.principals import KeySigner, Name, Principal, PublicKey
 
 _MAX_KEYRING = 64 << 20
@@ -256,7 +257,10 @@ class Home:
         """Reserve a stamp, kept on disk before it is used, so no crash and no clock makes one come twice."""
         path = self.path / "stamps"
         with locked(path):
+            at = now()
+            check_pace(self.path / "pace", at)
             high = read_mark(read_file(path, limit=64)) if path.exists() else -1
-            stamp = reserve_stamps(high, now=milliseconds(now()), count=1).first
+            lead = MAX_LEAD + self.config.skew * 1000
+            stamp = reserve_stamps(high, now=milliseconds(at), count=1, lead=lead).first
             write_file(path, write_mark(stamp), mode=PUBLIC_FILE)
             return stamp

@@ -127,7 +127,7 @@ class Admission:
                 break
         if places is None:
             raise UnavailableError("the key groups change faster than a broker is judged", code="KEY_MANAGER_BUSY")
-        self._register.publish()
+        self._register.publish(at=at)  # INVARIANT: nobody gets a key of an epoch that the log does not show
         return sign_join_answer(places, what.key, member=verified.sender.key_id, signer=self._register.signer)
 
     def leave(self, request: bytes, *, at: datetime) -> tuple[KeyGroupId, ...]:
@@ -154,7 +154,7 @@ class Admission:
                         drop_place(connection, group, member)
                         left.append(group)
                 save_broker(connection, replace(record, stamp=verified.request.stamp, join_key=bytes(32)), at=at)
-        self._register.publish()
+        self._register.tell(at=at)
         return tuple(left)
 
     def count_use(self, request: bytes, *, at: datetime) -> tuple[KeyGroupId, ...]:
@@ -198,7 +198,7 @@ class Admission:
                     change(self._register, connection, group, [change_of(ChangeKind.EXHAUST)], at)
                     refreshed.append(group)
             save_broker(connection, replace(record, stamp=verified.request.stamp, join_key=bytes(32)), at=at)
-        self._register.publish()
+        self._register.tell(at=at)
         return tuple(refreshed)
 
     def _published_by(self, record: BrokerRecord, pool: CertificatePool, at: datetime) -> frozenset[KeyGroupId]:
@@ -319,7 +319,7 @@ class Admission:
         if refresh is not None:
             begin(self._register, connection, stored, refresh, at, joins={member: individual})
         else:
-            self._register.log.check(stored.tree)
+            self._register.log.check(group, self._register.vault.lane_end(connection, group)[0])
             admit = stored.tree.readmit if member in stored.tree.members else stored.tree.admit
             welcome = admit(member, individual, self._register.signer).to_bytes()
         self._register.vault.save(connection, stored)

@@ -22,6 +22,7 @@ disk in the clear (see `groups`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import datetime
 
 from sqlalchemy import Engine
@@ -38,7 +39,7 @@ from maia.key_manager.register import GroupRegister, VersionsOf
 from maia.key_manager.rounds import Rounds
 from maia.key_manager.settings import DEFAULT_SETTINGS, KeySettings
 from maia.key_manager.views import EpochRecord, GroupStatus, MembershipRecord, TreePicture
-from maia.log import NoticeLog
+from maia.log import LaneRecord, NoticeLog
 from maia.principals import CertificateId, Principal, PublicKey, Signer
 
 MAX_GROUPS = 10_000
@@ -97,14 +98,18 @@ class KeyManager:
         """Let go of the database's connections; they come back when the manager is used again."""
         self._register.close()
 
-    def start(self) -> int:
+    def start(self, *, at: datetime) -> int:
         """Publish what was committed and not published; return how many messages that were.
+
+        A log that cannot be used keeps nobody from starting: what waits is told by `status`, and tried every round.
 
         Raises:
             UnavailableError: The log shows a later epoch than the database: ``KEY_MANAGER_BEHIND``. Other groups are
                 published all the same.
         """
-        published = self.publish()
+        published = 0
+        with suppress(UnavailableError):
+            published = self.publish(at=at)
         behind = [status for status in self.status() if status.behind]
         if behind:
             raise UnavailableError(
@@ -114,13 +119,13 @@ class KeyManager:
             )
         return published
 
-    def publish(self) -> int:
+    def publish(self, *, at: datetime) -> int:
         """Put messages that the log lacks into it, oldest first; return how many.
 
         Raises:
-            UnavailableError: The log cannot be used, or holds another message of an epoch.
+            UnavailableError: The log cannot be used (``REKEYS_UNPUBLISHED``), or holds other messages of this manager.
         """
-        return self._register.publish()
+        return self._register.publish(at=at)
 
     def open_groups(
         self, versions: Iterable[VerifiedEventType], evidence: CertificatePool, *, at: datetime
@@ -217,6 +222,10 @@ class KeyManager:
     def changes(self, group: KeyGroupId) -> tuple[MembershipRecord, ...]:
         """List what happened to the membership of a group, oldest first."""
         return views.changes(self._register, group)
+
+    def rekeys(self, group: KeyGroupId, *, after: int = -1, limit: int = 1000) -> tuple[LaneRecord, ...]:
+        """List the published records of a group behind a place in its lane, oldest first."""
+        return views.rekeys(self._register, group, after=after, limit=limit)
 
     def picture(self, group: KeyGroupId) -> TreePicture:
         """Show the shape of a group's tree."""

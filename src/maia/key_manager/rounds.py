@@ -6,6 +6,7 @@ Rules kept here:
   memberships here at the next round, whoever runs the two and wherever;
 - statements that did not change, and groups that are not due, cost no verification;
 - brokers are judged before the transaction that writes what follows from it, and again when they changed meanwhile;
+- what was signed is compared with the log, and put there again where it is missing;
 - a group that waits for a repair, or a type that cannot be looked up, keeps no other from its time.
 """
 
@@ -15,7 +16,7 @@ import hashlib
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, and_, delete, exists, select
 
 from maia.database import key_changes, key_groups, key_messages
 from maia.encryption import KeyGroupId
@@ -63,10 +64,15 @@ class Rounds:
                 same = still_so(connection, looked.get(type_id, ()))
                 unchanged &= len(same) == len(looked.get(type_id, ()))
                 refreshed |= self._look_at(connection, own, same, urgent, problems, at)
-            self._prune(connection, at)
+            pruned = self._prune(connection, at)
         if not problems and unchanged:
             self._statements = seen
-        self._register.publish()
+        self._forget(pruned)
+        for tell in (self._register.publish, self._register.compare):
+            try:
+                tell(at=at)
+            except UnavailableError as error:
+                problems.append(error)
         if problems:
             raise problems[0]
         return tuple(sorted(refreshed))
@@ -117,8 +123,24 @@ class Rounds:
             digest.update(hashlib.sha256(raw).digest())
         return digest.digest()
 
-    def _prune(self, connection: Connection, at: datetime) -> None:
-        """Forget records whose time is over."""
+    def _prune(self, connection: Connection, at: datetime) -> list[tuple[KeyGroupId, int]]:
+        """Forget records whose time is over, but never the newest of a group; tell which places they had."""
         old = at - self._register.settings.history
-        connection.execute(delete(key_messages).where(key_messages.c.at < old, key_messages.c.published.is_(True)))
+        later = key_messages.alias()
+        followed = exists().where(
+            later.c.type_id == key_messages.c.type_id, later.c.label == key_messages.c.label,
+            later.c.number > key_messages.c.number, later.c.published.is_(True),
+        )  # fmt: skip
+        over = and_(key_messages.c.at < old, key_messages.c.published.is_(True), followed)
+        rows = connection.execute(
+            select(key_messages.c.type_id, key_messages.c.label, key_messages.c.place).where(over)
+        ).all()
+        if rows:
+            connection.execute(delete(key_messages).where(over))
         connection.execute(delete(key_changes).where(key_changes.c.at < old))
+        return [(KeyGroupId(TypeId(row.type_id), row.label), row.place) for row in rows if row.place is not None]
+
+    def _forget(self, pruned: Sequence[tuple[KeyGroupId, int]]) -> None:
+        """Remove from the log what is below the floor now."""
+        for group, place in pruned:
+            self._register.log.forget(group, (place,))

@@ -37,6 +37,8 @@ class Kind(Enum):
     REKEY = b"maia/1 rekey\x00"
     AUTHENTICATION = b"maia/1 authentication\x00"
     REQUEST = b"maia/1 request\x00"
+    LANE_RECORD = b"maia/1 lane-record\x00"
+    LANE_HEAD = b"maia/1 lane-head\x00"
 
 
 @runtime_checkable

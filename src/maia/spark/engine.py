@@ -46,9 +46,8 @@ class SparkEngine:
     def publish(self, rows: Rows, asked: Asked, *, publication: str, strict: bool) -> Published:
         """Publish the rows of a batch: planned and committed here, enforced and sealed by the tasks."""
         domain = self._domain
-        broker = domain.home.broker.public_key.key_id.hex()
         plan = domain.publish_plan(asked.type, client=asked.client, version=asked.version, publication=publication)
-        known = domain.log.find(publication, origin=broker)
+        known = domain.lanes.find(publication)
         if known is not None and not known.query:
             return published_before(known)
         written = self._run(self._frame(rows, plan.event_type()), plan)

@@ -92,7 +92,7 @@ class MaiaStreamWriter(DataSourceStreamArrowWriter):
     Spark makes one on the driver for each micro-batch, and another to commit it: the first is made with a plan, which
     its tasks share, the second gets it from what they send back. A right that ended ends the stream before a row of the
     next micro-batch is taken; nothing is lost, since Spark offers those rows again. A checkpoint that was lost,
-    replaced or taken from another time is recognised by the log, which refuses to go on: see `LogDirectory.commit`.
+    replaced or taken from another time is recognised by the log, which refuses to go on: see `OwnLanes.commit`.
     """
 
     def __init__(self, asked: SourceOptions, plan: PublishPlan | None) -> None:

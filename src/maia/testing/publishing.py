@@ -9,6 +9,7 @@ from datetime import datetime
 
 import pyarrow as pa
 
+from maia.domain import own_lanes
 from maia.errors import UsageError
 from maia.events import to_arrow_schema
 from maia.home import Home
@@ -51,7 +52,7 @@ def publish_here(
     if change is not None:
         plan = change(plan)
     stamp = milliseconds(at if stamped is None else stamped)
-    writer = log.writer(name, type_id, 0, secrets.token_hex(8), at=at)
+    writer = log.writer(name, type_id, 0, home.broker.public_key.key_id, at=at)
     admitted = refused = 0
     for sealed in publish_batches(plan, 0, iter((batch,)), home.broker, home.keyring(), lambda: stamp):
         refused += len(sealed.letters)
@@ -61,8 +62,8 @@ def publish_here(
             admitted += sealed.parcel.header.count
             writer.add(parcel_row(sealed.parcel))
     file = writer.close()
-    log.commit(
-        name, type_id.hex(), () if file is None else (file,), origin=home.broker.public_key.key_id.hex(),
-        evidence=plan.sealing.evidence.hex(), refused=refused,
+    own_lanes(home, log).commit(
+        name, type_id.hex(), () if file is None else (file,), evidence=plan.sealing.evidence.hex(), refused=refused,
+        at=at,
     )  # fmt: skip
     return admitted

@@ -84,7 +84,7 @@ def open_access_control(
         engine=engine,
         holdings=HomeHoldings(home),
         settings=read_settings(home) if settings is None else settings,
-        telling=HomeTelling(home, listeners=[HomeKeyGroups(home, engine)]) if telling is None else telling,
+        telling=HomeTelling(home, signer, listeners=[HomeKeyGroups(home, engine)]) if telling is None else telling,
         outside=HomeProviders(home) if outside is None else outside,
         named_roles=HomeAgreements(home, signer.public_key.key_id).named_roles,
         transaction=transaction,

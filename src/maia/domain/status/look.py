@@ -7,10 +7,13 @@ problem, and the rest is told all the same.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from maia.authority import Action, ListStatement, StatementBook, ask_type, parse_statement
+from maia.domain.parked import read_parked
+from maia.domain.shares import SHARES_FILE, read_shares
 from maia.domain.snapshot import Snapshot
 from maia.domain.status.steps import next_steps
 from maia.domain.status.values import (
@@ -29,7 +32,7 @@ from maia.errors import MaiaError, RevokedError, VerificationError
 from maia.events import EventType
 from maia.home import read_file
 from maia.kernel import milliseconds, read_mark
-from maia.log import LogDirectory, Outbox
+from maia.log import LogDirectory, Outbox, read_place
 from maia.principals import CertificateId, OnlineTest, PublicKey, TestKind
 
 if TYPE_CHECKING:
@@ -96,6 +99,7 @@ class _Look:
         config = self.home.config
         network = None if config.network is None else "/".join(config.network)
         types = tuple(self._types())
+        self._shares()
         made = DomainStatus(
             name=config.name,
             home=str(self.home.path),
@@ -238,20 +242,35 @@ class _Look:
                 continue
         return True
 
+    def _shares(self) -> None:
+        """Say whose certificates found no room here."""
+        for sender, share in read_shares(self.home.path / SHARES_FILE).items():
+            if share.refused:
+                self.problems.append(
+                    f"{share.refused} certificates of `{self.folder.show(sender)}` were refused: its share of this "
+                    "home is full"
+                )
+
     def _log(self) -> LogStatus | None:
         log, outbox = LogDirectory(self.home.log_path), Outbox(self.home.path / "outbox")
         try:
             wanted = len(read_subscriptions(self.home.path))
-            head, latest = outbox.head(), log.latest()
-            upto = None if head is None else head.upto
+            head = outbox.head()
+            upto = {} if head is None else head.upto
+            ids = {name.type_id for name in self.home.types.names()}
+            types = [identity.hex() for type_id in ids for identity in self.home.wire_ids(type_id)]
+            lanes = [lane for lane in log.lanes(types, first=tuple(upto)) if lane.count]
+            parked = [{**asdict(item), "waits": item.waits} for item in read_parked(self.home.path)]
             stamps = self.home.path / "stamps"
             mark = read_mark(read_file(stamps, limit=64)) if stamps.exists() else 0
             return LogStatus(
-                commits=latest + 1,
-                expired=log.expired() + 1,
+                lanes=len(lanes),
+                commits=sum(lane.count for lane in lanes),
+                expired=sum(read_place(lane.floor)[0].number + 1 for lane in lanes),
                 subscriptions=wanted,
-                delivered=None if upto is None else upto + 1,
-                lag=latest - max(log.expired(), -1 if upto is None else upto) if wanted else 0,
+                delivered=None if head is None else sum(read_place(place)[0].number + 1 for place in upto.values()),
+                lag=log.behind(upto, types) if wanted else 0,
+                parked=tuple(parked),
                 ahead=max(0, mark - milliseconds(self.at) - self.home.config.skew * 1000) // 1000,
             )
         except MaiaError as error:

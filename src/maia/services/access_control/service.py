@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from fastapi import FastAPI
 
 from maia import database
-from maia.domain import domain_signer, open_access_control
+from maia.domain import OwnNotices, domain_signer, open_access_control
 from maia.home import Home
 from maia.services.access_control.routes import access_control_routes
 from maia.services.http import ROUND_SECONDS, Listening, Standby, make_app
@@ -54,9 +54,12 @@ def make_access_control(
     def begin(at: datetime) -> None:
         service.tell(at=at)
 
+    said = OwnNotices(home)
+
     def step(at: datetime) -> None:
         service.refresh(at=at)
         service.beat(at=at)
+        said.keep(at=at)
 
     standby = Standby(leadership, now=lambda: memory.now(clock()), begin=begin, step=step, seconds=seconds)
 

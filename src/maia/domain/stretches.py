@@ -1,0 +1,160 @@
+"""The next stretch of the log that a reader may go through, lane by lane: what is proven moves on, what is not waits.
+
+Rules kept here:
+
+- nothing of a commit is opened before the commit was verified, its origin judged, and its segments found to be what was
+  committed;
+- a denial that is proven moves on: the origin's events are refused, and counted. A doubt parks that lane, at the place
+  before it: evidence or a statement is missing, a segment is missing or damaged, a record is missing or forked, or the
+  stamp lies in the future. Other lanes go on, and the lane goes on when the doubt is gone;
+- what is wrong with an object of another party is that party's refusal: whatever its certificates make the verifier
+  raise is a denial of that lane;
+- each lane has its share of a stretch, so that a busy one delays nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from maia.errors import MaiaError, NotFoundError, UnavailableError, VerificationError
+from maia.events import EventType, TypeName
+from maia.kernel import milliseconds
+from maia.log import BEGINNING, Commit, EventLane, Places, check_lane, read_place
+
+if TYPE_CHECKING:
+    from maia.domain.domain import Domain
+    from maia.domain.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """Commits that can be gone through now, and where that leads.
+
+    Attributes:
+        commits: In the order of their stamps.
+        upto: The place after them, of every lane that was read so far.
+        parked: Lanes that wait, each with the code of the doubt.
+    """
+
+    commits: tuple[Commit, ...] = ()
+    upto: Places = field(default_factory=dict)
+    parked: tuple[tuple[str, str], ...] = ()
+
+
+def wire_types(domain: Domain, known: Snapshot, names: Iterable[str] | None = None) -> dict[str, EventType]:
+    """Give the types that the domain knows by the ids they have in the log; or only those with certain ids."""
+    found: dict[str, EventType] = {}
+    for verified, _ in known.types:
+        event_type = verified.event_type
+        for identity in domain.home.wire_ids(event_type.type_id):
+            found.setdefault(identity.hex(), event_type)
+    return found if names is None else {name: found[name] for name in names if name in found}
+
+
+def type_stretch(
+    domain: Domain,
+    name: TypeName,
+    *,
+    after: Places,
+    at: datetime,
+    most: int | None = None,
+    upto: Places | None = None,
+    deep: bool = True,
+) -> Stretch:
+    """Find the next stretch of one type, under all ids that it has in the log; see `next_stretch`."""
+    known = domain.known(at=at)
+    event_type = known.sessions.event_type(name.type_id, name.version.text, at=at)
+    types = {identity.hex(): event_type for identity in domain.home.wire_ids(name.type_id)}
+    types |= {lane.partition("/")[0]: event_type for lane in after}  # ids that were keyed before
+    return next_stretch(domain, types, after=after, at=at, most=most, upto=upto, deep=deep)
+
+
+def next_stretch(
+    domain: Domain,
+    types: Mapping[str, EventType],
+    *,
+    after: Places,
+    at: datetime,
+    most: int | None = None,
+    upto: Places | None = None,
+    deep: bool = True,
+) -> Stretch:
+    """Find the next stretch after an offset.
+
+    Args:
+        domain: Who reads.
+        types: The types to read, by their ids in the log.
+        after: Where each lane was left.
+        at: Now.
+        most: About so many commits at most, but at least one of each lane; 0 tells where the lanes begin.
+        upto: Go no further than this.
+        deep: Compare the digest of every segment now; otherwise whoever reads them does.
+    """
+    lanes = domain.log.lanes(types, first=tuple(after))
+    waiting = [lane for lane in lanes if lane.count > read_place(after.get(lane.name, BEGINNING))[0].number + 1]
+    share = most if not most else max(1, most // max(1, len(waiting)))
+    known = domain.known(at=at)
+    found: list[Commit] = []
+    places, parked = dict(after), []
+    for lane in lanes:
+        event_type = types[lane.lane.topic]
+        start = _start(lane, after, upto)
+        if lane.count and (upto is None or lane.name in upto):
+            places.setdefault(lane.name, start)  # what expires from now on, before it was read, is told
+        end = lane.count - 1 if upto is None else read_place(upto.get(lane.name, start))[0].number
+        try:
+            for number, (place, commit) in enumerate(lane.walk(start, end)):
+                if share is not None and number >= share:
+                    break
+                if commit is not None:
+                    code = _doubt(domain, known, event_type, lane, commit, at=at, deep=deep)
+                    if code:
+                        parked.append((lane.name, code))
+                        break
+                    if commit.publication or commit.wrong:  # a heartbeat adds nothing
+                        found.append(commit)
+                places[lane.name] = place
+            else:
+                if lane.alarm is not None:
+                    parked.append((lane.name, lane.alarm.code))
+        except (NotFoundError, VerificationError) as error:
+            parked.append((lane.name, error.code))
+    found.sort(key=lambda commit: (commit.stamp, commit.lane))
+    return Stretch(commits=tuple(found), upto=places, parked=tuple(parked))
+
+
+def _start(lane: EventLane, after: Places, upto: Places | None) -> str:
+    """Tell where to begin in a lane: where it was left, or where it began when it was first seen."""
+    if lane.name in after:
+        return after[lane.name]
+    seen = None if upto is None else upto.get(lane.name)
+    return seen if seen is not None and read_place(seen)[1] < 0 else lane.floor  # no record was read up to a floor
+
+
+def _doubt(
+    domain: Domain,
+    known: Snapshot,
+    event_type: EventType,
+    lane: EventLane,
+    commit: Commit,
+    *,
+    at: datetime,
+    deep: bool,
+) -> str:
+    """Tell why a commit has to wait; empty when it has not."""
+    if commit.wrong:
+        return ""
+    judged = domain.planner.judge(known, event_type, commit, at=at)
+    if judged.doubt:
+        return judged.doubt
+    if not judged.clauses:
+        return ""  # SECURITY: proven to have no right, so nothing of it is opened
+    if commit.stamp > milliseconds(at) + domain.home.tolerance.skew:
+        return "STAMP_AHEAD"
+    error: MaiaError | None = check_lane(lane, commit) if deep else None
+    if isinstance(error, UnavailableError) and error.code == "FILE_UNAVAILABLE":
+        raise error
+    return "" if error is None else error.code
