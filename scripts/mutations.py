@@ -176,7 +176,7 @@ MUTATIONS = (
     Mutation(
         "the intersection of two rights is wider than either",
         "authority/tags.py",
-        "        return exact if permits(other, exact.to_sexp()) else NOTHING\n",
+        "        return exact if permits(other, exact.to_sexp(), budget) else NOTHING\n",
         "        return exact\n",
         (f"{CERTIFICATES}::test_each_condition_of_reduction_has_its_own_error", RIGHTS),
     ),
@@ -373,7 +373,7 @@ MUTATIONS = (
     Mutation(
         "speech_rows: a link narrows by rows of closed attributes",
         "authority/speech.py",
-        "        if not permits(uids, uid) and (asked is None or intersect(asked, wanted, budget) != asked):\n",
+        "        if not permits(uids, uid, budget) and (asked is None or intersect(asked, wanted, budget) != asked):\n",
         "        if False:\n",
         (f"{SPEECH}::test_a_right_that_narrows_by_what_is_closed_starts_no_read",),
     ),
@@ -514,7 +514,7 @@ MUTATIONS = (
     Mutation(
         "a decision has no budget",
         "authority/budget.py",
-        "        if self.steps < 0:\n",
+        "        if self.steps < self._floor:\n",
         "        if False:\n",
         (f"{BUDGET}::test_the_parts_of_a_decision_share_one_budget",),
     ),
@@ -620,6 +620,42 @@ MUTATIONS = (
         "    if files is not None and files != _Files.of(files.path):\n",
         "    if files is not None and files.path == Path():\n",
         ("test_durable.py::test_a_service_whose_journal_was_taken_away_acknowledges_nothing_that_is_lost",),
+    ),
+    # -- what others write about somebody costs them nothing
+    Mutation(
+        "a branch of chains that takes too long ends the whole decision",
+        "authority/derive.py",
+        "            self.question.overruns.append(error)\n            return []\n",
+        "            raise\n",
+        ("test_one_bad_chain.py::test_a_thicket_of_chains_takes_nothing_from_who_did_not_ask_for_it",),
+    ),
+    Mutation(
+        "a malformed right ends all others of its holder",
+        "kernel/clauses.py",
+        'code="TAG_NOT_CELLS")\n            continue\n',
+        'code="TAG_NOT_CELLS")\n            raise bad\n',
+        ("test_one_bad_chain.py::test_a_bad_right_takes_nothing_from_who_did_not_ask_for_it",),
+    ),
+    Mutation(
+        "rights are dear by their sum",
+        "kernel/clauses.py",
+        "            room -= cost\n",
+        "",
+        ("test_one_bad_chain.py::test_all_rights_of_a_principal_together_have_one_share_of_patterns",),
+    ),
+    Mutation(
+        "a flood of rights comes before what others gave",
+        "kernel/clauses.py",
+        "    for clause in fairly(clauses, lambda clause: (*clause.chain, (clause.cells, clause.conditions))):\n",
+        "    for clause in clauses:\n",
+        ("test_one_bad_chain.py::test_a_bad_right_takes_nothing_from_who_did_not_ask_for_it",),
+    ),
+    Mutation(
+        "the law of speech is not drawn from the budget",
+        "authority/speech.py",
+        "        if not permits(uids, uid, budget) and",
+        "        if not permits(uids, uid) and",
+        ("test_one_bad_chain.py::test_the_law_of_speech_draws_from_the_budget",),
     ),
     # -- what readers take no broker's word for
     Mutation(

@@ -7,6 +7,7 @@ from maia.authority.constraints import Constraint, row_request, rows_tag, value_
 from maia.authority.decision import STAGES, Decision, Grant, Stage
 from maia.authority.derive import Derived, derive
 from maia.authority.exposure import Exposure, check_revocable, exposure_window
+from maia.authority.fairness import fairly
 from maia.authority.gift import Gift, can_give
 from maia.authority.graph import Graph
 from maia.authority.limits import DEFAULT_VERIFIER_LIMITS, VerifierLimits
@@ -138,6 +139,7 @@ __all__ = [
     "derive",
     "describe_node",
     "exposure_window",
+    "fairly",
     "find_proof",
     "five_tuple",
     "four_tuple",

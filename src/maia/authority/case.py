@@ -17,6 +17,7 @@ from maia.authority.budget import Budget
 from maia.authority.decision import SEAL, Grant
 from maia.authority.derive import Derived, derive, keeps_law
 from maia.authority.diagnosis import Diagnosis, diagnose
+from maia.authority.fairness import fairly
 from maia.authority.graph import Graph, mentioned
 from maia.authority.limits import VerifierLimits
 from maia.authority.pool import CertificatePool
@@ -27,7 +28,7 @@ from maia.authority.signatures import SignatureCache
 from maia.authority.statements import Challenge
 from maia.authority.tag_forms import Tag
 from maia.authority.tuples import FiveTuple, Root
-from maia.errors import ExpiredError, SignatureError, UncheckedError, VerificationError
+from maia.errors import ExpiredError, SignatureError, VerificationError
 from maia.principals import (
     Certificate,
     CertificateId,
@@ -71,9 +72,10 @@ class Case:
             until = self._ends(derived.proof.certificate_ids())
             key = (derived.tag, derived.period, derived.conditions, derived.delegate, until)
             unique.setdefault(key, replace(derived, until=until))
-            if len(unique) > self.limits.max_clauses:
-                raise UncheckedError("more clauses than allowed", code="LIMIT_EXCEEDED")
-        return tuple(unique.values())
+        rights = list(unique.values())
+        if len(rights) > self.limits.max_clauses:
+            rights = fairly(rights, lambda right: right.proof.certificate_ids())[: self.limits.max_clauses]
+        return tuple(rights)
 
     def explain(self) -> Diagnosis:
         """Say what is missing, from what may have to do with the principal, whatever it grants."""
@@ -149,7 +151,7 @@ class Case:
         if proof is None:
             return None
         wanted = self.request.wanted
-        if self.request.ground is not None and keeps_law(proof, wanted, graph.budget):
+        if self.request.ground is not None and keeps_law(proof, wanted, self.budget):
             return _reduced(proof, wanted)
         derived = next(derive(graph, roots, found, wanted), None)
         return derived if derived is None or self.request.ground is None else replace(derived, tag=wanted)

@@ -59,7 +59,8 @@ class _Question:
     wanted: Tag
     scope: Tag
     offences: list[ChainError]
-    budget: Budget | None
+    budget: Budget
+    overruns: list[UncheckedError]
 
     def within(self, tag: Tag) -> Tag:
         """Cut what is held down to what is wanted."""
@@ -121,8 +122,10 @@ def derive(
     useful: dict[KeyId, list[FiveTuple]] = {}
     for link in sorted(found.useful, key=lambda link: link.source):
         useful.setdefault(link.issuer, []).append(link)
-    question = _Question(wanted, scope_of(wanted), [] if offences is None else offences, graph.budget)
+    assert graph.budget is not None  # noqa: S101 - set when a graph is made
+    question = _Question(wanted, scope_of(wanted), [] if offences is None else offences, graph.budget, [])
     walker = _Walker(graph, found, useful, question)
+    nothing = True
     for root in roots:
         start = _State(_intersect(root.tag, question.scope, question.budget), root.period, root.delegate, ())
         if is_nothing(question.within(start.tag)):
@@ -130,17 +133,20 @@ def derive(
         for state, tree in walker.from_node(root.node, start, frozenset()):
             tag = question.within(state.tag)
             if not is_nothing(tag):  # pragma: no branch - shares of a threshold may have nothing of it in common
+                nothing = False
                 yield Derived(tag, state.period, state.delegate, state.conditions, Proof(root, tree))
+    if nothing and question.overruns:
+        raise question.overruns[0]
 
 
-def keeps_law(proof: Proof, wanted: Tag, budget: Budget | None = None) -> bool:
+def keeps_law(proof: Proof, wanted: Tag, budget: Budget) -> bool:
     """Tell whether along a proof no link takes the request away by speaking of what its issuer does not hold.
 
     ``False`` may also mean that only the derivation can tell: the shares of a threshold have to be compared.
     """
     if not any(speaks(link.tag, link.conditions) for link in proof.links()):
         return True
-    question = _Question(wanted, scope_of(wanted), [], budget)
+    question = _Question(wanted, scope_of(wanted), [], budget, [])
     root = proof.root
     tree, state = proof.tree, _State(_intersect(root.tag, question.scope, budget), root.period, root.delegate, ())
     while isinstance(tree, Held) and tree.link is not None and tree.then is not None:
@@ -179,12 +185,26 @@ class _Walker:
             # No return: a principal may also pass the right to itself, narrowed.
         if not state.delegate or key in path or len(path) >= self.graph.limits.max_chain_length:
             return
-        for link in self.useful.get(key, ()):
-            narrowed = state.narrowed(link, self.question)
-            if narrowed is None:
-                continue
-            for result, tree in self.from_node(link.subject, narrowed, path | {key}):
+        links, budget = self.useful.get(key, ()), self.question.budget
+        for number, link in enumerate(links):
+            for result, tree in self._behind(link, state, path | {key}, len(links) - number):
                 yield result, Held(node, key, namings, link, tree)
+            if budget.exhausted:
+                return
+
+    def _behind(self, link: FiveTuple, state: _State, path: frozenset[KeyId], waiting: int) -> list[_Result]:
+        """Follow one link with its share of what is left; what takes more is given up, and its siblings go on.
+
+        SECURITY: whoever holds a right may write links to a principal unasked. They must not take from it what others
+        gave, and fewer clauses only ever close cells.
+        """
+        try:
+            with self.question.budget.share(waiting):
+                narrowed = state.narrowed(link, self.question)
+                return [] if narrowed is None else list(self.from_node(link.subject, narrowed, path))
+        except UncheckedError as error:
+            self.question.overruns.append(error)
+            return []
 
     def _from_threshold(self, node: ThresholdNode, state: _State, path: frozenset[KeyId]) -> Iterator[_Result]:
         for choice in self._all_choices(node, state):

@@ -40,7 +40,7 @@ class Request:
     def admitted_by(self, tag: Tag, budget: Budget | None = None) -> bool:
         """Tell whether a tag permits the request, or a part of it."""
         if self.ground is not None:
-            return permits(tag, self.ground)
+            return permits(tag, self.ground, budget)
         return not is_nothing(intersect(tag, self.wanted, budget))
 
     def excluded_by(self, tag: Tag) -> bool:

@@ -208,7 +208,7 @@ def _offence(
     if not heard:
         return set()
     uids = _item(right, _UIDS)
-    found = _unheld(named, uids)
+    found = _unheld(named, uids, budget)
     for option in heard:
         for demand in _demands(option):
             for before in _demands(right):
@@ -216,13 +216,13 @@ def _offence(
     return found
 
 
-def _unheld(named: Iterable[frozenset[str] | None], uids: Tag) -> set[str]:
+def _unheld(named: Iterable[frozenset[str] | None], uids: Tag, budget: Budget | None) -> set[str]:
     """List what conditions name beyond some uids."""
     return {
         uid
         for names in named
         for uid in ({ANY_ATTRIBUTE} if names is None else names)
-        if names is None or not permits(uids, uid.encode("utf-8", "surrogatepass"))
+        if names is None or not permits(uids, uid.encode("utf-8", "surrogatepass"), budget)
     }
 
 
@@ -236,7 +236,7 @@ def _added(before: Tag, demand: Tag, uids: Tag, budget: Budget | None) -> set[st
     found: set[str] = set()
     for uid, wanted in demand.constraints:
         asked = before.get(uid) if isinstance(before, Rows) else None
-        if not permits(uids, uid) and (asked is None or intersect(asked, wanted, budget) != asked):
+        if not permits(uids, uid, budget) and (asked is None or intersect(asked, wanted, budget) != asked):
             found.add(uid.decode("ascii", "backslashreplace"))
     return found
 

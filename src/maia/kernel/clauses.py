@@ -4,10 +4,13 @@ A clause is one chain reduced: a set of attribute uids, a constraint on the row,
 never mixed: a cell is open when *some* clause holds its attribute **and** that clause's constraint is true for the row,
 its conditions included.
 
-What a clause costs is known before data meets it: each distinct value of a constrained column is put to each pattern of
-its constraint. A clause of more than `MAX_PATTERNS` is refused when a plan is made (``CLAUSE_TOO_COSTLY``), whoever
-narrowed it so; plain values are looked up and cost nothing. A batch of n rows thus costs a clause at most n times
-`MAX_PATTERNS` comparisons, however it is written.
+What clauses cost is known before data meets them: each distinct value of a constrained column is put to each pattern of
+their constraints; plain values are looked up and cost nothing. All clauses of a principal together have at most
+`MAX_PATTERNS`, so that a batch of n rows costs at most n times as many comparisons, however rights are written.
+
+One bad chain costs itself: what is no right on cells, or finds no room, is left out, and the others count. Room is
+given in turns (`maia.authority.fairly`), since whoever holds a right can write chains to others unasked. Fewer clauses
+only ever close cells. Where nothing is left, the reason is said instead of an empty answer.
 """
 
 from __future__ import annotations
@@ -16,11 +19,11 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from maia.authority import CellRight, Derived, OnViolation, cell_rights, patterns_in
+from maia.authority import CellRight, Derived, OnViolation, cell_rights, fairly, patterns_in
 from maia.authority import Tag as ValueTag
 from maia.authority import permits as tag_permits
 from maia.encoding import encode
-from maia.errors import DeniedError, UncheckedError
+from maia.errors import DeniedError, TagError
 from maia.kernel.conditions import Guard
 from maia.principals import CertificateId
 
@@ -78,24 +81,42 @@ def clauses_from(rights: Iterable[Derived]) -> tuple[Clause, ...]:
     The order of the evidence, and which of several chains to the same clause was found first, make no difference.
 
     Raises:
-        UncheckedError: There are more clauses than a plan holds.
-        DeniedError: A clause costs more than its share: ``CLAUSE_TOO_COSTLY``.
+        DeniedError: There are rights, and none that can be used: ``TAG_NOT_CELLS`` or ``CLAUSE_TOO_COSTLY``.
     """
     found: dict[tuple[object, ...], Clause] = {}
+    bad: DeniedError | None = None
     for right in rights:
         chain = right.proof.certificate_ids()
-        for cells in cell_rights(right.tag):
-            if sum(patterns_in(tag) for _, tag in cells.constraints) > MAX_PATTERNS:
-                raise DeniedError(
-                    f"a clause compares each value with more than {MAX_PATTERNS} patterns", code="CLAUSE_TOO_COSTLY"
-                )
+        try:
+            parts = cell_rights(right.tag)
+        except TagError:
+            bad = DeniedError("every right is malformed: none is on the cells of the type", code="TAG_NOT_CELLS")
+            continue
+        for cells in parts:
             key = (cells, right.conditions)
             known = found.get(key)
             if known is None or (len(chain), chain) < (len(known.chain), known.chain):
                 found[key] = Clause(cells, right.conditions, chain)
-            if len(found) > MAX_CLAUSES:
-                raise UncheckedError("more clauses than a plan holds", code="LIMIT_EXCEEDED")
-    return tuple(sorted(found.values(), key=_order))
+    left = _affordable(sorted(found.values(), key=_order))
+    if found and not left:
+        bad = DeniedError(
+            f"every right compares each value with more than {MAX_PATTERNS} patterns", code="CLAUSE_TOO_COSTLY"
+        )
+    if bad is not None and not left:
+        raise bad
+    return tuple(sorted(left, key=_order))
+
+
+def _affordable(clauses: Iterable[Clause]) -> list[Clause]:
+    """Take clauses in turns, as long as there is room for them and their patterns."""
+    left: list[Clause] = []
+    room = MAX_PATTERNS
+    for clause in fairly(clauses, lambda clause: (*clause.chain, (clause.cells, clause.conditions))):
+        cost = sum(patterns_in(tag) for _, tag in clause.constraints)
+        if cost <= room and len(left) < MAX_CLAUSES:
+            room -= cost
+            left.append(clause)
+    return left
 
 
 def _order(clause: Clause) -> tuple[object, ...]:
