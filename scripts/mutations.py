@@ -53,7 +53,7 @@ STREAM, VERSIONS = "test_numberplate_stream.py", "test_versions_stream.py"
 SPEECH = "test_law_of_speech.py"
 LANES = "test_lanes.py"
 HOLDERS = "test_who_holds_keys.py"
-BROKERS, WRITES = "test_dishonest_brokers.py", "test_spark_writes.py"
+BROKERS, WRITES, TREES = "test_dishonest_brokers.py", "test_spark_writes.py", "test_key_trees.py"
 
 MUTATIONS = (
     # -- possession
@@ -713,14 +713,42 @@ MUTATIONS = (
         "encryption/rekeys.py",
         "    verify_signature(Kind.REKEY, message.rekey.encoded(), message.signature, message.signer)\n",
         "",
-        ("test_key_trees.py::test_a_message_that_the_manager_did_not_sign_moves_nobody",),
+        (f"{TREES}::test_a_message_that_the_manager_did_not_sign_moves_nobody",),
     ),
     Mutation(
         "anybody changes the key of a group",
         "encryption/rekeys.py",
         "    if message.signer != manager:\n",
         "    if False:\n",
-        ("test_key_trees.py::test_a_message_that_the_manager_did_not_sign_moves_nobody",),
+        (f"{TREES}::test_a_message_that_the_manager_did_not_sign_moves_nobody",),
+    ),
+    Mutation(
+        "anybody asks a key manager in another's name",
+        "encryption/tree_requests.py",
+        "    verify_signature(Kind.REQUEST, body, signature, sender)\n",
+        "",
+        (f"{TREES}::test_requests_answers_and_welcomes_bear_the_signature_of_whom_they_name",),
+    ),
+    Mutation(
+        "what was asked of one key manager is asked of all",
+        "encryption/tree_requests.py",
+        "    if request.manager != manager:\n",
+        "    if False:\n",
+        (f"{TREES}::test_requests_answers_and_welcomes_bear_the_signature_of_whom_they_name",),
+    ),
+    Mutation(
+        "the signature of a key manager's answer is not verified",
+        "encryption/tree_answers.py",
+        "            verify_signature(Kind.REKEY, body, signature, manager)\n",
+        "",
+        (f"{TREES}::test_requests_answers_and_welcomes_bear_the_signature_of_whom_they_name",),
+    ),
+    Mutation(
+        "the signature of a welcome is not verified",
+        "encryption/welcomes.py",
+        "    verify_signature(Kind.REKEY, welcome.body(), welcome.signature, manager)\n",
+        "",
+        (f"{TREES}::test_requests_answers_and_welcomes_bear_the_signature_of_whom_they_name",),
     ),
     # -- conditions, demands and time
     Mutation(
@@ -806,14 +834,14 @@ MUTATIONS = (
         "spark/session.py",
         "    _check(_missing(found, trusted=trusted, meaning=False))\n",
         "",
-        ("test_spark_sessions.py",),
+        ("test_spark_sessions.py::test_a_session_that_spills_in_the_clear_is_refused",),
     ),
     Mutation(
         "a task of a session that spills in the clear runs",
         "spark/session.py",
         "    _check(_missing(found, trusted=trusted, meaning=True))\n",
         "",
-        ("test_spark_sessions.py",),
+        ("test_spark_sessions.py::test_a_session_that_spills_in_the_clear_is_refused",),
     ),
     # -- notices
     Mutation(

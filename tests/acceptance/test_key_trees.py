@@ -12,13 +12,24 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from maia.encryption import (
+    GroupPlace,
+    GroupRequest,
+    JoinGroups,
     KeyGroupId,
     KeyTree,
     TreeMember,
+    join_public_key,
+    make_welcome,
+    new_join_key,
+    open_join_answer,
     parse_rekey,
+    seal_place,
+    sign_group_request,
+    sign_join_answer,
+    verify_group_request,
     verify_rekey,
 )
-from maia.errors import SignatureError
+from maia.errors import SignatureError, VerificationError
 from maia.events import TypeId
 from maia.principals import KeySigner
 
@@ -95,6 +106,53 @@ def test_a_message_that_the_manager_did_not_sign_moves_nobody():
         with pytest.raises(SignatureError):
             heard(forged)
     assert group.members[b"m0"].apply(heard(genuine)).start == 200
+
+
+@pytest.mark.threat("T26")
+def test_requests_answers_and_welcomes_bear_the_signature_of_whom_they_name():
+    """Eve asks in Ann's name and answers in the manager's; what Ann asked of one manager she did not ask of another."""
+    ann, private = KeySigner(bytes([3]) * 32), new_join_key()
+    member, manager = ann.public_key.key_id, MANAGER.public_key
+    asked = GroupRequest(
+        manager=manager.key_id, type_id=GROUP.type_id, stamp=100, what=JoinGroups(key=join_public_key(private))
+    )
+    genuine = sign_group_request(asked, ann)
+    assert verify_group_request(genuine, manager.key_id).request == asked
+    with pytest.raises(SignatureError):
+        verify_group_request(stolen(sign_group_request(asked, EVE), ann), manager.key_id)
+    with pytest.raises(VerificationError, match="WRONG_AUDIENCE"):
+        verify_group_request(genuine, EVE.public_key.key_id)
+
+    def welcome(by):
+        return make_welcome(GROUP, member, b"I" * 32, number=7, start=100, key=b"K" * 32, signer=by).to_bytes()
+
+    def answered(by, welcomed):
+        sealed = seal_place(b"I" * 32, join_public_key(private), group=GROUP, member=member, manager=manager)
+        place = GroupPlace(group=GROUP, number=7, sealed=sealed, welcome=welcomed)
+        return sign_join_answer([place], join_public_key(private), member=member, signer=by)
+
+    def opened(answer, *, key=private):
+        return open_join_answer(answer, key, member=member, manager=manager)
+
+    good = welcome(MANAGER)
+    assert [place.number for place in opened(answered(MANAGER, good))] == [7]
+    eves = answered(EVE, good)
+    forged = (
+        eves,
+        stolen(eves, MANAGER),
+        *(answered(MANAGER, w) for w in (welcome(EVE), stolen(welcome(EVE), MANAGER))),
+    )
+    for answer in forged:
+        with pytest.raises(SignatureError):
+            opened(answer)
+    with pytest.raises(VerificationError, match="WRONG_ANSWER"):
+        opened(answered(MANAGER, good), key=new_join_key())
+
+
+def stolen(signed, owner):
+    """Put another's key where Eve's stands, and leave her signature."""
+    assert EVE.public_key.raw in signed
+    return signed.replace(EVE.public_key.raw, owner.public_key.raw)
 
 
 @pytest.mark.requirement("16.09")

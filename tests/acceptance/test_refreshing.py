@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
 import pytest
+from key_world import TYPE, World
 
 from maia.encryption import (
     ChangeKind,
     GroupChange,
     plan_refreshes,
 )
+from maia.testing import served
 
 FOR_EVER = 100_000
 
@@ -74,3 +80,58 @@ def test_no_key_is_current_for_longer_than_the_period():
     times = [r.at for r in plan_refreshes(changes, period=3600, until=11_800)]
     assert times == [1000, 4600, 8200, 11_800]
     assert plan_refreshes(changes, period=3600, until=11_799)[-1].at == 8200
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    """Give the owner's home, whose manager runs, and the Met, which is a domain."""
+    made = World(tmp_path)
+    made.pito.do("name", "add", "domains", "--from", "domain", "--to", "met")
+    with served("key-manager", made.pito.home) as port:
+        made.point_to(port)
+        yield made
+
+
+def begun(world: World, attribute: str, number: int) -> datetime:
+    """Wait until an epoch has begun, by the clock; tell since when. The test's own limit of time ends the wait."""
+    while True:
+        epochs = world.history(attribute)["epochs"]
+        if len(epochs) >= number:
+            start = datetime.fromisoformat(epochs[number - 1]["start"])
+            if datetime.now(UTC) > start:
+                return start
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("16.04")
+def test_a_broker_that_was_authorised_at_the_last_refresh_changes_no_key_by_joining(world: World) -> None:
+    """One right began before the last refresh and one after it: by joining both groups the second key changes."""
+    for attribute in ("plate", "place"):
+        world.pito.do("keys", "refresh", f"Sighting/{attribute}")
+    last = max(begun(world, attribute, 1) for attribute in ("plate", "place"))
+    right = ("--action", "subscribe", "--attribute")
+    world.give(*right, "plate", "--not-before", (last - timedelta(minutes=1)).isoformat())
+    world.give(*right, "place", "--not-before", (last + timedelta(seconds=1)).isoformat())
+    keys: set[str] = set()
+    while keys != {"1", "2"}:  # until the second right has begun
+        code, said, keys = world.join()
+        assert code == 0, said
+    found = {attribute: world.history(attribute) for attribute in ("plate", "place")}
+    assert [epoch["causes"] for epoch in found["plate"]["epochs"][1:]] == []
+    assert [epoch["causes"] for epoch in found["place"]["epochs"][1:]] == [["join"]]
+    assert {item["kind"] for what in found.values() for item in what["changes"]} == {"join"}
+
+
+@pytest.mark.slow
+@pytest.mark.threat("T42")
+def test_a_key_outlives_a_leaver_by_its_credential(world: World) -> None:
+    """The Met leaves: nothing changes before its right ends, and then at once."""
+    ends = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=40)
+    world.give("--action", "subscribe", "--attribute", "plate", "--until", ends.isoformat())
+    assert world.join()[0] == 0
+    [first] = world.history("plate")["epochs"]
+    world.met.do("keys", "leave", TYPE)
+    assert world.history("plate")["epochs"] == [first]
+    start = begun(world, "plate", 2)
+    assert world.history("plate")["epochs"][1]["causes"] == ["end"]
+    assert timedelta(0) <= start - ends <= timedelta(seconds=1)

@@ -79,20 +79,6 @@ def test_a_write_of_which_nothing_is_published_is_an_error(spark: Any, clinic: C
     assert commits(clinic) == before
 
 
-def test_a_right_says_what_becomes_of_a_publication_that_breaks_it(spark: Any, clinic: Command) -> None:
-    """Of the lab's rows the wrong one is dropped; of the clerk's none leaves. The audit says how many, and why."""
-    rows = pa.table({"patient": ["p", "q"], "visits": pa.array([5, 6], pa.int64())})
-    domain = maia.open(clinic.home)
-    dropped, rejected = (domain.client(who).publish(rows, TYPE) for who in ("lab", "clerk"))
-    assert (dropped.events, dropped.forced, dropped.refused) == (1, 0, {("CONSTRAINT_VIOLATED", "visits"): 1})
-    assert (rejected.events, rejected.commit) == (0, None)
-    assert {code: count for (code, _), count in rejected.refused.items()} == {
-        "CONSTRAINT_VIOLATED": 1, "BATCH_REJECTED": 1,
-    }  # fmt: skip
-    told = {row["reason"]: row["events"] for row in clinic.do("audit", "--as", "clerk", "--kind", "refuse")["rows"]}
-    assert told == {"CONSTRAINT_VIOLATED": 1, "BATCH_REJECTED": 1}
-
-
 def test_what_is_published_can_be_read_without_a_right_of_the_broker(spark: Any, clinic: Command) -> None:
     """Some rows are refused, the others go through; `maia explain` says nothing of the broker, which may not read."""
     save(spark, clinic, "SELECT 'x' patient, 5 visits UNION ALL SELECT 'y', 6")
@@ -141,3 +127,17 @@ def test_a_session_is_made_fit_or_told_what_it_lacks(
     with pytest.raises(UsageError, match="PYSPARK_PYTHON") as raised:
         maia.prepare(spark)
     assert raised.value.code == "SPARK_PYTHON"
+
+
+def test_a_right_says_what_becomes_of_a_publication_that_breaks_it(spark: Any, clinic: Command) -> None:
+    """Of the lab's rows the wrong one is dropped; of the clerk's none leaves. The audit says how many, and why."""
+    rows = spark.sql("SELECT 'p' patient, 5L visits UNION ALL SELECT 'q', 6L").coalesce(1)  # a batch is a partition's
+    domain = maia.open(clinic.home)
+    dropped, rejected = (domain.client(who).publish(rows, TYPE) for who in ("lab", "clerk"))
+    assert (dropped.events, dropped.forced, dropped.refused) == (1, 0, {("CONSTRAINT_VIOLATED", "visits"): 1})
+    assert (rejected.events, rejected.commit) == (0, None)
+    assert {code: count for (code, _), count in rejected.refused.items()} == {
+        "CONSTRAINT_VIOLATED": 1, "BATCH_REJECTED": 1,
+    }  # fmt: skip
+    told = {row["reason"]: row["events"] for row in clinic.do("audit", "--as", "clerk", "--kind", "refuse")["rows"]}
+    assert told == {"CONSTRAINT_VIOLATED": 1, "BATCH_REJECTED": 1}

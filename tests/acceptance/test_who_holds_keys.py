@@ -2,57 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from key_world import TYPE, World
 
 import maia
 from maia.testing import Command, publish_here, served
-
-TYPE = "pito/Sighting"
-
-
-class World:
-    """PITO's home with its key manager as a real process, and another organisation's home that would join."""
-
-    def __init__(self, root: Path) -> None:
-        """Make both homes, with each other's public keys and PITO's type."""
-        self.pito, self.met = Command(root / "pito"), Command(root / "met")
-        for command, name in ((self.pito, "pito"), (self.met, "met")):
-            command.do("domain", "init", str(command.home), "--name", name, "--key")
-        define = ("--attribute", "plate:string:1", "--attribute", "place:string:2")
-        self.pito.do("type", "define", "domain/Sighting@1", *define)
-        for source, target, name in ((self.pito, self.met, "pito"), (self.met, self.pito, "met")):
-            shutil.copy(source.home / "keys" / "domain.pub", target.home / "keys" / f"{name}.pub")
-        shutil.copy(self.pito.home / "keys" / "domain.pub", self.met.home / "keys" / "key-manager.pub")
-        shutil.copytree(self.pito.home / "types", self.met.home / "types", dirs_exist_ok=True)
-        self.met.do("name", "add", "brokers", "--from", "domain", "--to", "broker")
-        self.met.grant("--from", "domain", "--to", "broker", "--type", "*", "--blanket")
-
-    def point_to(self, port: int) -> None:
-        """Name the manager in the Met's settings."""
-        settings = self.met.home / "maia.toml"
-        address = f"http://127.0.0.1:{port}"
-        settings.write_text(f'{settings.read_text("utf-8")}\n[services]\nkey_manager = "{address}"\n', "utf-8")
-
-    def give(self, *right: str) -> None:
-        """PITO gives the Met a right that it may pass on; the certificate travels to the Met's home."""
-        self.pito.grant("--from", "domain", "--to", "met", "--type", "domain/Sighting", *right, "--delegate")
-        self.travel()
-
-    def travel(self) -> None:
-        """Bring PITO's certificates to the Met."""
-        shutil.copytree(self.pito.home / "certificates", self.met.home / "certificates", dirs_exist_ok=True)
-
-    def join(self) -> tuple[int, str, set[str]]:
-        """Let the Met's broker join: exit code, what was said, and the attributes whose keys it got."""
-        ran = self.met("keys", "join", TYPE, "--json")
-        groups = ran.data.get("groups", ()) if ran.code == 0 else ()
-        return ran.code, str(ran.data.get("message", "")), {str(group["uid"]) for group in groups} - {"None"}
 
 
 @pytest.fixture
