@@ -43,9 +43,7 @@ def search(standing: Standing, octets: int, rounds: int, seeds: int) -> dict[str
     measure: Callable[[Pile], float] = lambda pile: timed(pile)[0]  # noqa: E731 - the search wants one number
     worst: dict[str, tuple[float, Cost]] = {}
     for seed in range(seeds):
-        for family, pile in worst_evidence(
-            measure, standing=standing, octets=octets, rounds=rounds, seed=seed
-        ).items():
+        for family, pile in worst_evidence(measure, standing=standing, octets=octets, rounds=rounds, seed=seed).items():
             found = timed(pile)
             if family not in worst or found[0] > worst[family][0]:
                 worst[family] = found
@@ -68,9 +66,9 @@ def page(octets: int, rounds: int, seeds: int, found: dict[Standing, dict[str, t
 
 Written by `benchmarks/bench_budget.py`; run it again to renew it.
 
-{os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}. Processor time of one decision, least of
-{REPEATS}, cold: {octets >> 10} KB of certificates are read, the right is asked for and its clauses are listed, with nothing cached.
-A search that climbs towards more time tried {tried:,} piles.
+{os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}. Processor time of one
+decision, least of {REPEATS}, cold: {octets >> 10} KB of certificates are read, the right is asked for and its clauses are
+listed, with nothing cached. A search that climbs towards more time tried {tried:,} piles.
 
 **Dearest: {most * 1e3:.1f} ms** ({by}). The aim of {AIM * 1e3:.0f} ms is {verdict}.
 

@@ -183,12 +183,12 @@ def live_section(live: Live) -> list[str]:
     return [
         "## Active revocation on the embedded default, in real time",
         "",
-        "A streaming query in Spark, `local[*]`, trigger of one second; each reader is withdrawn by a message in",
+        "A streaming query in Spark, `local[*]`, trigger of one second; each reader is revoked by a message in",
         "the log, at a random instant. Measured is the time to the moment at which its last event was handed over.",
         "",
         "| figure | value |",
         "|---|---:|",
-        f"| readers withdrawn | {len(live.windows)} |",
+        f"| readers revoked | {len(live.windows)} |",
         f"| events delivered | {live.events:,} |",
         f"| micro-batches | {len(live.batches)} |",
         f"| micro-batch, median s | {batch:.2f} |",
@@ -199,7 +199,7 @@ def live_section(live: Live) -> list[str]:
         f"| p99 in micro-batches (aim: 2 or less) | {p99 / max(batch, 1.0):.2f} |",
         f"| printed window, s | {live.printed:.1f} |",
         "",
-        "A micro-batch is planned with what the log says at that moment. An event stamped after the withdrawal is",
+        "A micro-batch is planned with what the log says at that moment. An event stamped after the revocation is",
         "in no plan that still has the right; a micro-batch that was planned before may be handed over after it.",
     ]
 
@@ -210,7 +210,7 @@ def page(trials: Sequence[Trial], live: Live | None) -> str:
     lines = [
         "# Revocation",
         "",
-        "Windows between the withdrawal of a right and the stamp of the last event that its holder still got, against",
+        "Windows between the revocation of a right and the stamp of the last event that its holder still got, against",
         "the window that was printed for the certificate at that moment. Made by `benchmarks/bench_revocation.py`.",
         "",
         f"Machine: {os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}.",

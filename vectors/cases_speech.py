@@ -25,7 +25,7 @@ def allowed() -> list[Case]:
     """List what is proven."""
     plates = given("owner", "alice", "(* set plate place)", delegate=True)
     fast = given("owner", "alice", "plate", FAST, delegate=True)
-    either = Threshold(2, (key("alice"), key("bob")))
+    plate_fast = given("alice", "carol", "plate", FAST)
     yes = _yes
     return [
         yes("the owner speaks of what it does not open", [given("owner", "alice", "plate", FAST)], "alice"),
@@ -67,29 +67,17 @@ def allowed() -> list[Case]:
         ),
         yes(
             "members of a threshold speak of what it holds",
-            [
-                given("owner", either, "(* set plate place)", delegate=True),
-                given("alice", "carol", "(*)", AT_VICTORIA),
-                given("bob", "carol", "(*)"),
-            ],
+            jointly("(* set plate place)", given("alice", "carol", "(*)", AT_VICTORIA), given("bob", "carol", "(*)")),
             "carol",
         ),
         yes(
             "members of a threshold close an attribute and speak of it with one voice",
-            [
-                given("owner", either, "(* set plate speed)", delegate=True),
-                given("alice", "carol", "plate", FAST),
-                given("bob", "carol", "plate", FAST),
-            ],
+            jointly("(* set plate speed)", plate_fast, given("bob", "carol", "plate", FAST)),
             "carol",
         ),
         yes(
             "a member of a threshold speaks of what it closes itself",
-            [
-                given("owner", either, "(* set plate speed)", delegate=True),
-                given("alice", "carol", "plate", FAST),
-                given("bob", "carol", "(*)"),
-            ],
+            jointly("(* set plate speed)", plate_fast, given("bob", "carol", "(*)")),
             "carol",
         ),
         yes(
@@ -113,7 +101,7 @@ def denied() -> list[Case]:
     """List what is not proven: the link speaks of what is closed to its issuer."""
     plate = given("owner", "alice", "plate", delegate=True)
     fast = given("owner", "alice", "plate", FAST, delegate=True)
-    both = Threshold(2, (key("alice"), key("bob")))
+    all_fast = given("alice", "carol", "(*)", FAST)
     staff = Name(key("owner"), ("staff",))
     no = _no
     return [
@@ -205,29 +193,21 @@ def denied() -> list[Case]:
         ),
         no(
             "a member of a threshold speaks of what it does not hold",
-            [
-                given("owner", both, "plate", delegate=True),
-                given("alice", "carol", "(*)", FAST),
-                given("bob", "carol", "(*)"),
-            ],
+            jointly("plate", all_fast, given("bob", "carol", "(*)")),
             "carol",
         ),
         no(
             "a member of a threshold speaks of what another closes",
-            [
-                given("owner", both, "(* set plate speed)", delegate=True),
-                given("alice", "carol", "(*)", FAST),
-                given("bob", "carol", "plate"),
-            ],
+            jointly("(* set plate speed)", all_fast, given("bob", "carol", "plate")),
             "carol",
         ),
         no(
             "a member of a threshold has a condition on what another closes",
-            [
-                given("owner", both, "(* set plate speed)", delegate=True),
+            jointly(
+                "(* set plate speed)",
                 given("alice", "carol", "(*)", conditions=('event["speed"] > 70',)),
                 given("bob", "carol", "plate"),
-            ],
+            ),
             "carol",
         ),
         no(
@@ -263,6 +243,11 @@ def given(
 ) -> Authorisation:
     """Give a right on the cells of the one type of this family."""
     return right(issuer, subject, f"{TYPE} {action} {uids} {rows})", delegate=delegate, conditions=conditions)
+
+
+def jointly(uids: str, *members: Authorisation) -> list[Authorisation]:
+    """Give a right to two who have to agree, and what each of them passes on."""
+    return [given("owner", Threshold(2, (key("alice"), key("bob"))), uids, delegate=True), *members]
 
 
 def _given(bodies: Sequence[Body], principal: str, action: str) -> dict[str, Any]:

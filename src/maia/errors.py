@@ -12,7 +12,7 @@ MaiaError
 │   ├── SignatureError        a signature does not verify
 │   ├── ChainError            certificates that do not add up to the right
 │   ├── ExpiredError          outside its validity period
-│   ├── RevokedError          withdrawn by a validity statement
+│   ├── RevokedError          revoked by a validity statement
 │   └── UncheckedError        could not be checked, so not proven (a statement or a limit is missing)
 ├── DeniedError           proven, and refused                 -> ask for rights
 ├── FlowError             a label rule is broken              -> declassify, or stop
@@ -163,7 +163,7 @@ class ExpiredError(VerificationError):
 
 
 class RevokedError(VerificationError):
-    """A validity statement withdraws something that was needed."""
+    """A validity statement revokes something that was needed."""
 
     default_code = "REVOKED"
 

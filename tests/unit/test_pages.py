@@ -129,6 +129,26 @@ WORDS_OF_THE_API = (
 )  # fmt: skip
 
 
+WORDS_OF_PEOPLE = (
+    ROOT / "README.md",
+    *(path for part in ("tutorials", "how-to", "explanation") for path in (DOCS / part).glob("*.md")),
+)
+
+
+@pytest.mark.parametrize("page", WORDS_OF_PEOPLE, ids=lambda page: page.name)
+def test_pages_and_messages_say_revoke(page: Path) -> None:
+    """Rights are revoked, never withdrawn; names of functions in code may say otherwise."""
+    prose = re.sub(r"`[^`]*`|^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    assert re.findall(r".*\bwithdr(?:aw|ew).*", prose) == []
+
+
+def test_messages_of_errors_say_revoke() -> None:
+    """The codes stay as they are; what people read says revoke."""
+    table = (DOCS / "reference" / "errors.md").read_text("utf-8")
+    messages = [line.split(" | ")[-1] for line in table.splitlines() if line.startswith("| `")]
+    assert [text for text in messages if re.search(r"withdr(aw|ew)|retract", text)] == []
+
+
 @pytest.mark.parametrize("word", WORDS_OF_THE_API)
 def test_the_glossary_has_the_words_of_the_api_and_the_layout(word: str) -> None:
     """A reader who meets the word in code finds what it means."""

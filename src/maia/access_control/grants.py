@@ -59,7 +59,7 @@ def grant(
     with register.writing(at) as records:
         certificate = issue(body, register.signer)
         if _is_withdrawn(records, certificate):
-            raise DeniedError("exactly this certificate was withdrawn; issue it a second later", code="WITHDRAWN")
+            raise DeniedError("exactly this certificate was revoked; issue it a second later", code="WITHDRAWN")
         records.certificates.add([line_of(certificate, at=at, holder=holder)])
         sign_due(register, records, at=at)
     return certificate
@@ -81,7 +81,7 @@ def honour(register: Register, signed: SignedAgreement, *, at: datetime) -> Hand
     with register.writing(at) as records:
         for certificate in certificates:
             if _is_withdrawn(records, certificate):
-                raise DeniedError("what the agreement gives was withdrawn; sign a new one", code="WITHDRAWN")
+                raise DeniedError("what the agreement gives was revoked; sign a new one", code="WITHDRAWN")
             name = getattr(certificate.body.subject, "parts", ("",))[0]
             records.certificates.add([line_of(certificate, at=at, privilege=f"agreement: {name}")])
         owners = frozenset(known.owner for known in register.holdings.types(at=at).types())

@@ -163,7 +163,7 @@ def sign_new(
         if not open_places:
             break
     else:
-        raise UncheckedError("this right was withdrawn and issued too often to be told apart", code="LIMIT_EXCEEDED")
+        raise UncheckedError("this right was revoked and issued too often to be told apart", code="LIMIT_EXCEEDED")
     lines = ((certificate, *wanted[place]) for place, certificate in found.items())
     records.certificates.add(
         line_of(certificate, at=at, holder=member.name, privilege=item.privilege, right=item.right)

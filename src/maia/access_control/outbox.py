@@ -80,4 +80,4 @@ def withdrawn_from_bytes(raw: bytes) -> Withdrawn:
                     keys=frozenset(KeyId(item) for item in ids[len(certificates) :]),
                     at=parse_instant(at),
                 )
-    raise EncodingError("not a notice of a withdrawal", code="NOTICE_SHAPE")
+    raise EncodingError("not a notice of a revocation", code="NOTICE_SHAPE")

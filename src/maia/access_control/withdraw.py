@@ -72,7 +72,7 @@ def deactivate(register: Register, who: Authenticated, role: Atom | str, *, at: 
 def retract(register: Register, fact: Atom | str, *, at: datetime, kind: FactKind | None) -> Revocation:
     """Take a fact back, with everything that stands on it."""
     if kind is FactKind.ROLE:
-        raise UsageError("a role is withdrawn, not retracted", code="POLICY_KIND")
+        raise UsageError("a role is revoked as a role, not as a fact", code="POLICY_KIND")
     atom = as_atom(fact)
     kinds = (FactKind.APPOINTMENT, FactKind.ENVIRONMENT) if kind is None else (kind,)
     gone = tuple(Fact(each, atom) for each in kinds)

@@ -153,7 +153,7 @@ def _reason(home: Home, name: TypeName, at: datetime) -> str:
     except MaiaError as error:
         return f"{error.message} (`{error.code}`)"
     return (
-        "by the certificates of this home it may join, so the manager knows of a withdrawal, lacks a statement, does "
+        "by the certificates of this home it may join, so the manager knows of a revocation, lacks a statement, does "
         "not manage the type, or has another time"
     )
 

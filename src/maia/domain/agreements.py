@@ -11,6 +11,7 @@ from maia.access_control import AccessControl
 from maia.authority import ListStatement, parse_statement
 from maia.domain.access_control import AGREEMENT_SUFFIX, HomeHoldings, read_agreement
 from maia.domain.access_control.agreements import POLICY_FOLDER
+from maia.encoding import counted
 from maia.errors import NotFoundError, UsageError, VerificationError
 from maia.home import Home
 from maia.policy import (
@@ -52,7 +53,7 @@ class AgreementState:
     @property
     def words(self) -> str:
         """Say what the step did."""
-        issued = f"issued {self.issued} certificate{'' if self.issued == 1 else 's'}"
+        issued = f"issued {counted(self.issued, 'certificate')}"
         return {"drafted": "drafted and signed", "issued": issued}.get(self.did, self.did)
 
     def to_json(self) -> dict[str, object]:

@@ -72,8 +72,8 @@ def _lists(home: Home) -> Iterator[HealthFinding]:
             name="access control", status="problem",
             detail=f"the log holds list {number} ({kind.value}) of this domain, and its register ends earlier: the "
             "database lost changes, or was restored from an old copy (`REGISTER_BEHIND`)",
-            hint="appointments, members and withdrawals of that time are not in the register: look at `maia audit` and "
-            "the lists in the log, and record them again; what the lists name stays withdrawn",
+            hint="appointments, members and revocations of that time are not in the register: look at `maia audit` and "
+            "the lists in the log, and record them again; what the lists name stays revoked",
         )  # fmt: skip
 
 

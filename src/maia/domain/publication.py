@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from maia.domain.restamping import stamp_anew
 from maia.domain.sealing_keys import SealingKeys
-from maia.encoding import html_table
+from maia.encoding import counted, html_table
 from maia.errors import UnavailableError
 from maia.events import TypeId
 from maia.home import Home
@@ -106,6 +106,15 @@ class Published:
     nulled: int = 0
     repeated: bool = False
 
+    def __add__(self, other: Published) -> Published:
+        """Add up what became of two stretches of one publication; the name is that of the first."""
+        return replace(
+            self, commit=max((c for c in (self.commit, other.commit) if c is not None), default=None),
+            events=self.events + other.events, refused=dict(Counter(self.refused) + Counter(other.refused)),
+            forced=self.forced + other.forced, nulled=self.nulled + other.nulled,
+            repeated=self.repeated or other.repeated,
+        )  # fmt: skip
+
     def __str__(self) -> str:
         """Say it in a line, and each refusal in one of its own."""
         return "\n".join(self.lines())
@@ -114,15 +123,15 @@ class Published:
         """Say it, one fact a line."""
         again = ", as before" if self.repeated else ""
         where = "" if self.commit is None else f" in commit {self.commit}"
-        out = [f"published {_counted(self.events, 'event')}{where}{again}"]
+        out = [f"published {counted(self.events, 'event')}{where}{again}"]
         out += [
-            f"refused {_counted(count, 'row')}: {code}{f' in `{column}`' if column else ''}"
+            f"refused {counted(count, 'row')}: {code}{f' in `{column}`' if column else ''}"
             for (code, column), count in sorted(self.refused.items())
         ]
         if self.forced:
-            out.append(f"forced a value in {_counted(self.forced, 'event')}")
+            out.append(f"forced a value in {counted(self.forced, 'event')}")
         if self.nulled:
-            out.append(f"nulled a value that may not be set in {_counted(self.nulled, 'event')}")
+            out.append(f"nulled a value that may not be set in {counted(self.nulled, 'event')}")
         return out
 
     def to_json(self) -> dict[str, object]:
@@ -256,7 +265,3 @@ def _sealed_as(plan: PublishPlan, written: Sequence[Written]) -> tuple[str, str]
     if len(found) > 1:
         raise UnavailableError("keys or rights changed within a micro-batch; repeat it", code="PLAN_CHANGED")
     return found.pop() if found else (plan.sealing.type_id.hex(), plan.sealing.evidence.hex())
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

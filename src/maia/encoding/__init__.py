@@ -3,7 +3,7 @@
 from maia.encoding.advanced import format_advanced, parse_advanced
 from maia.encoding.canonical import encode, parse_canonical
 from maia.encoding.html_table import html_table
-from maia.encoding.printable import did_you_mean, duration, printable
+from maia.encoding.printable import counted, did_you_mean, duration, printable
 from maia.encoding.sexp import DEFAULT_LIMITS, Hinted, Sexp, SexpLimits
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Hinted",
     "Sexp",
     "SexpLimits",
+    "counted",
     "did_you_mean",
     "duration",
     "encode",

@@ -1,4 +1,4 @@
-"""Text for people: that of strangers made harmless, the nearest word to one that is not known, and spans of time."""
+"""Text for people: that of strangers made harmless, the nearest word to one that is not known, numbers of things."""
 
 from __future__ import annotations
 
@@ -31,6 +31,15 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"; did you mean `{found[0]}`?" if found else ""
 
 
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Count things, with the right ending.
+
+    >>> counted(1, "file"), counted(2_000, "file"), counted(0, "key of it", "keys of it")
+    ('1 file', '2,000 files', '0 keys of it')
+    """
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
 def duration(span: timedelta) -> str:
     """Say how long something takes, in the two largest units that it has; parts of a second count as one.
 
@@ -41,5 +50,5 @@ def duration(span: timedelta) -> str:
     for size, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second")):
         count, left = divmod(left, size)
         if count:
-            parts.append(f"{count:,} {unit}{'' if count == 1 else 's'}")
+            parts.append(counted(count, unit))
     return " and ".join(parts[:2]) or "no time"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from maia.encoding import counted
 from maia.errors import MaiaError
 from maia.home.folder import Folder
 from maia.principals import is_sealed
@@ -39,8 +40,8 @@ def check_files(home: Path) -> list[HealthFinding]:
         return [HealthFinding(name="home", status="warning", detail=f"no keys in {home}", hint=hint)]
     found = [finding for path in paths for finding in _key_file(path)] + list(_evidence(home))
     if not any(item.status == "problem" for item in found):
-        keys = f"{len(paths):,} private key{'' if len(paths) == 1 else 's'}"
-        found.append(HealthFinding(name="home", status="ok", detail=f"{keys}, closed to others"))
+        detail = f"{counted(len(paths), 'private key')}, closed to others"
+        found.append(HealthFinding(name="home", status="ok", detail=detail))
     return found
 
 

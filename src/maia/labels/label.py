@@ -2,12 +2,12 @@
 
 Rules kept here (rows 17.01 to 17.03):
 
-- a label is a pair of tag sets: ``secrecy`` says who must be kept out, ``integrity`` who vouches;
+- a label is a pair of sets of flow tags: ``secrecy`` says who must be kept out, ``integrity`` who vouches;
 - data flows from one label to another when no secrecy is lost and no integrity is gained:
   ``S_from ⊆ S_to`` and ``I_from ⊇ I_to``;
 - combined data is as secret as all its parts together and as trustworthy as the least of them;
-- only privileges make exceptions: declassifying a tag takes it out of the secrecy, endorsing one puts it into the
-  integrity. Nothing else ever lowers secrecy or raises integrity.
+- only privileges make exceptions: declassifying a flow tag takes it out of the secrecy, endorsing one puts it into
+  the integrity. Nothing else ever lowers secrecy or raises integrity.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_TAG_LENGTH = 512
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Label:
-    """What a part of an event carries along: its confidentiality and integrity tags."""
+    """What a part of an event carries along: its flow tags for confidentiality and integrity."""
 
     secrecy: frozenset[str] = frozenset()
     integrity: frozenset[str] = frozenset()
@@ -32,7 +32,7 @@ class Label:
         """Refuse tags that are no names, and more of them than anybody will check."""
         for tags in (self.secrecy, self.integrity):
             if len(tags) > MAX_TAGS:
-                raise EncodingError(f"a label has at most {MAX_TAGS} tags of a kind", code="LABEL_TAGS")
+                raise EncodingError(f"a label has at most {MAX_TAGS} flow tags of a kind", code="LABEL_TAGS")
             for tag in tags:
                 _check_tag(tag)
 
@@ -89,4 +89,4 @@ def join(labels: Iterable[Label]) -> Label:
 
 def _check_tag(tag: str) -> None:
     if not tag or len(tag) > MAX_TAG_LENGTH:
-        raise EncodingError(f"a tag has 1 to {MAX_TAG_LENGTH} characters", code="LABEL_TAGS")
+        raise EncodingError(f"a flow tag has 1 to {MAX_TAG_LENGTH} characters", code="LABEL_TAGS")

@@ -77,7 +77,7 @@ class StatementPublisher:
             UsageError: A revalidation cannot be said early: ``NOT_BY_CRL``.
         """
         if self.kind is not TestKind.CRL:
-            raise UsageError("only a CRL withdraws at once; a revalidation waits for its next list", code="NOT_BY_CRL")
+            raise UsageError("only a CRL revokes at once; a revalidation waits for its next list", code="NOT_BY_CRL")
         return self._send(self._lists(), _unexpired(listed, check_aware(at)), None, at)
 
     def listed(self) -> frozenset[CertificateId]:

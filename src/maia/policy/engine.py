@@ -125,7 +125,7 @@ class PolicyEngine:
             UsageError: The fact holds variables, or the kind is a role.
         """
         if kind is FactKind.ROLE:
-            raise UsageError("a role is deactivated, not retracted", code="POLICY_KIND")
+            raise UsageError("a role is deactivated, not revoked as a fact", code="POLICY_KIND")
         atom = _ground(fact)
         kinds = (FactKind.APPOINTMENT, FactKind.ENVIRONMENT) if kind is None else (kind,)
         gone = [found for found in (Fact(each, atom) for each in kinds) if found in self._store]

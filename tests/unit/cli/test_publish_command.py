@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from clinic import TYPE, build, publish_here
 from maia.cli.publish.publication import Total
 from maia.cli.read import lines as stdin_lines
 from maia.cli.read.lines import stretches
+from maia.domain import Published
 from maia.errors import ChainError, MalformedError, UnavailableError
 from maia.spark import unwrap
 from maia.spark.input_files import breaks_lines
@@ -142,9 +144,9 @@ OUTCOMES: dict[str, tuple[dict[str, Any], int]] = {
 @pytest.mark.parametrize("facts, code", OUTCOMES.values(), ids=OUTCOMES)
 def test_exit_code_of_an_outcome(facts: dict[str, Any], code: int) -> None:
     """A publication of which nothing went out has failed."""
-    from collections import Counter
-
-    made = Total(publication="p", events=facts.get("events", 0), refused=Counter(facts.get("refused", {})))
+    none = Published(publication="p", commit=None, events=0)
+    made = Total(none)
+    made.add(replace(none, events=facts.get("events", 0), refused=facts.get("refused", {})))
     assert made.exit_code() == code
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +9,7 @@ import typer
 
 from maia.cli.read import options
 from maia.cli.read.ages import instant_ago
-from maia.cli.read.instants import now, parse_instant_text, show_instant
+from maia.cli.read.instants import now, parse_instant_text, show_instant, span_of
 from maia.cli.read.options import examples, new_app, principal_option
 from maia.cli.show.output import note, write_json
 from maia.cli.show.tables import draw_table
@@ -80,8 +79,7 @@ def audit(
 def _since(text: str | None) -> datetime | None:
     if text is None:
         return None
-    age = re.fullmatch(r"\d{1,6}[smhdwy]", text)
-    return instant_ago(text, at=now()) if age else parse_instant_text(text, at=now())
+    return parse_instant_text(text, at=now()) if span_of(text) is None else instant_ago(text, at=now())
 
 
 def _to_json(row: AuditRow) -> dict[str, object]:

@@ -10,9 +10,9 @@ import typer
 from maia.cli.read import options
 from maia.cli.read.options import examples, new_app, principal_option
 from maia.cli.show.exits import ExitCode
-from maia.cli.show.output import note, printable, write_json, write_line
+from maia.cli.show.output import answer, note, printable, write_json, write_line
 from maia.cli.show.tables import draw_table
-from maia.cli.show.words import counted
+from maia.encoding import counted
 from maia.errors import UsageError
 
 if TYPE_CHECKING:
@@ -73,10 +73,8 @@ def add(
     shown = name_type(domain, type_, None)
     with denial(domain, client=client, action=Action.SUBSCRIBE, type_text=shown):
         add_subscription(domain, Wanted(name=name, as_=client, type=shown, where=where), client=reader.proven)
-    if json:
-        write_json({"name": name, "as": client, "type": shown, "where": where})
-    else:
-        write_line(printable(f"{name}: {shown} for {client}{f' where {where}' if where else ''}"))
+    line = f"{name}: {shown} for {client}{f' where {where}' if where else ''}"
+    answer({"name": name, "as": client, "type": shown, "where": where}, line, json=json)
 
 
 @app.command("list", epilog=examples("maia deliver list", "maia deliver list --json"))

@@ -10,8 +10,8 @@ import maia
 from maia.cli.read.ages import instant_ago
 from maia.cli.show.progress import interruptible, watching
 from maia.cli.show.rows import Row
-from maia.cli.show.words import counted
 from maia.domain import Client, Delivered, Domain, delivered_since, delivery_job, mark_outbox, read_deliveries
+from maia.encoding import counted
 
 
 def run(home: Path, *, once: bool, every: str) -> tuple[Delivered, bool]:

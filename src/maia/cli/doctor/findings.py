@@ -7,7 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from maia.cli.show.words import counted
+from maia.encoding import counted
 from maia.home import HealthFinding, check_files
 
 _PACKAGES = (

@@ -14,7 +14,7 @@ from maia.cli.read.instants import parse_instant_text, show_instant
 from maia.cli.read.options import examples, new_app
 from maia.cli.read.services import Served
 from maia.cli.show.output import note, printable, write_json, write_line
-from maia.cli.show.words import counted
+from maia.encoding import counted
 from maia.errors import UsageError
 
 app = new_app("Make and keep the home of a domain.")

@@ -12,9 +12,8 @@ import typer
 from maia.cli.read.bundles import unpacked
 from maia.cli.read.options import Json, examples, new_app
 from maia.cli.show.exits import ExitCode
-from maia.cli.show.output import printable, write_json, write_line
-from maia.cli.show.words import counted
-from maia.encoding import did_you_mean, format_advanced
+from maia.cli.show.output import answer
+from maia.encoding import counted, did_you_mean, format_advanced
 from maia.errors import UsageError
 from maia.filters import (
     Relation,
@@ -71,7 +70,7 @@ class _Typed:
 
 @app.command(epilog=examples('maia filter check "price < 100 and message any" -t price=integer -t message=string'))
 @unpacked
-def check(text: _Text, *, typed: _Typed) -> ExitCode:
+def check(text: _Text, *, typed: _Typed) -> None:
     """Say whether a filter is well formed.
 
     With types, also whether it fits them and whether any event can match it.
@@ -83,14 +82,14 @@ def check(text: _Text, *, typed: _Typed) -> ExitCode:
         possible = satisfiable(compile_filter(text, known))
         result["satisfiable"] = possible
         line += ", fits the types" + ("" if possible else ", but no event can match it")
-    return _answer(result, [line], as_json=typed.as_json)
+    answer(result, line, json=typed.as_json)
 
 
 @app.command("format", epilog=examples('maia filter format "price<100   AND color  Any"'))
-def format_command(text: _Text, as_json: Json = False) -> ExitCode:
+def format_command(text: _Text, as_json: Json = False) -> None:
     """Write a filter in its one canonical spelling."""
     spelled = format_filter(parse_filter(text))
-    return _answer({"filter": spelled}, [spelled], as_json=as_json)
+    answer({"filter": spelled}, spelled, json=as_json)
 
 
 @app.command(epilog=examples('maia filter covers "price > 10" "price > 20" -t price=integer'))
@@ -113,11 +112,10 @@ def covers(
         raise UsageError(
             f"there is no relation `{relation}`{did_you_mean(relation, relations)}", code="FILTER_RELATION"
         )
-    answer = decide(compile_filter(wide, known), compile_filter(narrow, known), Relation(relation))
-    return _answer(
-        {"covers": answer, "relation": relation}, ["covers" if answer else "does not cover"], as_json=typed.as_json,
-        code=ExitCode.DONE if answer else ExitCode.FAILED,
-    )  # fmt: skip
+    covered = decide(compile_filter(wide, known), compile_filter(narrow, known), Relation(relation))
+    code, line = (ExitCode.DONE, "covers") if covered else (ExitCode.FAILED, "does not cover")
+    answer({"covers": covered, "relation": relation}, line, json=typed.as_json, code=code)
+    return code
 
 
 @app.command(epilog=examples('maia filter explain "x > 3 and x < 5" -t x=integer'))
@@ -129,7 +127,7 @@ def explain(
         str | None, typer.Option(help="A JSON object to test, constraint by constraint.", metavar="JSON")
     ] = None,
     typed: _Typed,
-) -> ExitCode:
+) -> None:
     """Show what a filter means.
 
     That is its simplest equal, whether it can match, the tags a capability would carry for it and, with an event,
@@ -152,15 +150,7 @@ def explain(
         result |= {"event": tested, "matches": all(tested.values())}
         lines += [f"{'holds' if held else 'fails'}       {constraint}" for constraint, held in tested.items()]
         lines.append(f"matches     {'yes' if all(tested.values()) else 'no'}")
-    return _answer(result, lines, as_json=typed.as_json)
-
-
-def _answer(result: dict[str, object], lines: list[str], *, as_json: bool, code: ExitCode = ExitCode.DONE) -> ExitCode:
-    if as_json:
-        write_json(result, code=code)
-    else:
-        write_line("\n".join(printable(line) for line in lines))
-    return code
+    answer(result, *lines, json=typed.as_json)
 
 
 def _tested(filter_: TypedFilter, event: str, types: dict[str, str]) -> dict[str, bool]:

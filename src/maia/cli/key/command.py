@@ -13,7 +13,7 @@ from maia.cli.read.bundles import unpacked
 from maia.cli.read.files import read_source
 from maia.cli.read.options import examples, new_app
 from maia.cli.read.passphrases import passphrase_source
-from maia.cli.show.output import current_state, note, write_json, write_line
+from maia.cli.show.output import answer, current_state, note, write_json
 from maia.cli.show.tables import draw_table
 from maia.errors import KeyFormatError, UsageError
 from maia.home import Folder, write_key, write_public_key
@@ -50,10 +50,8 @@ class _Keeping:
 
     def tell(self, name: str, key: PublicKey) -> None:
         """Say which key was kept."""
-        if self.json:
-            write_json({"name": name, "fingerprint": key.fingerprint, "key": key.raw.hex()})
-        else:
-            write_line(f"{name} {key.fingerprint}")
+        data: dict[str, object] = {"name": name, "fingerprint": key.fingerprint, "key": key.raw.hex()}
+        answer(data, f"{name} {key.fingerprint}", json=self.json)
 
 
 @app.command(epilog=examples("maia key new smith", "maia key new camera-7 --no-passphrase"))

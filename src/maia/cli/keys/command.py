@@ -10,8 +10,8 @@ import typer
 from maia.cli.read import options
 from maia.cli.read.instants import now
 from maia.cli.read.options import examples, new_app
-from maia.cli.show.output import note, printable, write_json, write_line
-from maia.cli.show.words import counted
+from maia.cli.show.output import answer, note, printable, write_json, write_line
+from maia.encoding import counted
 
 app = new_app("Show and refresh the key groups that a home manages; join those of a type.")
 
@@ -88,10 +88,8 @@ def refresh(group: _Group, home: options.Home = Path(), json: options.Json = Fal
     wanted = keys.find(group)
     number = keys.manager.refresh(wanted, at=now())
     start = keys.manager.history(wanted)[-1].start
-    if json:
-        write_json({"group": keys.name(wanted), "epoch": number, "start": keys.instant(start)})
-    else:
-        write_line(f"{keys.name(wanted)}: epoch {number} begins at {keys.instant(start)}")
+    name, begins = keys.name(wanted), keys.instant(start)
+    answer({"group": name, "epoch": number, "start": begins}, f"{name}: epoch {number} begins at {begins}", json=json)
 
 
 @app.command(
@@ -129,10 +127,7 @@ def plot(
     keys = Keys.open(home)
     wanted = keys.find(group)
     draw_group(keys, wanted, out)
-    if json:
-        write_json({"group": keys.name(wanted), "file": str(out)})
-    else:
-        write_line(f"drew {keys.name(wanted)} to {printable(str(out))}")
+    answer({"group": keys.name(wanted), "file": str(out)}, f"drew {keys.name(wanted)} to {out}", json=json)
 
 
 @app.command(epilog=examples("maia keys repair uk.gov.pito.Numberplate/location"))
@@ -148,10 +143,8 @@ def repair(group: _Group, home: options.Home = Path(), json: options.Json = Fals
     wanted = keys.find(group)
     number = keys.manager.repair(wanted, at=now())
     members = len(keys.manager.picture(wanted).places)
-    if json:
-        write_json({"group": keys.name(wanted), "epoch": number, "members": members})
-    else:
-        write_line(f"{keys.name(wanted)}: goes on with epoch {number} and {counted(members, 'broker')}")
+    line = f"{keys.name(wanted)}: goes on with epoch {number} and {counted(members, 'broker')}"
+    answer({"group": keys.name(wanted), "epoch": number, "members": members}, line, json=json)
 
 
 @app.command(epilog=examples("maia keys join uk.gov.pito.Numberplate", "maia keys join Sighting --json"))
@@ -185,10 +178,6 @@ def leave(type_: _Type, home: options.Home = Path(), json: options.Json = False)
     from maia.clients import leave_type
 
     left = leave_type(home, type_)
-    if json:
-        write_json(left.to_json())
-    elif not left.places:
+    answer(left.to_json(), *(f"left {place.group}" for place in left.places), json=json)
+    if not left.places:
         note("this home was in no key group of the type")
-    else:
-        for place in left.places:
-            write_line(printable(f"left {place.group}"))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from maia.cli.keys.view import Keys
-from maia.cli.show.words import counted
+from maia.encoding import counted
 from maia.encryption import KeyGroupId
 from maia.errors import UnavailableError, UsageError
 from maia.key_manager import TreePicture

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from maia.cli.show.output import printable
 from maia.cli.show.tables import draw_table
-from maia.cli.show.words import counted
 from maia.domain import open_key_manager
-from maia.encoding import did_you_mean
+from maia.encoding import counted, did_you_mean
 from maia.encryption import WHOLE_EVENT, KeyGroupId
 from maia.errors import NotFoundError, UsageError
 from maia.events import TypeId

@@ -14,7 +14,7 @@ from maia.cli.read.instants import now, show_instant
 from maia.cli.read.options import examples, new_app
 from maia.cli.show.output import note, write_json, write_line
 from maia.cli.show.tables import draw_table
-from maia.cli.show.words import counted
+from maia.encoding import counted
 
 if TYPE_CHECKING:
     from maia.home import Home

@@ -13,7 +13,7 @@ from maia.cli.read.options import examples, new_app, principal_option
 from maia.cli.read.services import Served
 from maia.cli.show.exits import ExitCode
 from maia.cli.show.output import note, printable, write_json, write_line
-from maia.cli.show.words import counted
+from maia.encoding import counted
 from maia.errors import DeniedError
 
 if TYPE_CHECKING:

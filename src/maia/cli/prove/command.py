@@ -17,8 +17,8 @@ from maia.cli.show.decisions import not_proven
 from maia.cli.show.exits import ExitCode
 from maia.cli.show.output import draw, note, write_json, write_line
 from maia.cli.show.proofs import grant_to_json, proof_tree
-from maia.cli.show.words import counted
 from maia.domain import RightQuestion
+from maia.encoding import counted
 from maia.errors import DeniedError
 from maia.home import CertificateFolder, words
 

@@ -11,7 +11,7 @@ from maia.cli.read import options
 from maia.cli.read.options import examples, new_app, principal_option
 from maia.cli.show.exits import ExitCode
 from maia.cli.show.output import note, printable, write_json, write_line
-from maia.cli.show.words import counted
+from maia.encoding import counted
 
 if TYPE_CHECKING:
     from maia.cli.publish.publication import Outgoing, Total
@@ -57,12 +57,13 @@ def publish(
     the type, or none of its rows. Interrupted, it says what stands.
     """
     from maia.cli.publish.publication import Total, prepare
+    from maia.domain import Published
 
     prepared = prepare(
         home, source, type_, client=client, version=version, kind=kind, publication=publication, strict=strict,
         passphrase_file=passphrase_file,
     )  # fmt: skip
-    total = Total(prepared.name)
+    total = Total(Published(publication=prepared.name, commit=None, events=0))
     try:
         _run(prepared, total)
         code = total.exit_code()
@@ -70,7 +71,7 @@ def publish(
         code = ExitCode.INTERRUPTED
     if json:
         stopped: dict[str, object] = {"interrupted": True} if code is ExitCode.INTERRUPTED else {}
-        write_json({"type": prepared.type, **total.to_json(), **stopped}, code=code)
+        write_json({"type": prepared.type, **total.done.to_json(), "commits": total.commits, **stopped}, code=code)
     else:
         _say(total, prepared, interrupted=code is ExitCode.INTERRUPTED)
     return code
@@ -98,14 +99,11 @@ def _say(total: Total, prepared: Outgoing, *, interrupted: bool) -> None:
     if interrupted and not total.commits:
         note("interrupted: nothing is published")
         return
-    once = " before; publishing it again changes nothing" if total.repeated else ""
+    done = total.done
+    once = " before; publishing it again changes nothing" if done.repeated else ""
     who = f"{printable(prepared.type)} as {prepared.client.name}"
-    write_line(f"published {counted(total.events, 'event')} of {who}{once}")
-    for (code, column), count in sorted(total.refused.items()):
-        write_line(f"refused {counted(count, 'row')}: {code}{f' in `{printable(column)}`' if column else ''}")
-    if total.forced:
-        write_line(f"forced a value in {counted(total.forced, 'event')}")
-    if total.nulled:
-        write_line(f"nulled a value that may not be set in {counted(total.nulled, 'event')}")
+    write_line(f"published {counted(done.events, 'event')} of {who}{once}")
+    for line in done.lines()[1:]:
+        write_line(printable(line))
     stopped = "interrupted; this stands: " if interrupted else ""
-    note(f"{stopped}publication {total.publication}, {counted(len(total.commits), 'commit')} of the log")
+    note(f"{stopped}publication {done.publication}, {counted(total.commits, 'commit')} of the log")

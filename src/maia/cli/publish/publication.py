@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,39 +24,21 @@ _MAX_NAME = 200
 
 @dataclass(slots=True)
 class Total:
-    """What became of the rows of all stretches."""
+    """What became of the rows of all stretches, and how many commits they made."""
 
-    publication: str
-    commits: list[int] = field(default_factory=list)
-    events: int = 0
-    refused: Counter[tuple[str, str]] = field(default_factory=Counter)
-    forced: int = 0
-    nulled: int = 0
-    repeated: bool = False
+    done: Published
+    commits: int = 0
 
     def add(self, done: Published) -> None:
         """Take one stretch in."""
-        if done.commit is not None:
-            self.commits.append(done.commit)
-        self.events += done.events
-        self.refused.update(done.refused)
-        self.forced += done.forced
-        self.nulled += done.nulled
-        self.repeated = self.repeated or done.repeated
+        self.done += done
+        self.commits += done.commit is not None
 
     def exit_code(self) -> ExitCode:
         """Say that it failed when rows came and none of them went out: denied, unless they were all malformed."""
-        if self.events or not self.refused:
+        if self.done.events or not self.done.refused:
             return ExitCode.DONE
-        return ExitCode.FAILED if {code for code, _ in self.refused} == {ROW_MALFORMED} else ExitCode.DENIED
-
-    def to_json(self) -> dict[str, object]:
-        """Write it for machines, as `Published` does."""
-        whole = Published(
-            publication=self.publication, commit=max(self.commits, default=None), events=self.events,
-            refused=dict(self.refused), forced=self.forced, nulled=self.nulled, repeated=self.repeated,
-        )  # fmt: skip
-        return {**whole.to_json(), "commits": len(self.commits)}
+        return ExitCode.FAILED if {code for code, _ in self.done.refused} == {ROW_MALFORMED} else ExitCode.DENIED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import datetime
 
+from maia.cli.read.instants import span_of
 from maia.errors import UsageError
 
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400, "y": 365 * 86400}
 _SIZES = {"": 1, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30}
 
 
@@ -21,11 +21,11 @@ def instant_ago(text: str, *, at: datetime) -> datetime:
     >>> instant_ago("2d", at=datetime(2026, 6, 3, tzinfo=UTC)).day
     1
     """
-    found = re.fullmatch(r"(\d{1,6})([smhdwy])", text)
-    if found is None:
+    span = span_of(text)
+    if span is None:
         raise UsageError(f"`{text}` is no age; write a number and s, m, h, d, w or y: `30d`", code="AGE_TEXT")
     try:
-        return at - timedelta(seconds=int(found[1]) * _UNITS[found[2]])
+        return at - span
     except OverflowError as error:
         raise UsageError(f"`{text}` lies before all time", code="AGE_TEXT") from error
 

@@ -7,13 +7,18 @@ from datetime import UTC, datetime, timedelta
 
 from maia.errors import UsageError
 
-_DURATION = re.compile(r"\+(\d{1,6})(s|m|h|d|w|y)")
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400, "y": 365 * 86400}
 
 
 def now() -> datetime:
     """Read the clock, in whole seconds."""
     return datetime.now(UTC).replace(microsecond=0)
+
+
+def span_of(text: str) -> timedelta | None:
+    """Read a span of time such as `90d`; nothing when it is none."""
+    found = re.fullmatch(r"(\d{1,6})([smhdwy])", text)
+    return None if found is None else timedelta(seconds=int(found[1]) * _UNITS[found[2]])
 
 
 def parse_instant_text(text: str, *, at: datetime) -> datetime:
@@ -28,10 +33,10 @@ def parse_instant_text(text: str, *, at: datetime) -> datetime:
     """
     if text == "now":
         return at
-    found = _DURATION.fullmatch(text)
+    span = span_of(text[1:]) if text.startswith("+") else None
     try:
-        if found:
-            return at + timedelta(seconds=int(found[1]) * _UNITS[found[2]])
+        if span is not None:
+            return at + span
         if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
             return datetime.fromisoformat(text).replace(tzinfo=UTC)
         instant = datetime.fromisoformat(text)

@@ -12,7 +12,7 @@ from maia.cli.read.instants import show_instant
 from maia.cli.read.options import examples, new_app, principal_option
 from maia.cli.read.services import Served
 from maia.cli.show.output import note, printable, write_json, write_line
-from maia.cli.show.words import counted
+from maia.encoding import counted
 
 if TYPE_CHECKING:
     from maia.access_control import Revocation

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import json as json_text
 import logging
 import os
 import sys
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "State",
+    "answer",
     "console",
     "current_state",
     "draw",
@@ -63,12 +64,21 @@ def stands(text: str) -> None:
 
 def write_json(data: dict[str, object], *, code: int = 0) -> None:
     """Print one object to standard output, with the exit code in it."""
-    print(json.dumps({"code": int(code), **data}, ensure_ascii=True, allow_nan=False), flush=True)
+    print(json_text.dumps({"code": int(code), **data}, ensure_ascii=True, allow_nan=False), flush=True)
 
 
 def write_line(text: str = "") -> None:
     """Print one line of data, before any later note."""
     print(text, flush=True)
+
+
+def answer(data: dict[str, object], *lines: str, json: bool, code: int = 0) -> None:
+    """Print an answer: one object for machines, or its lines for people, made harmless."""
+    if json:
+        write_json(data, code=code)
+        return
+    for line in lines:
+        write_line(printable(line))
 
 
 def note(text: str) -> None:

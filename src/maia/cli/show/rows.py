@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 
 from maia.cli.show.output import draw, note, printable
-from maia.cli.show.words import counted
+from maia.encoding import counted
 
 Row = dict[str, object]
 TABLE_ROWS = 50

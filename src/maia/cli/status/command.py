@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from maia.cli.read import options
 from maia.cli.read.instants import optional_instant, show_instant
 from maia.cli.read.options import examples, new_app
-from maia.cli.show.output import printable, write_json, write_line
-from maia.cli.show.words import counted
+from maia.cli.show.output import answer
+from maia.encoding import counted
 
 if TYPE_CHECKING:
     from maia.domain import DomainStatus, LogStatus, TypeStatus
@@ -28,11 +28,7 @@ def status(home: options.Home = Path(), at: options.At = None, json: options.Jso
 
     domain = maia.open(home)
     found = domain_status(domain, at=optional_instant(at, at=domain.clock()))
-    if json:
-        write_json(found.to_json())
-        return
-    for line in _lines(found):
-        write_line(printable(line))
+    answer(found.to_json(), *_lines(found), json=json)
 
 
 def _lines(found: DomainStatus) -> list[str]:

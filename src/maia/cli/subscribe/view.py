@@ -21,9 +21,8 @@ from maia.cli.read.clients import denial, name_type, open_client
 from maia.cli.show.output import note
 from maia.cli.show.progress import Watch, interruptible
 from maia.cli.show.rows import TABLE_ROWS, Row, json_line, show_table
-from maia.cli.show.words import counted
 from maia.domain import Client, Domain, Sight, reader_of, sight_of
-from maia.encoding import did_you_mean
+from maia.encoding import counted, did_you_mean
 from maia.errors import UsageError
 from maia.kernel import DeliverPlan
 

@@ -18,7 +18,7 @@ from maia.cli.read.bundles import CommandPlace, unpacked
 from maia.cli.read.files import read_source
 from maia.cli.read.options import examples, new_app
 from maia.cli.show.exits import ExitCode
-from maia.cli.show.output import note, printable, write_json, write_line
+from maia.cli.show.output import answer, note, printable, write_json, write_line
 from maia.cli.type import view
 from maia.cli.type.making import Making, OnNetwork, Travel
 from maia.errors import UsageError
@@ -145,10 +145,7 @@ def add(
         network=words.split_network(network, folder),
     )  # fmt: skip
     folder.types.put(found.raw, at=place.instant)
-    if place.json:
-        write_json(view.type_to_json(found))
-    else:
-        write_line(f"kept {view.show_name(found.definition.name, folder)}")
+    answer(view.type_to_json(found), f"kept {view.show_name(found.definition.name, folder)}", json=place.json)
 
 
 @app.command(epilog=examples("maia type verify numberplate.type --network 'pito/UK Police Network'"))
@@ -160,12 +157,9 @@ def verify(type_: _TypeArgument, *, network: OnNetwork = None, place: CommandPla
     verified = verify_with_registry(
         folder.types, found, verifier=Verifier(statements=folder.book()), at=place.instant, network=on
     )
-    if place.json:
-        write_json(view.verified_to_json(verified))
-    else:
-        ends = "" if verified.expires is None else f", until {verified.expires.isoformat()}"
-        signer = folder.show(verified.signer.key_id)
-        write_line(f"verified: {view.show_name(verified.definition.name, folder)}, signed by {signer}{ends}")
+    ends = "" if verified.expires is None else f", until {verified.expires.isoformat()}"
+    signed = f"{view.show_name(verified.definition.name, folder)}, signed by {folder.show(verified.signer.key_id)}"
+    answer(view.verified_to_json(verified), f"verified: {signed}{ends}", json=place.json)
     for text in misleading_names(found.definition, folder.types.names()):
         note(f"warning: {text}")
 
@@ -325,8 +319,5 @@ def from_schema(
     if name is not None:
         making.keep(definition)
         return
-    if making.json:
-        write_json({"attributes": [view.attribute_to_json(item) for item in definition.attributes]})
-        return
-    for item in definition.attributes:
-        write_line(f"{printable(item.name)}:{item.type}:{item.uid}")
+    lines = (f"{item.name}:{item.type}:{item.uid}" for item in definition.attributes)
+    answer({"attributes": [view.attribute_to_json(item) for item in definition.attributes]}, *lines, json=making.json)

@@ -9,7 +9,7 @@ from maia.cli.read.instants import show_instant
 from maia.cli.show.output import printable, write_line
 from maia.cli.show.principals import subject_to_json
 from maia.cli.show.tables import draw_table
-from maia.cli.show.words import counted
+from maia.encoding import counted
 from maia.events import (
     Attribute,
     Change,

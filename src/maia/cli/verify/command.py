@@ -23,8 +23,8 @@ from maia.cli.show.decisions import not_proven
 from maia.cli.show.exits import ExitCode
 from maia.cli.show.output import note, write_json, write_line
 from maia.cli.show.proofs import grant_to_json
-from maia.cli.show.words import counted
 from maia.domain import RightQuestion
+from maia.encoding import counted
 from maia.errors import UsageError
 from maia.home import CertificateFolder, words
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
-from maia.encoding import html_table
+from maia.encoding import counted, html_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +150,7 @@ class DomainStatus:
     def __str__(self) -> str:
         """Say it in a line, and each thing to do in one of its own."""
         todo = "nothing to do" if not self.steps else f"{len(self.steps)} to do"
-        first = f"{self.name}, a domain in {self.home}: {_counted(len(self.types), 'type')}, {todo}"
+        first = f"{self.name}, a domain in {self.home}: {counted(len(self.types), 'type')}, {todo}"
         return "\n".join([first, *(f"  {step.why}: {step.command}" for step in self.steps)])
 
     def __repr__(self) -> str:
@@ -186,7 +186,3 @@ def _plain(value: object) -> object:
     if isinstance(value, (tuple, list)):
         return [_plain(item) for item in value]
     return value.astimezone(UTC).isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else value
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
