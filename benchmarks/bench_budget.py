@@ -53,7 +53,8 @@ def search(standing: Standing, octets: int, rounds: int, seeds: int) -> dict[str
 def page(octets: int, rounds: int, seeds: int, found: dict[Standing, dict[str, tuple[float, Cost]]]) -> str:
     """Write the page."""
     table = "\n".join(
-        f"| {standing.value} | {family} | {seconds * 1e3:.1f} | {cost.steps:,} | {cost.signatures:,} | `{cost.answer}` |"
+        f"| {standing.value} | {family} | {seconds * 1e3:.1f} | {cost.steps:,} | {cost.signatures:,} "
+        f"| `{cost.answer}` |"
         for standing, families in found.items()
         for family, (seconds, cost) in sorted(families.items(), key=lambda item: -item[1][0])
     )
@@ -67,8 +68,8 @@ def page(octets: int, rounds: int, seeds: int, found: dict[Standing, dict[str, t
 Written by `benchmarks/bench_budget.py`; run it again to renew it.
 
 {os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}. Processor time of one
-decision, least of {REPEATS}, cold: {octets >> 10} KB of certificates are read, the right is asked for and its clauses are
-listed, with nothing cached. A search that climbs towards more time tried {tried:,} piles.
+decision, least of {REPEATS}, cold: {octets >> 10} KB of certificates are read, the right is asked for and its clauses
+are listed, with nothing cached. A search that climbs towards more time tried {tried:,} piles.
 
 **Dearest: {most * 1e3:.1f} ms** ({by}). The aim of {AIM * 1e3:.0f} ms is {verdict}.
 
