@@ -17,7 +17,16 @@ import maia
 from maia.authority import Action, type_right
 from maia.errors import MaiaError, UnavailableError
 from maia.principals import Authorisation, KeySigner, issue
-from maia.testing import TYPE_NAME, Command, LaneOf, NumberplateHomes, grant, numberplate_homes, publish_here
+from maia.testing import (
+    TYPE_NAME,
+    TYPE_VERSION,
+    Command,
+    LaneOf,
+    NumberplateHomes,
+    grant,
+    numberplate_homes,
+    publish_here,
+)
 
 pytestmark = pytest.mark.threat("T27")
 
@@ -204,7 +213,9 @@ def test_missing_evidence_and_missing_commits_wait_and_lose_nothing(
     publish(world, "P2")
     publish(world, "P3")  # whenever its origin works, it says again what it said before
     assert follow(world, checkpoint, met) == ["P1", "P2", "P3"]
-    assert {item["reader"] for item in Command(met).do("status")["log"]["parked"]} <= {f"BO: {TYPE_NAME} (batch)"}
+    assert {item["reader"] for item in Command(met).do("status")["log"]["parked"]} <= {
+        f"BO: {TYPE_NAME} (batch)", f"BO: PITO/{TYPE_NAME}@{TYPE_VERSION} (batch)",
+    }  # fmt: skip
     publish(world, "P4")
     publish(world, "P5")
     records = [lane_folder(world) / f"{number:012d}.record" for number in (3, 4)]
