@@ -234,6 +234,19 @@ def test_missing_evidence_and_missing_commits_wait_and_lose_nothing(
     assert follow(world, tmp_path / "fresh", met) == ["P4", "P5"]
 
 
+def test_an_origin_that_falls_silent_is_an_alarm(spark: Any, world: NumberplateHomes) -> None:
+    """The end of a lane may be withheld with its head: what is there is read, and it is told that there may be more."""
+    publish(world, "P1")
+    world.add_key(world.met, "BO")
+    before = datetime.now(UTC) - timedelta(days=2)
+    maia.open(world.ccs).lanes.reassert(at=before, rhythm=timedelta(hours=1))
+    assert read(world, world.met) == ["P1"]
+    assert parked(world, world.met) == {"LANE_SILENT"}
+    maia.open(world.ccs).follow()  # the origin works, and says where its lane ends
+    assert read(world, world.met) == ["P1"]
+    assert parked(world, world.met) == set()
+
+
 def test_no_number_of_strangers_hides_a_lane(spark: Any, world: NumberplateHomes, tmp_path: Path) -> None:
     """Folders and lanes of strangers, more than a reader looks at: a new origin's events come all the same."""
     publish(world, "P1")
