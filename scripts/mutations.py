@@ -672,6 +672,20 @@ MUTATIONS = (
     ),
     # -- what others write about somebody costs them nothing
     Mutation(
+        "who holds most connections shuts others out",
+        "services/http/connections.py",
+        "key=lambda item: (-max(0, of_peer[item.peer] - share), item.served, item.since)",
+        "key=lambda item: (item.served, item.since)",
+        (f"{UP}::test_who_holds_most_connections_makes_room_for_newcomers",),
+    ),
+    Mutation(
+        "a session's words count more than what its context was started with",
+        "spark/session.py",
+        "    started = spark.sparkContext.getConf()\n",
+        "    started = spark.conf\n",
+        ("test_spark_sessions.py::test_a_running_session_is_judged_by_what_it_was_started_with",),
+    ),
+    Mutation(
         "a branch of chains that takes too long ends the whole decision",
         "authority/derive.py",
         "            self.question.overruns.append(error)\n            return []\n",

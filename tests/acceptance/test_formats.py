@@ -127,3 +127,26 @@ def test_what_a_newer_maia_wrote_is_refused_by_name_and_left_alone(
     assert {key: value for key, value in files(golden).items() if key != "clock"} == {
         key: value for key, value in state.items() if key != "clock"
     }
+
+
+@pytest.mark.parametrize("said", ["true", '"2"', '"3"', "3.0", "0", "-1"])
+def test_a_format_that_is_no_number_is_refused_and_left_alone(tmp_path: Path, said: str) -> None:
+    """Nobody guesses what it means; the file stays as it is."""
+    settings = tmp_path / "home" / "maia.toml"
+    Command(tmp_path / "home").do("domain", "init", str(tmp_path / "home"))
+    lines = [line for line in settings.read_text("utf-8").splitlines() if not line.startswith("format")]
+    settings.write_text("\n".join([f"format = {said}", *lines, ""]), "utf-8")
+    before = settings.read_bytes()
+    ran = Command(tmp_path / "home")("domain", "migrate", "--json")
+    assert (ran.data["error"], settings.read_bytes()) == ("HOMECONFIG_FILE", before)
+
+
+def test_a_format_that_stands_in_the_file_is_replaced(tmp_path: Path) -> None:
+    """A home that names the first format has one format after the migration, and works."""
+    home, settings = Command(tmp_path / "home"), tmp_path / "home" / "maia.toml"
+    home.do("domain", "init", str(home.home))
+    lines = [line for line in settings.read_text("utf-8").splitlines() if not line.startswith("format")]
+    settings.write_text("\n".join(["format = 1", *lines, ""]), "utf-8")
+    home.do("domain", "migrate")
+    assert settings.read_text("utf-8").count("format =") == 1
+    home.do("status")

@@ -176,6 +176,8 @@ def add_subscription(domain: Domain, wanted: Wanted, *, client: ProvenClient) ->
     """
     if not wanted.name.isprintable() or not 0 < len(wanted.name) <= _MAX_NAME:
         raise UsageError("a subscription's name is one line of at most 200 characters", code="SUBSCRIPTIONS")
+    if client.name != wanted.as_:
+        raise DeniedError(f"the proof is `{client.name}`'s, not `{wanted.as_}`'s", code="NOT_A_CLIENT")
     path = domain.path / SUBSCRIPTIONS_FILE
     with locked(path):
         if any(item.name == wanted.name for item in read_subscriptions(domain.path)):
