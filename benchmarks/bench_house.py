@@ -166,26 +166,16 @@ def run(program: str, source: Path, *arguments: object) -> Laps:
 
 def page(times: dict[str, Laps], against: str, events: int) -> str:
     """Write what was measured, and which aims it meets."""
-    laps = min(len(found) for found in times["this"].values())
     lines = [
         "# Benchmark: the house",
         "",
-        f"Made by `python benchmarks/bench_house.py`: this tree against {against}, on the same machine in turns.",
+        "Made by `python benchmarks/bench_house.py`. The machine was shared, so the time of the processor says more",
+        f"than the clock. {os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}.",
         "",
-        f"{os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}. {events:,} events of 10",
-        f'attributes through `format("maia")`, {laps} laps of each tree; medians in seconds. A ratio above 1 is',
-        "faster than the other tree. The machine was shared, so the time of the processor says more than the clock.",
+        "## Throughput",
         "",
-        f"| | processor: other | this | ratio | clock: other | this | ratio | aim: at least {RATIO_AIM} |",
-        "|---|---:|---:|---:|---:|---:|---:|---|",
+        *_throughput(times, against, events),
     ]
-    for what in WHAT:
-        cells, ratios = [], []
-        for which in (PROCESSOR, CLOCK):
-            other, this = (statistics.median(lap[which] for lap in times[tree][what]) for tree in ("other", "this"))
-            ratios.append(other / this)
-            cells += [f"{other:.2f}", f"{this:.2f}", f"{other / this:.2f}"]
-        lines.append(f"| {what} | {' | '.join(cells)} | {_met(ratios[0] >= RATIO_AIM)} |")
     lines += [
         "",
         "## Planning",
@@ -218,13 +208,34 @@ def page(times: dict[str, Laps], against: str, events: int) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _throughput(times: dict[str, Laps], against: str, events: int) -> list[str]:
+    if not (times["this"] and times["other"]):
+        return [f"Not measured yet: this tree against {against}, aim {RATIO_AIM}."]
+    laps = min(len(found) for tree in ("this", "other") for found in times[tree].values())
+    lines = [
+        f"This tree against {against}, in turns: {events:,} events of 10 attributes through `format('maia')`, {laps}",
+        "laps of each; medians in seconds. A ratio above 1 is faster than the other tree.",
+        "",
+        f"| | processor: other | this | ratio | clock: other | this | ratio | aim: at least {RATIO_AIM} |",
+        "|---|---:|---:|---:|---:|---:|---:|---|",
+    ]
+    for what in WHAT:
+        cells, ratios = [], []
+        for which in (PROCESSOR, CLOCK):
+            other, this = (statistics.median(lap[which] for lap in times[tree][what]) for tree in ("other", "this"))
+            ratios.append(other / this)
+            cells += [f"{other:.2f}", f"{this:.2f}", f"{other / this:.2f}"]
+        lines.append(f"| {what} | {' | '.join(cells)} | {_met(ratios[0] >= RATIO_AIM)} |")
+    return lines
+
+
 def main() -> None:
     """Measure both trees in turns and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--against", type=Path, required=True, help="the `src` folder of the other tree")
     parser.add_argument("--called", default="another tree", help="what the page calls it")
     parser.add_argument("--events", type=int, default=100_000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=3, help="0 measures planning alone")
     parser.add_argument("--laps", type=int, default=3)
     parser.add_argument("--times", type=Path, help="a file that keeps what was measured, for further rounds")
     parser.add_argument("--output", type=Path, help="the folder of the page; printed when left out")

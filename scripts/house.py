@@ -288,7 +288,7 @@ def unreachable() -> str:
 
 def rows_shown() -> str:
     """Ask scripts/requirements.py how many requirement rows the tests are marked to show."""
-    command = [sys.executable, str(ROOT / "scripts" / "requirements.py"), "--stated"]
+    command = [sys.executable, str(Path(__file__).with_name("requirements.py")), "--stated"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 

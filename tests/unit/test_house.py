@@ -50,7 +50,17 @@ def test_a_sound_house_is_measured_and_passes(house: ModuleType) -> None:
     assert "| imports upward | 0 |" in page
     assert "roof -->|1| ground" in page
     assert "| functions that no door reaches | not measured |" in page
+    assert "requirement rows are shown through a door" in page
     assert house.main(["--check"]) == 0
+
+
+def test_a_page_that_states_another_number_of_rows_is_refused(
+    house: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The number of shown rows is never typed by hand."""
+    house.PAGE.write_text(house.PAGE.read_text("utf-8").replace(house.rows_shown(), "All rows are shown."), "utf-8")
+    assert house.main(["--check"]) == 1
+    assert "another number of requirement rows" in capsys.readouterr().err
 
 
 BROKEN = {
