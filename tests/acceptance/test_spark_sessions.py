@@ -66,3 +66,11 @@ def told(folder: Path, home: Path, *doors: str) -> dict[str, str]:
 def test_a_session_that_spills_in_the_clear_is_refused(world: NumberplateHomes, tmp_path: Path) -> None:
     """Without IO encryption every door says so, and what to do."""
     assert told(tmp_path, world.ccs, *WAYS) == dict.fromkeys(WAYS, "SPARK_SETTING")
+
+
+@pytest.mark.slow
+def test_a_domain_whose_disks_are_trusted_takes_any_session(world: NumberplateHomes, tmp_path: Path) -> None:
+    """Where ``maia.toml`` says that the disks are protected otherwise, the same session is let in at all of them."""
+    settings = world.ccs / "maia.toml"
+    settings.write_text(f'spill = "trusted"\n{settings.read_text("utf-8")}', "utf-8")
+    assert told(tmp_path, world.ccs, *WAYS) == dict.fromkeys(WAYS, "open")
