@@ -91,9 +91,16 @@ def test_each_reader_sees_its_own_part_and_the_place_is_forced(published: Any, w
 
 
 def test_a_publication_counts_once_under_its_name(published: Any, world: NumberplateHomes) -> None:
-    """Published again under its name it is known; the readers get nothing twice."""
+    """Published again under its name it is known: nothing is written, not even into the audit, and none comes twice."""
+
+    def written() -> tuple[set[Path], list[Any]]:
+        audit = Command(world.ccs).do("audit", "--as", "CCTV", "--kind", "publish")["rows"]
+        return set((world.ccs.parent / "log").rglob("*.parquet")), audit
+
+    before = written()
     again = maia.open(world.ccs).client("CCTV").publish(table(E1, E2), TYPE_NAME, publication="e1 and e2")
     assert (again.repeated, again.commit) == (True, published.commit)
+    assert written() == before
     assert len(seen(maia.open(world.ccs).client("BO").read(TYPE_NAME))) == 2
 
 

@@ -21,7 +21,7 @@ import maia
 from maia.testing import spark_session
 
 home, name, ways = sys.argv[1:]
-spark = spark_session(Path("spark"), spark_io_encryption_enabled="false")
+spark = spark_session(Path("spark"), spark_master="local[2]", spark_io_encryption_enabled="false")
 domain = maia.open(home)
 options = {"home": home, "type": name, "as": "BO"}
 publishing = spark.createDataFrame([("AE05 XYZ",)], "numberplate string").write.format("maia").mode("append")
