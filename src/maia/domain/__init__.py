@@ -46,10 +46,11 @@ if _typing.TYPE_CHECKING:
         open_key_manager,
     )
     from maia.domain.keys import HomeKeys, ensure_keys
-    from maia.domain.log_parts import LogPart, audit_refused, parts_of, scan, share_out
+    from maia.domain.log_parts import LogPart, begin_read, parts_of, scan, share_out
     from maia.domain.losses import find_losses
     from maia.domain.malformed import ROW_MALFORMED, audit_malformed
     from maia.domain.manager_key import manager_signer
+    from maia.domain.operations import Operation, audit_of
     from maia.domain.own_key_manager import OwnKeyManager
     from maia.domain.own_notices import OwnNotices, home_notices
     from maia.domain.parked import keep_parked, read_parked, reader_of
@@ -68,6 +69,7 @@ if _typing.TYPE_CHECKING:
         Written,
         commit_publication,
         own_lanes,
+        publication_operation,
         published_before,
         write_partition,
     )
@@ -102,6 +104,7 @@ __all__ = [
     "HomeTelling",
     "LogPart",
     "LogStatus",
+    "Operation",
     "OwnKeyManager",
     "OwnNotices",
     "ProvenClient",
@@ -119,7 +122,8 @@ __all__ = [
     "advance_agreement",
     "ask_conditions",
     "audit_malformed",
-    "audit_refused",
+    "audit_of",
+    "begin_read",
     "check_admission",
     "check_log",
     "check_policy",
@@ -157,6 +161,7 @@ __all__ = [
     "policy_sources",
     "proof_lines",
     "prove_key",
+    "publication_operation",
     "published_before",
     "push_certificates",
     "read_deliveries",
@@ -184,7 +189,8 @@ __getattr__ = _on_first_use(
         "MAX_EVENTS": "plans",
         "JOB": "subscriptions",
         "Stretch": "stretches",
-        "audit_refused": "log_parts",
+        "audit_of": "operations",
+        "begin_read": "log_parts",
         "keep_parked": "parked",
         "next_stretch": "stretches",
         "own_lanes": "publication",
@@ -210,6 +216,7 @@ __getattr__ = _on_first_use(
         "HomeTelling": "access_control",
         "LogPart": "log_parts",
         "LogStatus": "status",
+        "Operation": "operations",
         "OwnKeyManager": "own_key_manager",
         "ProvenClient": "possession",
         "OwnNotices": "own_notices",
@@ -260,6 +267,7 @@ __getattr__ = _on_first_use(
         "policy_sources": "policy_files",
         "proof_lines": "policy_files",
         "prove_key": "access_control",
+        "publication_operation": "publication",
         "published_before": "publication",
         "push_certificates": "certificates",
         "read_deliveries": "deliveries",

@@ -9,7 +9,8 @@ into files, and one record makes files and progress count together. Rules kept h
 - what is proven to be wrong becomes a dead letter with its code, before anything of it is opened where its origin has
   no right; a doubt parks its lane (`stretches`), and the others go on;
 - what is missing or damaged at this home stops the job: nobody loses events by it;
-- nothing leaves a worker after opening but sealed files and counts.
+- nothing leaves a worker after opening but sealed files and counts;
+- the audit has the intent before anything is opened, what each subscription gets before that counts, and the result.
 
 The same steps run inside Spark, as a streaming query with a checkpoint (`maia.spark.start_job`), and without Spark
 (`run_here`).
@@ -26,12 +27,15 @@ from functools import partial
 from pathlib import Path
 
 from maia.domain.log_parts import refusal
+from maia.domain.operations import Operation, deliver_digest
 from maia.domain.stretches import Stretch
 from maia.errors import EncodingError, UnavailableError, UsageError
 from maia.events import ClosedAttributes
 from maia.kernel import VOLUME_HIGH, DeliverPlan, DeliveryPlan, MakeKeys, VolumeWatch, omit_closed
 from maia.log import (
     BEGINNING,
+    OK,
+    Audit,
     AuditRow,
     Commit,
     DeadLetter,
@@ -45,7 +49,6 @@ from maia.log import (
     chain_hash,
     deliver_segment,
     read_place,
-    write_audit,
 )
 
 NextStretch = Callable[[Places, Places | None, int | None, datetime], Stretch]
@@ -180,7 +183,7 @@ class DeliveryJob:
         make_keys: The domain's keys, built on the worker.
         make_secret: The outbox's secret, built on the worker.
         principal: Fingerprint of the broker, for the audit.
-        audit: The audit's folder; ``None`` for none.
+        audit: The domain's audit.
         volume: Points out, in the audit, subscriptions that receive more than expected; ``None`` expects nothing.
         clock: Reads the time.
     """
@@ -193,7 +196,7 @@ class DeliveryJob:
     make_keys: MakeKeys
     make_secret: MakeSecret
     principal: str
-    audit: Path | None = None
+    audit: Audit
     volume: VolumeWatch | None = None
     clock: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
 
@@ -255,7 +258,39 @@ class DeliveryJob:
 
     def _deliver(self, batch: int, after: Places, stretch: Stretch, run: Run, query: str, at: datetime) -> OutboxCommit:
         compiled = list(self.make_plans(stretch.commits, at))
-        plans = {name: plan for plan in compiled for name in plan.type_ids()}
+        operation = self._begin(batch, compiled, stretch, at)
+        with operation.failing():
+            plans = {name: plan for plan in compiled for name in plan.type_ids()}
+            reports = self._reports(batch, plans, stretch, run)
+            rows = list(_audit(self.principal, batch, plans, reports, at))
+            self.audit.tell(operation.number, [*rows, *self._alarms(rows)])
+            dead = self.outbox.write_dead(batch, [letter for item in reports for letter in item.dead])
+            made = OutboxCommit(
+                batch,
+                query,
+                dict(after),
+                dict(stretch.upto),
+                len(stretch.commits),
+                tuple(file for item in reports for file in item.files),
+                () if dead is None else (dead,),
+            )
+            if not self.outbox.commit(made):
+                raise UsageError("another job delivers into this outbox", code="JOB_RUNNING")
+        operation.end(OK, events=sum(row.events for row in rows if row.kind == "deliver"))
+        return made
+
+    def _begin(self, batch: int, plans: Sequence[DeliverPlan], stretch: Stretch, at: datetime) -> Operation:
+        """Put into the audit what is going to be delivered, before anything is opened."""
+        types = {plan.type_id.hex() for plan in plans}
+        intent = AuditRow(
+            at=at, kind="intent", principal=self.principal, type_id=types.pop() if len(types) == 1 else "",
+            source=f"outbox batch {batch}", subject=f"{sum(len(plan.subscriptions) for plan in plans)} subscriptions",
+            code="DELIVER", events=sum(commit.events for commit in stretch.commits), plan=deliver_digest(plans),
+        )  # fmt: skip
+        return Operation(self.audit, self.audit.begin(intent), intent)
+
+    def _reports(self, batch: int, plans: dict[str, DeliverPlan], stretch: Stretch, run: Run) -> list[Report]:
+        """Run the micro-batch."""
         work = Work(batch, str(self.log.path), str(self.outbox.path), plans, self.make_keys, self.make_secret)
         wanted = [commit for commit in stretch.commits if commit.type_id in plans]
         # SECURITY: what has no proven origin is refused here, and never opened.
@@ -264,23 +299,7 @@ class DeliveryJob:
         reports = list(run(work, groups)) if groups else []
         if len(reports) != len(groups):
             raise EncodingError("a task did not report", code="REPORT_MISSING")
-        reports.append(Report(dead=list(_refused(wanted, plans))))
-        if self.audit is not None:
-            rows = list(_audit(self.principal, batch, plans, reports, at))
-            write_audit(self.audit, [*rows, *self._alarms(rows)])
-        dead = self.outbox.write_dead(batch, [letter for item in reports for letter in item.dead])
-        made = OutboxCommit(
-            batch,
-            query,
-            dict(after),
-            dict(stretch.upto),
-            len(stretch.commits),
-            tuple(file for item in reports for file in item.files),
-            () if dead is None else (dead,),
-        )
-        if not self.outbox.commit(made):
-            raise UsageError("another job delivers into this outbox", code="JOB_RUNNING")
-        return made
+        return [*reports, Report(dead=list(_refused(wanted, plans)))]
 
     def _alarms(self, rows: Sequence[AuditRow]) -> Iterator[AuditRow]:
         """Tell which of the deliveries in the audit are more than a subscription is expected to take."""

@@ -16,6 +16,7 @@ from maia.domain.explanation import CellExplanation, explain_cell
 from maia.domain.following import Follower
 from maia.domain.given import AskPassphrase, asks, several
 from maia.domain.grants import Granted, RevocationDraft, draft_grant, draft_revocation, sign_grant, sign_list
+from maia.domain.operations import refusals
 from maia.domain.own_key_manager import OwnKeyManager
 from maia.domain.plans import MAX_EVENTS, Planner
 from maia.domain.possession import ProvenClient, is_locked, prove_by_agent, prove_client, unlock_client
@@ -196,9 +197,10 @@ class Domain:
         moment = self.follow(at=at)
         known = self.known(at=moment)
         found = find_type(self.home, name, version, among=known.names)
-        return self._planner.publish(
-            known, found, client.key, publication=publication, at=moment, max_events=max_events
-        )
+        with refusals(self.home, client, found, at=moment):
+            return self._planner.publish(
+                known, found, client.key, publication=publication, at=moment, max_events=max_events
+            )
 
     def deliver_plan(
         self,
@@ -210,8 +212,11 @@ class Domain:
         commits: Sequence[Commit],
         at: datetime | None = None,
         history: bool = True,
+        tell: bool = True,
     ) -> DeliverPlan:
         """Subscribe for a client, whose key was proven, and compile what it will see of these commits now.
+
+        A refusal is told to the audit, unless the caller does, who says ``tell=False``.
 
         Raises:
             MaiaError: The type is unknown, the client has no right, or the filter is refused.
@@ -219,10 +224,11 @@ class Domain:
         moment = self.follow(at=at)
         known = self.known(at=moment)
         found = find_type(self.home, name, version, among=known.names)
-        made = self._planner.subscription(
-            known, found, client.key, identity=client.name, where=where, at=moment
-        )  # fmt: skip
-        return self._planner.deliver(known, (made,), commits, at=moment, history=history)
+        with refusals(self.home, client, found, at=moment, tell=tell):
+            made = self._planner.subscription(
+                known, found, client.key, identity=client.name, where=where, at=moment
+            )  # fmt: skip
+            return self._planner.deliver(known, (made,), commits, at=moment, history=history)
 
     @property
     def planner(self) -> Planner:
