@@ -50,7 +50,7 @@ if _typing.TYPE_CHECKING:
     from maia.domain.losses import find_losses
     from maia.domain.malformed import ROW_MALFORMED, audit_malformed
     from maia.domain.manager_key import manager_signer
-    from maia.domain.operations import Operation, audit_of
+    from maia.domain.operations import Operation, audit_of, check_home_audit
     from maia.domain.own_key_manager import OwnKeyManager
     from maia.domain.own_notices import OwnNotices, home_notices
     from maia.domain.parked import keep_parked, read_parked, reader_of
@@ -125,6 +125,7 @@ __all__ = [
     "audit_of",
     "begin_read",
     "check_admission",
+    "check_home_audit",
     "check_log",
     "check_policy",
     "commit_publication",
@@ -235,6 +236,7 @@ __getattr__ = _on_first_use(
         "audit_malformed": "malformed",
         "check_admission": "key_groups",
         "check_log": "delivery",
+        "check_home_audit": "operations",
         "check_policy": "policy_files",
         "commit_publication": "publication",
         "delivered_since": "deliveries",

@@ -24,7 +24,7 @@ from maia.errors import DeniedError, MaiaError, VerificationError
 from maia.events import TypeName
 from maia.home import Home, now
 from maia.kernel import Clause, DeliverPlan, PublishPlan, Subscription
-from maia.log import FAILED, STOPPED, Audit, AuditRow, chain_hash
+from maia.log import FAILED, STOPPED, Audit, AuditRow, CheckedAudit, chain_hash, check_audit
 
 _log = logging.getLogger(__name__)
 _HEAD = "audit-head"
@@ -69,6 +69,11 @@ class Operation:
 def audit_of(home: Home) -> Audit:
     """Give the audit of a home."""
     return Audit(home.audit_path, home.path / _HEAD, home.broker)
+
+
+def check_home_audit(home: Home, *, at: datetime) -> CheckedAudit:
+    """Check the audit of a home, see `check_audit`."""
+    return check_audit(home.audit_path, home.path / _HEAD, home.key(home.config.broker), at=at)
 
 
 def code_of(error: BaseException) -> str:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
-from maia.errors import EncodingError
+from maia.errors import EncodingError, UnavailableError
 from maia.log.audit.entries import NO_ENTRY, Entry, Open, parse_entry, track
 from maia.log.audit.files import JOURNAL, Head, earlier_digest, earlier_files, journal_files, read_head
 from maia.log.audit.processes import is_gone
@@ -84,7 +84,7 @@ def check_audit(folder: Path, head: Path, key: PublicKey, *, at: datetime) -> Ch
         at: Now.
 
     Raises:
-        UnavailableError: The system refused, or a newer Maia wrote it.
+        UnavailableError: The system refused.
     """
     found = CheckedAudit()
     with named_errors(folder):
@@ -138,8 +138,8 @@ def _entry(found: CheckedAudit, path: Path, line: bytes, key: PublicKey) -> Entr
         return None
     try:
         entry = parse_entry(line[:-1])
-    except EncodingError:
-        found.wrong("AUDIT_DAMAGED", path.name, f"what stands behind entry {after} is no entry")
+    except (EncodingError, UnavailableError) as error:
+        found.wrong(error.code, path.name, f"what stands behind entry {after} is no entry that this Maia knows")
         return None
     if not entry.check(key):
         found.wrong("AUDIT_SIGNATURE", path.name, f"entry {entry.number} is not signed by this domain's broker")

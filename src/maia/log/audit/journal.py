@@ -108,6 +108,11 @@ class Audit:
         if rows:
             self._append(_details(operation, rows), at=rows[0].at)
 
+    def waiting(self) -> dict[int, AuditRow]:
+        """Give the intents that have no result, by number."""
+        head = read_head(self._head, self._signer.public_key)
+        return {} if head is None else {number: item.row for number, item in head.waiting.items()}
+
     def end(self, operation: int, result: AuditRow, *, rows: Sequence[AuditRow] = (), part: int | None = None) -> None:
         """Keep what became of an operation, or of one part of it."""
         *before, last = _details(operation, (*rows, result))
@@ -131,6 +136,8 @@ class Audit:
                 return self._write(tail, todo) if todo else tail.number
         except (UnavailableError, FileNotFoundError) as error:
             # SECURITY: nothing is shown, sent or decided that the audit cannot hold; a full disk stops readers too.
+            if isinstance(error, UnavailableError) and error.code == "FORMAT_NEWER":
+                raise
             reason = error.message if isinstance(error, UnavailableError) else "it is being removed"
             raise UnavailableError(
                 f"the audit cannot be written, so nothing is done: {reason}", code="AUDIT_UNAVAILABLE"
@@ -216,11 +223,18 @@ class Audit:
         data = path.read_bytes()
         entries: list[Entry] = []
         good = start = 0
+        newer: UnavailableError | None = None
         while (end := data.find(b"\n", start)) >= 0:
-            with suppress(EncodingError):
+            try:
                 entries.append(parse_entry(data[start:end]))
-                good = end + 1
+                good, newer = end + 1, None
+            except EncodingError:
+                pass  # a line that is no entry is what `check_audit` finds
+            except UnavailableError as error:
+                newer = error
             start = end + 1
+        if newer is not None:
+            raise newer
         if good < len(data):
             aside = self._journal / f"torn-{path.stem}-{secrets.token_hex(6)}"
             for place, rest in ((aside, data[good:]), (path, b"")):
@@ -240,7 +254,7 @@ class Audit:
         found: set[str] = set()
         for path in [item for item in journal_files(self._folder) if int(item.stem) <= number][-1:]:
             for line in path.read_bytes().splitlines():
-                with suppress(EncodingError):
+                with suppress(EncodingError, UnavailableError):
                     entry = parse_entry(line)
                     if entry.number == number:
                         found.add(entry.digest)

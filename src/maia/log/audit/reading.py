@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from maia.errors import EncodingError
+from maia.errors import EncodingError, UnavailableError
 from maia.log.audit.entries import MAX_LINE, Entry, Open, parse_entry, track, without_result
 from maia.log.audit.files import earlier_files, journal_files
 from maia.log.audit.processes import is_gone
@@ -84,7 +84,7 @@ def _entries(folder: Path, since: datetime | None) -> Iterator[Entry]:
             if line.endswith(b"\n"):  # what has no end is being written, or torn
                 try:
                     yield parse_entry(line[:-1])
-                except EncodingError:
+                except (EncodingError, UnavailableError):
                     _log.warning("warning: line %d of the audit's `%s` is no entry and is left out", number, path.name)
 
 
@@ -92,7 +92,7 @@ def _begins(path: Path) -> datetime:
     """Tell from when the first entry of a file is; one that cannot be read may be from any time."""
     try:
         return parse_entry(next(walk_lines(path)).rstrip(b"\n")).draft.at
-    except (EncodingError, StopIteration):
+    except (EncodingError, UnavailableError, StopIteration):
         return datetime.max.replace(tzinfo=UTC)
 
 
