@@ -131,7 +131,7 @@ def read_deliveries(domain: Domain, client: Client, name: str) -> Iterator[pa.Re
     clauses = [clause for clause in held.clauses if clause.counts]
     closed = {item.name for item in held.event_type.attributes if not any(clause.opens(item.uid) for clause in clauses)}
     intent = intent_to_read(
-        plan, client.proven, where=wanted.where, attributes=None, source=f"outbox of {name}", events=0,
+        plan, client.proven, attributes=None, source=f"outbox of {name}", events=0,
         at=domain.clock(),
     )  # fmt: skip
     audit = audit_of(domain.home)

@@ -73,7 +73,6 @@ def begin_read(
     commits: Sequence[Commit],
     client: ProvenClient,
     *,
-    where: str,
     attributes: Sequence[str] | None,
     parts: int,
     at: datetime,
@@ -86,7 +85,6 @@ def begin_read(
         plan: With the client's one subscription.
         commits: The part of the log.
         client: Whose key was proven.
-        where: Its filter.
         attributes: Which attributes it asked for.
         parts: How many tasks will read.
         at: Now.
@@ -95,7 +93,7 @@ def begin_read(
     events = sum(commit.events for commit in commits)
     lanes = len({commit.lane for commit in commits})
     source = f"{len(commits)} commits of {lanes} lanes"
-    intent = intent_to_read(plan, client, where=where, attributes=attributes, source=source, events=events, at=at)
+    intent = intent_to_read(plan, client, attributes=attributes, source=source, events=events, at=at)
     audit = audit_of(home)
     operation = Operation(audit, audit.begin(intent, parts=parts, process=process), intent)
     refused = [

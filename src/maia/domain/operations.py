@@ -6,7 +6,8 @@ Rules kept here:
   who, by which proven key, what, by which certificates, which attributes, by which filter, by which plan;
 - every operation ends with a result: how many events, or the code of what ended it. What is killed has none, and the
   next one that begins says so (``UNFINISHED``);
-- nothing of an event's values is told. A filter is what the client wrote.
+- no value is told, not even one that a filter names: of a filter it says attributes and operators, and the plan's
+  digest names the whole.
 """
 
 from __future__ import annotations
@@ -107,7 +108,6 @@ def intent_to_read(
     plan: DeliverPlan,
     client: ProvenClient,
     *,
-    where: str,
     attributes: Sequence[str] | None,
     source: str,
     events: int,
@@ -118,7 +118,6 @@ def intent_to_read(
     Args:
         plan: With the client's one subscription.
         client: Whose key was proven.
-        where: Its filter.
         attributes: Which attributes it asked for; all of the version when there are none.
         source: Which part of the log.
         events: How many events that part holds.
@@ -132,7 +131,7 @@ def intent_to_read(
         subject=client.name, code="READ", events=events, clauses=_chains(clauses), certificates=_certificates(clauses),
         attributes=tuple(item.name for item in asked),
         closed=tuple(item.name for item in asked if not any(clause.opens(item.uid) for clause in clauses)),
-        filter=where, plan=deliver_digest([plan]),
+        filter=_without_values(held), plan=deliver_digest([plan]),
     )  # fmt: skip
 
 
@@ -164,6 +163,15 @@ def deliver_digest(plans: Iterable[DeliverPlan]) -> str:
         for item in plan.subscriptions:
             found.update(encode(_subscription(item)))
     return found.hexdigest()
+
+
+def _without_values(held: Subscription) -> str:
+    """Write a filter with a mark in place of each value."""
+    names = {str(item.uid): item.name for item in held.event_type.attributes}
+    return ", ".join(
+        f"{names.get(item.attribute, item.attribute)} {item.operator}{' ?' if item.values else ''}"
+        for item in held.filter.constraints
+    )
 
 
 def _subscription(item: Subscription) -> Sexp:

@@ -77,7 +77,7 @@ def _partitions(
     groups = share_out(parts_of(stretch.commits, plan), cores=os.cpu_count() or 1)
     # SECURITY: the intent is durable before a worker learns what to read.
     operation = begin_read(
-        domain.home, plan, stretch.commits, client, where=asked.where, attributes=columns, parts=len(groups),
+        domain.home, plan, stretch.commits, client, attributes=columns, parts=len(groups),
         at=domain.clock(), process=process_name(driver_process()),
     )  # fmt: skip
     return [LogPartition(group, plan, operation, number) for number, group in enumerate(groups)]

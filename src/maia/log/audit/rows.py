@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-AUDIT_KINDS = ("intent", "result", "publish", "deliver", "withhold", "refuse", "notice", "alarm", "expire")
-"""What can be told: what somebody set out to do and what became of it; and of events: published, delivered, kept from
-a client, refused, noticed, alarming, forgotten."""
+AUDIT_KINDS = ("publish", "deliver", "withhold", "refuse", "notice", "alarm", "expire", "intent", "result")
+"""What can be told of events: published, delivered, kept from a client, refused, noticed, alarming, forgotten; and of
+an operation: what somebody set out to do, and what became of it."""
 OK = "OK"
 STOPPED = "STOPPED"
 """The result of a read that its reader left before the end."""
@@ -38,7 +38,7 @@ class AuditRow:
         certificates: Of an intent, the certificates behind the right, by id.
         attributes: Of an intent, what was asked for, by name.
         closed: Of an intent, those of them that no right opens: null in every row.
-        filter: Of an intent, the client's own filter, as it was written.
+        filter: Of an intent, the client's own filter, with a mark in place of each value.
         plan: Of an intent, the digest of the plan.
         operation: The number of the intent that it belongs to.
     """
