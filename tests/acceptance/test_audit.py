@@ -29,7 +29,10 @@ SCHEMA = pa.schema(
 )
 
 
-def sightings(*plates: str | None) -> pa.Table:
+TOO_LARGE = "x" * (10 << 20)
+
+
+def sightings(*plates: str) -> pa.Table:
     """Make rows of the camera's."""
     return pa.Table.from_pylist([{"numberplate": plate, "location": "Euston"} for plate in plates], schema=SCHEMA)
 
@@ -115,7 +118,7 @@ def test_a_reader_that_dies_half_way_leaves_its_intent(world: NumberplateHomes) 
         running = newest(world.ccs, "intent", "BO")
         os.killpg(reader.pid, signal.SIGKILL)
     told = [item for item in rows(world.ccs, "--kind", "result") if item["operation"] == running["operation"]]
-    assert told[-1]["reason"] == "UNFINISHED"
+    assert "UNFINISHED" in {item["reason"] for item in told}
     assert running["operation"] in Command(world.ccs).do("audit", "verify")["unfinished"]
     maia.open(world.ccs).client("BO").read(TYPE_NAME).collect()
     kept = maia.open(world.ccs).audit().where(f"operation = {running['operation']} and code = 'UNFINISHED'")
@@ -125,9 +128,9 @@ def test_a_reader_that_dies_half_way_leaves_its_intent(world: NumberplateHomes) 
 def test_what_is_published_or_fails_has_its_result(spark: Any, world: NumberplateHomes) -> None:
     """Counted when it counts; by its code when nothing is published, whether Maia says no or a task falls over."""
     camera = maia.open(world.ccs).client("CCTV")
-    camera.publish(sightings("EF03 GHI", None), TYPE_NAME, publication="third")
+    camera.publish(sightings("EF03 GHI", TOO_LARGE), TYPE_NAME, publication="third")
     with pytest.raises(DeniedError, match="ROWS_REFUSED"):
-        camera.publish(sightings("GH04 JKL", None), TYPE_NAME, publication="strict", strict=True)
+        camera.publish(sightings("GH04 JKL", TOO_LARGE), TYPE_NAME, publication="strict", strict=True)
     broken = spark.createDataFrame(sightings("GH04 JKL")).selectExpr(
         "assert_true(false, 'fell over') is null as bad", "numberplate", "timestamp", "location"
     )
@@ -159,7 +162,7 @@ def test_every_micro_batch_has_its_intent_and_its_result(spark: Any, world: Numb
     command = Command(world.ccs)
     command.do("deliver", "add", "billing", "--as", "BO", "--type", TYPE_NAME)
     command.do("deliver", "--once")
-    command.do("deliver", "show", "billing", "--as", "BO")
+    assert command("deliver", "show", "billing", "--as", "BO", "--json").code == 0
     found = _operations(world.ccs)[before:]
     assert {item["result"] for item in found} == {"OK"}
     assert {(item["doing"], item["who"]) for item in found} == {
@@ -260,7 +263,7 @@ def test_a_line_that_a_crash_tore_is_put_aside_and_told(made: NumberplateHomes, 
 
 def test_the_audit_is_its_owners_alone(world: NumberplateHomes) -> None:
     """Folders 0700 and files 0600, the dead letters of publishers as well."""
-    maia.open(world.ccs).client("CCTV").publish(sightings(None), TYPE_NAME, publication="letters")
+    maia.open(world.ccs).client("CCTV").publish(sightings(TOO_LARGE), TYPE_NAME, publication="letters")
     for folder in (world.ccs / "audit", world.ccs / "refused"):
         for path in [folder, *folder.rglob("*")]:
             assert path.stat().st_mode & 0o777 == (0o700 if path.is_dir() else 0o600), path

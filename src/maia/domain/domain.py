@@ -395,5 +395,5 @@ class Domain:
         return name if name is not None and folder.key_path(name).is_file() else self.home.config.domain
 
     def audit(self) -> DataFrame:
-        """Give the audit as a table: who published, saw or was refused what."""
+        """Give the audit as a table: who wanted, published, saw or was refused what, and what became of it."""
         return self.engine.audit()
