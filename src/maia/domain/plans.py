@@ -40,10 +40,14 @@ _MAX_ORIGINS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What an origin may set; nothing when it is proven to have no right, or when ``doubt`` names what is missing."""
+    """What an origin may set; nothing when it is proven to have no right, or when ``doubt`` names what is missing.
+
+    ``giver`` is who issued the right to it, in hex; empty for the owner itself.
+    """
 
     clauses: tuple[Clause, ...] = ()
     doubt: str = ""
+    giver: str = ""
 
 
 class Planner:
@@ -245,7 +249,8 @@ class Planner:
         except MaiaError:
             # SECURITY: what is wrong with another party's object is that party's refusal, not this reader's doubt.
             return Judged()
-        return Judged(clauses)
+        chain = clauses[0].chain if clauses else ()
+        return Judged(clauses, giver=pool.get(chain[-1]).body.issuer.key_id.hex() if chain else "")
 
     def _evidence(self, verifier: Verifier, digest: bytes) -> CertificatePool:
         """Read the certificates that a hash names; what was there whole once is not read again."""
