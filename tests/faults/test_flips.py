@@ -27,7 +27,7 @@ KINDS = {
     "log": ("log/type=*/origin=*/date=*/*.parquet", "log/type=*/origin=*/*.record", "log/_evidence/*"),
     "outbox": ("ccs/outbox/*/*.parquet", "ccs/outbox/_commits/*.json", "ccs/outbox/_identity.json"),
     "key store": ("ccs/keyring", "ccs/keys/CB.key", "ccs/key-uses"),
-    "audit": ("ccs/audit/date=*/*.parquet",),
+    "audit": ("ccs/audit/journal/*.jsonl", "ccs/audit-head"),
     "stamps": ("ccs/stamps",),
     "checkpoint": ("checkpoint/metadata", "checkpoint/_identity.json", "checkpoint/offsets/*", "checkpoint/commits/*"),
 }

@@ -171,7 +171,7 @@ def row_from_json(value: dict[str, Any]) -> AuditRow:
     """Read a row."""
     texts = dict.fromkeys(("principal", "type_id", "source", "subject", "code", "kind"), "")
     lists = {name: tuple(map(str, value[name])) for name in _LISTS if name in value}
-    return AuditRow(**{**texts, **value, **lists, "at": datetime.fromisoformat(value["at"])})
+    return AuditRow(**{**texts, **value, **lists, "at": _read_instant(value["at"])})
 
 
 def _body(draft: Draft, number: int, previous: str) -> bytes:
@@ -193,7 +193,7 @@ def _body(draft: Draft, number: int, previous: str) -> bytes:
 def _draft(value: dict[str, Any]) -> Draft:
     earlier = value.get("earlier")
     return Draft(
-        kind=value["entry"], at=datetime.fromisoformat(value["at"]),
+        kind=value["entry"], at=_read_instant(value["at"]),
         rows=tuple(row_from_json(row) for row in value["rows"]), operation=value.get("of"), part=value.get("part"),
         parts=value.get("parts", 1), process=value.get("process", ""),
         earlier=None if earlier is None else (int(earlier[0]), str(earlier[1])),
@@ -206,6 +206,10 @@ def _signed(body: bytes, signature: bytes) -> bytes:
 
 def _head(number: int, digest: str) -> bytes:
     return encode((b"audit-head", b"1", b"%d" % number, bytes.fromhex(digest)))
+
+
+def _read_instant(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)
 
 
 def _instant(at: datetime) -> str:
