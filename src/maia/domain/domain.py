@@ -221,9 +221,7 @@ class Domain:
         history: bool = True,
         tell: bool = True,
     ) -> DeliverPlan:
-        """Subscribe for a client, whose key was proven, and compile what it will see of these commits now.
-
-        A refusal is told to the audit, unless the caller does, who says ``tell=False``.
+        """Subscribe for a client, whose key was proven, and compile what it will see; ``tell`` the audit of a refusal.
 
         Raises:
             MaiaError: The type is unknown, the client has no right, or the filter is refused.
@@ -232,9 +230,8 @@ class Domain:
         known = self.known(at=moment)
         found = find_type(self.home, name, version, among=known.names)
         with refusals(self.home, client, found, at=moment, tell=tell):
-            made = self._planner.subscription(
-                known, found, client.key, holder=client.name, identity=client.name, where=where, at=moment
-            )
+            who = {"holder": client.name, "identity": client.name}
+            made = self._planner.subscription(known, found, client.key, **who, where=where, at=moment, proven=True)
             return self._planner.deliver(known, (made,), commits, at=moment, history=history)
 
     @property
