@@ -292,13 +292,7 @@ class Domain:
         return agent.path
 
     def explain(
-        self,
-        name: str,
-        *,
-        principal: str,
-        attribute: str,
-        version: str | None = None,
-        at: datetime | None = None,
+        self, name: str, *, principal: str, attribute: str, version: str | None = None, at: datetime | None = None
     ) -> CellExplanation:
         """Explain why a client sees an attribute or not, with the chains behind it.
 
