@@ -52,6 +52,7 @@ NOTICES = "test_notices.py"
 STREAM, VERSIONS = "test_numberplate_stream.py", "test_versions_stream.py"
 SPEECH = "test_law_of_speech.py"
 LANES = "test_lanes.py"
+AUDIT = "test_audit.py"
 HOLDERS = "test_who_holds_keys.py"
 BROKERS, WRITES, TREES = "test_dishonest_brokers.py", "test_spark_writes.py", "test_key_trees.py"
 
@@ -553,11 +554,96 @@ MUTATIONS = (
         "        if False:\n",
         (f"{STREAM}::test_a_publication_counts_once_under_its_name",),
     ),
+    # -- the audit
     Mutation(
         "a publication leaves no audit",
         "domain/publication.py",
-        "    write_audit(home.audit_path, rows)\n",
+        "    intended.end(OK, events=done.events, rows=rows)\n",
         "",
+        (f"{STREAM}::test_the_audit_says_who_published_and_who_saw",),
+    ),
+    Mutation(
+        "a read leaves no intent in the audit",
+        "log/audit/journal.py",
+        "        return self._append([draft], at=intent.at, settle=True)\n",
+        '        return 1 if intent.code == "READ" else self._append([draft], at=intent.at)\n',
+        (f"{AUDIT}::test_one_row_is_enough_for_a_trace",),
+    ),
+    Mutation(
+        "what fails has no result in the audit",
+        "domain/operations.py",
+        "                self.end(code_of(error))\n",
+        "                pass\n",
+        (f"{AUDIT}::test_what_is_published_or_fails_has_its_result",),
+    ),
+    Mutation(
+        "an operation whose process is gone runs for ever",
+        "log/audit/processes.py",
+        "            return _began(int(parts[3])) != parts[4]\n",
+        "            return False\n",
+        (f"{AUDIT}::test_a_reader_that_dies_half_way_leaves_its_intent",),
+    ),
+    Mutation(
+        "a refusal is not in the audit",
+        "domain/operations.py",
+        "        if tell:\n",
+        "        if False:\n",
+        (f"{AUDIT}::test_refusals_are_in_the_audit",),
+    ),
+    Mutation(
+        "the signature of an entry of the audit is not verified",
+        "log/audit/check.py",
+        "    if not entry.check(key):\n",
+        "    if False:\n",
+        (f"{AUDIT}::test_what_is_done_to_the_audit_is_found",),
+    ),
+    Mutation(
+        "an entry of the audit need not continue the one before it",
+        "log/audit/check.py",
+        "    elif entry.previous != digest:\n",
+        "    elif False:\n",
+        (f"{AUDIT}::test_what_is_done_to_the_audit_is_found",),
+    ),
+    Mutation(
+        "entries of the audit may be missing",
+        "log/audit/check.py",
+        "    if entry.number > number + 1:\n",
+        "    if False:\n",
+        (f"{AUDIT}::test_what_is_done_to_the_audit_is_found",),
+    ),
+    Mutation(
+        "the end of the audit may be cut off",
+        "log/audit/check.py",
+        "    elif remembered.number > found.head[0]:\n",
+        "    elif False:\n",
+        (f"{AUDIT}::test_what_is_done_to_the_audit_is_found",),
+    ),
+    Mutation(
+        "a loss is forgotten when the audit goes on",
+        "log/audit/journal.py",
+        "            number, digest = since, head.digest\n",
+        "            wrong.clear()\n",
+        (f"{AUDIT}::test_what_is_done_to_the_audit_is_found",),
+    ),
+    Mutation(
+        "a torn line ends the audit",
+        "log/audit/journal.py",
+        "        if good < len(data):\n",
+        "        if False:\n",
+        (f"{AUDIT}::test_a_line_that_a_crash_tore_is_put_aside_and_told",),
+    ),
+    Mutation(
+        "others may read the audit",
+        "log/audit/files.py",
+        "PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700\n",
+        "PRIVATE_FILE, PRIVATE_FOLDER = 0o644, 0o755\n",
+        (f"{AUDIT}::test_the_audit_is_its_owners_alone",),
+    ),
+    Mutation(
+        "the audit holds the values of filters",
+        "domain/operations.py",
+        """{' ?' if item.values else ''}\"\n""",
+        """ {item.values}\"\n""",
         (f"{STREAM}::test_the_audit_says_who_published_and_who_saw",),
     ),
     Mutation(

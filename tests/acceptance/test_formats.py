@@ -82,6 +82,21 @@ def test_a_golden_log_becomes_lanes_once_and_is_read_as_before(spark: Any, golde
     assert sorted((row["patient"], row["glucose"]) for row in rows) == [("p1", 5.5), ("p2", 7.25)]
 
 
+def test_the_audit_of_a_golden_home_is_read_as_it_was_and_watched_from_then_on(golden: Path) -> None:
+    """It had no journal: its rows are shown, the first entry names its files, and who removes one is found."""
+    home = Command(golden)
+    home.do("domain", "migrate")
+    before = home.do("audit")["rows"]
+    assert ("publish", "first", 2) in {(row["kind"], row["source"], row["events"]) for row in before}
+    assert home("subscribe", "--type", "clinic.Result", "--as", "lab").code == 3
+    assert home.do("audit")["rows"][: len(before)] == before
+    checked = home.do("audit", "verify")
+    [file] = (golden / "audit").glob("date=*/*.parquet")
+    assert (checked["sound"], checked["earlier"], file.stat().st_mode & 0o777) == (True, 1, 0o600)
+    file.unlink()
+    assert home("audit", "verify").code == 4
+
+
 @pytest.mark.fault("F24")
 def test_a_migration_that_is_killed_goes_on(golden: Path) -> None:
     """Killed after each file that it writes: the home is refused as before, and the next run ends what was begun."""

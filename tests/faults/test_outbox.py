@@ -11,7 +11,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 from network import CCS_SUBSCRIPTIONS, Network, ahead, delivered, publish_here, sightings
 
@@ -21,7 +20,7 @@ from maia.domain.delivery_work import Group, Report, Work
 from maia.encryption import Keyring
 from maia.errors import MaiaError, SealError, UnavailableError, UsageError
 from maia.home import Home, HomeConfig
-from maia.log import Outbox, OutboxCommit
+from maia.log import Outbox, OutboxCommit, read_audit
 from maia.spark import check_start
 from maia.testing import ATTRIBUTES, TYPE_NAME, grant
 
@@ -538,8 +537,8 @@ def test_right_that_ended_takes_effect_at_the_next_micro_batch(network: Network)
     job.run_here()
     assert plates(job) == ["P1"]
     assert len(list(delivered(job, "statistics"))) == 2
-    refused = [row for row in pq.read_table(network.ccs / "audit").to_pylist() if row["kind"] == "refuse"]
-    assert {row["subject"] for row in refused} == {"billing"}
+    refused = [row for row in read_audit(network.ccs / "audit") if row.kind == "refuse"]
+    assert {row.subject for row in refused} == {"billing"}
 
 
 @pytest.mark.fault("F18")

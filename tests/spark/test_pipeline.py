@@ -28,7 +28,7 @@ from tasks import fail_once
 from maia.domain import Domain, DomainPlans, HomeKeys, Wanted, delivery_job, read_parked
 from maia.encryption import parse_parcel
 from maia.events import EncryptionMode
-from maia.log import COUNT, REFUSED
+from maia.log import COUNT, REFUSED, read_audit
 from maia.spark import deliver, start_job
 from maia.testing import TYPE_NAME
 
@@ -245,8 +245,7 @@ def test_poison_rows_are_refused_with_a_reason_and_stop_nothing(spark: Any, netw
     poisoned.write.format("maia").options(**options(network)).mode("append").save()
     [commit] = network.log.commits()
     assert (commit.events, commit.refused) == (len(PLATES), 2)
-    audit = pq.read_table(network.ccs / "audit").to_pylist()
-    refused = {row["code"]: row["events"] for row in audit if row["kind"] == "refuse"}
+    refused = {row.code: row.events for row in read_audit(network.ccs / "audit") if row.kind == "refuse"}
     assert refused == {"VALUE_TOO_LARGE": 1, "VALUE_TYPE": 1}
     letters = pq.read_table(network.ccs / "refused").to_pylist()
     assert [(row["partition"], row["row"], row["code"]) for row in letters] == [

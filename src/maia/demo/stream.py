@@ -10,13 +10,12 @@ from __future__ import annotations
 import re
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import pyarrow.parquet as pq
 
 import maia
 from maia.authority import Action, Constraint, network_right, type_right
@@ -25,6 +24,7 @@ from maia.encryption import Keyring, parse_parcel
 from maia.errors import MaiaError
 from maia.events import EventType, TypeName, attribute, parse_version, sign_event_type
 from maia.home import Home, HomeConfig
+from maia.log import read_audit
 from maia.principals import KeySigner
 from maia.spark import start_spark
 from maia.testing import ATTRIBUTES, NETWORK_NAME, TYPE_NAME, TYPE_VERSION, NumberplateNetwork, grant
@@ -193,12 +193,11 @@ def _count(domain: Domain, frames: dict[str, DataFrame], facts: StreamFacts) -> 
 
 def _refused(domain: Domain) -> dict[str, int]:
     """Count what was refused, by code, from the audit."""
-    rows = pq.read_table(domain.home.audit_path).select(["kind", "code", "events"]).to_pylist()
-    found: dict[str, int] = {}
-    for row in rows:
-        if row["kind"] == "refuse":
-            found[row["code"]] = found.get(row["code"], 0) + row["events"]
-    return found
+    found: Counter[str] = Counter()
+    for row in read_audit(domain.home.audit_path):
+        if row.kind == "refuse":
+            found[row.code] += row.events
+    return dict(found)
 
 
 def _view(frame: DataFrame, title: str) -> dict[str, Any]:

@@ -47,10 +47,11 @@ if _typing.TYPE_CHECKING:
         open_key_manager,
     )
     from maia.domain.keys import HomeKeys, ensure_keys
-    from maia.domain.log_parts import LogPart, audit_refused, parts_of, scan, share_out
+    from maia.domain.log_parts import LogPart, begin_read, parts_of, scan, share_out
     from maia.domain.losses import find_losses
     from maia.domain.malformed import ROW_MALFORMED, audit_malformed
     from maia.domain.manager_key import manager_signer
+    from maia.domain.operations import Operation, audit_of, check_home_audit
     from maia.domain.own_key_manager import OwnKeyManager
     from maia.domain.own_notices import OwnNotices, home_notices
     from maia.domain.parked import keep_parked, read_parked, reader_of
@@ -69,6 +70,7 @@ if _typing.TYPE_CHECKING:
         Written,
         commit_publication,
         own_lanes,
+        publication_operation,
         published_before,
         write_partition,
     )
@@ -103,6 +105,7 @@ __all__ = [
     "HomeTelling",
     "LogPart",
     "LogStatus",
+    "Operation",
     "OwnKeyManager",
     "OwnNotices",
     "Planned",
@@ -121,8 +124,10 @@ __all__ = [
     "advance_agreement",
     "ask_conditions",
     "audit_malformed",
-    "audit_refused",
+    "audit_of",
+    "begin_read",
     "check_admission",
+    "check_home_audit",
     "check_log",
     "check_policy",
     "commit_publication",
@@ -160,6 +165,7 @@ __all__ = [
     "policy_sources",
     "proof_lines",
     "prove_key",
+    "publication_operation",
     "published_before",
     "push_certificates",
     "read_deliveries",
@@ -188,7 +194,8 @@ __getattr__ = _on_first_use(
         "MAX_EVENTS": "plans",
         "JOB": "subscriptions",
         "Stretch": "stretches",
-        "audit_refused": "log_parts",
+        "audit_of": "operations",
+        "begin_read": "log_parts",
         "keep_parked": "parked",
         "next_stretch": "stretches",
         "own_lanes": "publication",
@@ -214,6 +221,7 @@ __getattr__ = _on_first_use(
         "HomeTelling": "access_control",
         "LogPart": "log_parts",
         "LogStatus": "status",
+        "Operation": "operations",
         "OwnKeyManager": "own_key_manager",
         "Planned": "delivery",
         "ProvenClient": "possession",
@@ -233,6 +241,7 @@ __getattr__ = _on_first_use(
         "audit_malformed": "malformed",
         "check_admission": "key_groups",
         "check_log": "delivery",
+        "check_home_audit": "operations",
         "check_policy": "policy_files",
         "commit_publication": "publication",
         "delivered_since": "deliveries",
@@ -266,6 +275,7 @@ __getattr__ = _on_first_use(
         "policy_sources": "policy_files",
         "proof_lines": "policy_files",
         "prove_key": "access_control",
+        "publication_operation": "publication",
         "published_before": "publication",
         "push_certificates": "certificates",
         "read_deliveries": "deliveries",

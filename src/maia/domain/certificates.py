@@ -21,12 +21,13 @@ import logging
 from collections.abc import Sequence
 from datetime import datetime
 
+from maia.domain.operations import audit_of
 from maia.domain.shares import SHARES_FILE, Share, read_shares, share_of, write_shares
 from maia.domain.statements import file_mark
 from maia.encoding import SexpLimits, encode, parse_canonical
 from maia.errors import EncodingError, MalformedError, NotFoundError, UnavailableError, VerificationError
 from maia.home import Home, list_files, read_public_key
-from maia.log import START, AuditRow, LaneRecord, NoticeKind, NoticeLog, write_audit
+from maia.log import START, AuditRow, LaneRecord, NoticeKind, NoticeLog
 from maia.principals import (
     CERTIFICATE_LIMITS,
     Certificate,
@@ -144,7 +145,7 @@ class CertificateFollower:
             at=at, kind="alarm", principal=self._home.broker.public_key.fingerprint, type_id="", source="certificates",
             subject=KeyHash(sender).fingerprint, code="SHARE_FULL", events=refused,
         )  # fmt: skip
-        write_audit(self._home.audit_path, [row])
+        audit_of(self._home).note([row])
 
     def _known_keys(self) -> frozenset[KeyId]:
         """List the keys that the home knows; read again when the folder changed."""

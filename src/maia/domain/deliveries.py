@@ -3,6 +3,7 @@
 Rules kept here:
 
 - only the client whose key was proven reads its own subscription's deliveries;
+- the audit has the intent before the first event is handed out, and the result;
 - what was delivered is handed out with the rights of now: a client that lost its right gets nothing, and an attribute
   that is closed by now is null.
 """
@@ -18,12 +19,13 @@ import pyarrow as pa
 
 from maia.domain.client import Client
 from maia.domain.domain import Domain
+from maia.domain.operations import Operation, audit_of, code_of, intent_to_read
 from maia.domain.stretches import wire_types
 from maia.domain.subscriptions import HomeSecret
 from maia.domain.wanted import Wanted, read_subscriptions
 from maia.encoding import did_you_mean
 from maia.errors import DeniedError, NotFoundError
-from maia.log import Outbox, Places, hash_subscription, read_audit
+from maia.log import OK, STOPPED, Outbox, Places, hash_subscription, read_audit
 
 _DEAD = "dead letters"
 
@@ -132,8 +134,23 @@ def read_deliveries(domain: Domain, client: Client, name: str) -> Iterator[pa.Re
     held = plan.subscriptions[0]
     clauses = [clause for clause in held.clauses if clause.counts]
     closed = {item.name for item in held.event_type.attributes if not any(clause.opens(item.uid) for clause in clauses)}
-    for batch in outbox_of(domain).read(name, HomeSecret(str(domain.path.resolve()))()):
-        yield _screened(batch, closed)
+    intent = intent_to_read(
+        plan, client.proven, attributes=None, source=f"outbox of {name}", events=0,
+        at=domain.clock(),
+    )  # fmt: skip
+    audit = audit_of(domain.home)
+    operation, events = Operation(audit, audit.begin(intent), intent), 0
+    code = STOPPED
+    try:
+        for batch in outbox_of(domain).read(name, HomeSecret(str(domain.path.resolve()))()):
+            events += batch.num_rows
+            yield _screened(batch, closed)
+        code = OK
+    except BaseException as error:
+        code = code_of(error)
+        raise
+    finally:
+        operation.end(code, events=events)
 
 
 def find_subscription(domain: Domain, name: str) -> Wanted:

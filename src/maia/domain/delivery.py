@@ -10,7 +10,8 @@ into files, and one record makes files and progress count together. Rules kept h
   no right; a doubt parks its lane (`stretches`), and the others go on;
 - a subscription that cannot be judged, since a statement is late or something of this home is missing or damaged, waits
   at its own place, and the others go on. It is delivered what it missed, in order, when the doubt is gone (`waiting`);
-- a file of this home that concerns everybody and is damaged stops the job: nobody loses events by it.
+- a file of this home that concerns everybody and is damaged stops the job: nobody loses events by it;
+- the audit has the intent before anything is opened, what each subscription gets before that counts, and the result.
 
 The same steps run inside Spark, as a streaming query with a checkpoint (`maia.spark.start_job`), and without Spark
 (`run_here`).
@@ -27,6 +28,7 @@ from pathlib import Path
 
 from maia.domain.delivery_work import Group, MakeSecret, Report, Work, group_files, run_groups
 from maia.domain.log_parts import refusal
+from maia.domain.operations import Operation, deliver_digest
 from maia.domain.stretches import Stretch
 from maia.domain.waiting import Whom, held_back, left_waiting
 from maia.domain.wanted import Wanted
@@ -34,6 +36,8 @@ from maia.errors import EncodingError, UnavailableError, UsageError
 from maia.kernel import VOLUME_HIGH, DeliverPlan, MakeKeys, VolumeWatch
 from maia.log import (
     BEGINNING,
+    OK,
+    Audit,
     AuditRow,
     Commit,
     DeadLetter,
@@ -43,7 +47,6 @@ from maia.log import (
     Places,
     hash_subscription,
     read_place,
-    write_audit,
 )
 
 NextStretch = Callable[[Places, Places | None, int | None, datetime], Stretch]
@@ -91,7 +94,7 @@ class DeliveryJob:
         make_keys: The domain's keys, built on the worker.
         make_secret: The outbox's secret, built on the worker.
         principal: Fingerprint of the broker, for the audit.
-        audit: The audit's folder; ``None`` for none.
+        audit: The domain's audit.
         volume: Points out, in the audit, subscriptions that receive more than expected; ``None`` expects nothing.
         clock: Reads the time.
     """
@@ -104,8 +107,8 @@ class DeliveryJob:
     make_keys: MakeKeys
     make_secret: MakeSecret
     principal: str
+    audit: Audit
     wanted: tuple[Wanted, ...] | None = None
-    audit: Path | None = None
     volume: VolumeWatch | None = None
     clock: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
 
@@ -182,33 +185,45 @@ class DeliveryJob:
         waited = () if head is None else head.waiting
         away = {name for item in waited for name in item.subscriptions}
         planned = self.make_plans(stretch.commits, at, lambda name: hash_subscription(name) not in away)
-        reports = self._run(batch, planned, stretch.commits, run)
-        plans = list(planned.plans)
-        left: list[tuple[Places, Mapping[str, str]]] = [(after, planned.doubted())]
-        for item in waited:
-            missed = self.next_stretch(item.after, stretch.upto, _CATCH_UP, at)
-            late = self.make_plans(missed.commits, at, held_back(item))
-            doubted, plans = late.doubted(), [*plans, *late.plans]
-            reports += self._first_told(self._run(batch, late, missed.commits, run))
-            served = {name: "" for name in item.subscriptions if name not in doubted}
-            left += [(item.after, doubted), (missed.upto, served)]
-        if self.audit is not None:
+        late = [(item, self.next_stretch(item.after, stretch.upto, _CATCH_UP, at)) for item in waited]
+        behind = [self.make_plans(missed.commits, at, held_back(item)) for item, missed in late]
+        plans = [plan for some in (planned, *behind) for plan in some.plans]
+        commits = [*stretch.commits, *(commit for _, missed in late for commit in missed.commits)]
+        operation = self._begin(batch, plans, commits, at)
+        with operation.failing():
+            reports = self._run(batch, planned, stretch.commits, run)
+            left: list[tuple[Places, Mapping[str, str]]] = [(after, planned.doubted())]
+            for (item, missed), found in zip(late, behind, strict=True):
+                reports += self._first_told(self._run(batch, found, missed.commits, run))
+                served = {name: "" for name in item.subscriptions if name not in found.doubted()}
+                left += [(item.after, found.doubted()), (missed.upto, served)]
             rows = list(_audit(self.principal, batch, plans, reports, at))
-            write_audit(self.audit, [*rows, *self._alarms(rows)])
-        dead = self.outbox.write_dead(batch, [letter for item in reports for letter in item.dead])
-        made = OutboxCommit(
-            batch,
-            query,
-            dict(after),
-            dict(stretch.upto),
-            len(stretch.commits),
-            tuple(file for item in reports for file in item.files),
-            () if dead is None else (dead,),
-            left_waiting(left, stretch.upto),
-        )
-        if not self.outbox.commit(made):
-            raise UsageError("another job delivers into this outbox", code="JOB_RUNNING")
+            self.audit.tell(operation.number, [*rows, *self._alarms(rows)])
+            dead = self.outbox.write_dead(batch, [letter for item in reports for letter in item.dead])
+            made = OutboxCommit(
+                batch,
+                query,
+                dict(after),
+                dict(stretch.upto),
+                len(stretch.commits),
+                tuple(file for item in reports for file in item.files),
+                () if dead is None else (dead,),
+                left_waiting(left, stretch.upto),
+            )
+            if not self.outbox.commit(made):
+                raise UsageError("another job delivers into this outbox", code="JOB_RUNNING")
+        operation.end(OK, events=sum(row.events for row in rows if row.kind == "deliver"))
         return made
+
+    def _begin(self, batch: int, plans: Sequence[DeliverPlan], commits: Sequence[Commit], at: datetime) -> Operation:
+        """Put into the audit what is going to be delivered, before anything is opened."""
+        types = {plan.type_id.hex() for plan in plans}
+        intent = AuditRow(
+            at=at, kind="intent", principal=self.principal, type_id=types.pop() if len(types) == 1 else "",
+            source=f"outbox batch {batch}", subject=f"{sum(len(plan.subscriptions) for plan in plans)} subscriptions",
+            code="DELIVER", events=sum(commit.events for commit in commits), plan=deliver_digest(plans),
+        )  # fmt: skip
+        return Operation(self.audit, self.audit.begin(intent), intent)
 
     def _run(self, batch: int, planned: Planned, commits: Sequence[Commit], run: Run) -> list[Report]:
         plans = planned.by_type()

@@ -16,6 +16,7 @@ from maia.domain.explanation import CellExplanation, explain_cell
 from maia.domain.following import Follower
 from maia.domain.given import AskPassphrase, asks, several
 from maia.domain.grants import Granted, RevocationDraft, draft_grant, draft_revocation, sign_grant, sign_list
+from maia.domain.operations import refusals
 from maia.domain.own_key_manager import OwnKeyManager
 from maia.domain.plans import MAX_EVENTS, Planner
 from maia.domain.possession import ProvenClient, is_locked, prove_by_agent, prove_client, unlock_client
@@ -203,9 +204,10 @@ class Domain:
         moment = self.follow(at=at)
         known = self.known(at=moment)
         found = find_type(self.home, name, version, among=known.names)
-        return self._planner.publish(
-            known, found, client.key, publication=publication, at=moment, max_events=max_events
-        )
+        with refusals(self.home, client, found, at=moment):
+            return self._planner.publish(
+                known, found, client.key, publication=publication, at=moment, max_events=max_events
+            )
 
     def deliver_plan(
         self,
@@ -217,8 +219,9 @@ class Domain:
         commits: Sequence[Commit],
         at: datetime | None = None,
         history: bool = True,
+        tell: bool = True,
     ) -> DeliverPlan:
-        """Subscribe for a client, whose key was proven, and compile what it will see of these commits now.
+        """Subscribe for a client, whose key was proven, and compile what it will see; ``tell`` the audit of a refusal.
 
         Raises:
             MaiaError: The type is unknown, the client has no right, or the filter is refused.
@@ -226,10 +229,10 @@ class Domain:
         moment = self.follow(at=at)
         known = self.known(at=moment)
         found = find_type(self.home, name, version, among=known.names)
-        made = self._planner.subscription(
-            known, found, client.key, holder=client.name, identity=client.name, where=where, at=moment, proven=True
-        )
-        return self._planner.deliver(known, (made,), commits, at=moment, history=history)
+        with refusals(self.home, client, found, at=moment, tell=tell):
+            who = {"holder": client.name, "identity": client.name}
+            made = self._planner.subscription(known, found, client.key, **who, where=where, at=moment, proven=True)
+            return self._planner.deliver(known, (made,), commits, at=moment, history=history)
 
     @property
     def planner(self) -> Planner:
@@ -289,13 +292,7 @@ class Domain:
         return agent.path
 
     def explain(
-        self,
-        name: str,
-        *,
-        principal: str,
-        attribute: str,
-        version: str | None = None,
-        at: datetime | None = None,
+        self, name: str, *, principal: str, attribute: str, version: str | None = None, at: datetime | None = None
     ) -> CellExplanation:
         """Explain why a client sees an attribute or not, with the chains behind it.
 
@@ -396,5 +393,5 @@ class Domain:
         return name if name is not None and folder.key_path(name).is_file() else self.home.config.domain
 
     def audit(self) -> DataFrame:
-        """Give the audit as a table: who published, saw or was refused what."""
+        """Give the audit as a table: who wanted, published, saw or was refused what, and what became of it."""
         return self.engine.audit()

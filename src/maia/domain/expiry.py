@@ -8,9 +8,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from maia.domain.operations import audit_of
 from maia.domain.publication import own_lanes
 from maia.home import Home
-from maia.log import AuditRow, Expired, LogDirectory, Outbox, expire, read_place, sweep, write_audit
+from maia.log import AuditRow, Expired, LogDirectory, Outbox, expire, read_place, sweep
 
 if TYPE_CHECKING:
     from maia.domain.domain import Domain
@@ -25,7 +26,7 @@ def expire_log(home: Home, *, before: datetime, at: datetime, dry_run: bool = Fa
             at=at, kind="expire", principal=home.broker.public_key.fingerprint, type_id="",
             source="own lanes", subject="log", code="OK", events=found.events,
         )  # fmt: skip
-        write_audit(home.audit_path, [row])
+        audit_of(home).note([row])
     return found
 
 

@@ -36,6 +36,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from maia.domain.heard import Heard
+from maia.domain.operations import audit_of
 from maia.encoding import Sexp, SexpLimits, encode, parse_canonical
 from maia.encryption import (
     EpochId,
@@ -53,17 +54,7 @@ from maia.encryption import (
 from maia.errors import EncodingError, MaiaError, SealError, UnavailableError, UsageError, VerificationError
 from maia.home import PRIVATE_FILE, Home, locked, read_file, with_head, without_head, write_file
 from maia.kernel import milliseconds
-from maia.log import (
-    START,
-    AuditRow,
-    LaneRead,
-    LaneRecord,
-    LogDirectory,
-    NoticeKind,
-    NoticeLog,
-    Place,
-    write_audit,
-)
+from maia.log import START, AuditRow, LaneRead, LaneRecord, LogDirectory, NoticeKind, NoticeLog, Place
 from maia.principals import PublicKey, public_key
 
 MAX_STATE = 64 << 20
@@ -265,16 +256,13 @@ class GroupKeys:
             return
         for group, code in done.alarms:
             _logger.warning("key group %s: %s", rekey_topic(group).hex(), code)
-        write_audit(
-            self._home.path / "audit",
-            [
-                AuditRow(
-                    at=at, kind="alarm", principal=self._home.broker.public_key.fingerprint,
-                    type_id=group.type_id.hex(), source="rekey", subject=group.label.decode("utf-8", "replace"),
-                    code=code, events=0,
-                )
-                for group, code in done.alarms
-            ],
+        audit_of(self._home).note(
+            AuditRow(
+                at=at, kind="alarm", principal=self._home.broker.public_key.fingerprint,
+                type_id=group.type_id.hex(), source="rekey", subject=group.label.decode("utf-8", "replace"),
+                code=code, events=0,
+            )
+            for group, code in done.alarms
         )  # fmt: skip
 
     def _load(self) -> dict[KeyGroupId, _Membership]:

@@ -17,9 +17,10 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
+from maia.domain.operations import audit_of
 from maia.errors import MaiaError
 from maia.home import Home, list_files, make_folder, read_file, write_file
-from maia.log import AuditRow, write_audit
+from maia.log import AuditRow
 
 _FOLDER = "parked"
 _MAX_FILE = 16 << 20
@@ -92,7 +93,7 @@ def keep_parked(home: Home, reader: str, waiting: Sequence[tuple[str, str]], *, 
         for lane, _ in sorted(known.keys() - now.keys())
         if all(lane != other for other, _ in now)
     ]
-    write_audit(home.audit_path, rows)
+    audit_of(home).note(rows)
     make_folder(path.parent, mode=0o700)
     write_file(path, json.dumps([asdict(item) for item in now.values()]).encode(), mode=0o600)
     return tuple(now.values())

@@ -4,7 +4,8 @@ Rules kept here:
 
 - a task opens what it needs from the home where it runs: no key travels to it;
 - files count together or not at all, once per publication, or once per micro-batch of a stream;
-- every row is accounted for: published, or refused with a code, in the audit and as a dead letter.
+- every row is accounted for: published, or refused with a code, in the audit and as a dead letter;
+- the audit has the intent before a row is taken, and the result when the commit counts, or the code of what stopped it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from functools import partial
 
 import pyarrow as pa
 
+from maia.domain.operations import Operation, audit_of, intent_to_publish
 from maia.domain.restamping import stamp_anew
 from maia.domain.sealing_keys import SealingKeys
 from maia.encoding import counted, html_table
@@ -27,13 +29,13 @@ from maia.events import TypeId
 from maia.home import Home
 from maia.kernel import PublishPlan, parcel_row, publish_batches
 from maia.log import (
+    OK,
     AuditRow,
     Commit,
     LogDirectory,
     LogFile,
     OwnLanes,
     RefusedRows,
-    write_audit,
     write_refused,
 )
 
@@ -186,6 +188,7 @@ def commit_publication(
     at: datetime,
     query: str = "",
     batch: int = -1,
+    operation: int | None = None,
 ) -> Published:
     """Make what the tasks wrote count, once, and put into the audit what became of every row.
 
@@ -198,10 +201,43 @@ def commit_publication(
         at: Now.
         query: For a stream, the query that writes it.
         batch: For a stream, the micro-batch.
+        operation: The intent, by its number in the audit; without one it is told now.
 
     Raises:
         MaiaError: Keys or rights changed meanwhile, or the log refuses; nothing counts then.
     """
+    intended = publication_operation(home, plan, client=client, at=at, number=operation)
+    with intended.failing():
+        done, rows = _commit(home, log, plan, written, client=client, at=at, query=query, batch=batch)
+    intended.end(OK, events=done.events, rows=rows)
+    return done
+
+
+def publication_operation(
+    home: Home,
+    plan: PublishPlan,
+    *,
+    client: str,
+    at: datetime,
+    number: int | None = None,
+    process: str | None = None,
+) -> Operation:
+    """Tell the audit what is going to be published, before a row is taken; or go on with what it was told."""
+    audit, intent = audit_of(home), intent_to_publish(plan, client, at=at)
+    return Operation(audit, audit.begin(intent, process=process) if number is None else number, intent)
+
+
+def _commit(
+    home: Home,
+    log: LogDirectory,
+    plan: PublishPlan,
+    written: Sequence[Written],
+    *,
+    client: str,
+    at: datetime,
+    query: str,
+    batch: int,
+) -> tuple[Published, list[AuditRow]]:
     files = tuple(item.file for item in written if item.file is not None)
     refused: Counter[Reason] = Counter()
     for item in written:
@@ -214,16 +250,15 @@ def commit_publication(
         home.path / "refused", letters, at=at, principal=plan.principal, type_id=type_id, publication=name
     )  # fmt: skip
     row = partial(AuditRow, at=at, principal=plan.principal, type_id=type_id, source=name, subject=client)
-    rows = [row(kind="publish", code="OK", events=sum(file.events for file in files))]
+    rows = [row(kind="publish", code=OK, events=sum(file.events for file in files))]
     codes: Counter[str] = Counter()
     for (code, _), count in refused.items():
         codes[code] += count
     rows += [row(kind="refuse", code=code, events=count) for code, count in sorted(codes.items())]
     notices = {"VALUE_FORCED": forced, "VALUE_NULLED": nulled}
     rows += [row(kind="notice", code=code, events=count) for code, count in notices.items() if count]
-    write_audit(home.audit_path, rows)
     if not files and batch < 0:  # nothing to make count; the name stays free for rows that were put right
-        return Published(publication=plan.publication, commit=None, events=0, refused=dict(refused))
+        return Published(publication=plan.publication, commit=None, events=0, refused=dict(refused)), rows
     lanes = own_lanes(home, log)
     # INVARIANT: between the look at the last stamp and the commit, no other publication of this home is committed.
     with lanes.turn():
@@ -236,10 +271,11 @@ def commit_publication(
             query=query, batch=batch, at=at,
         )  # fmt: skip
     repeated = bool(files) and made.files != files
-    return Published(
+    done = Published(
         publication=plan.publication, commit=made.sequence, events=made.events, refused=dict(refused), forced=forced,
         nulled=nulled, repeated=repeated,
     )  # fmt: skip
+    return done, rows
 
 
 def _committed(
@@ -268,7 +304,7 @@ def _committed(
             at=at, kind="alarm", principal=home.broker.public_key.fingerprint, type_id=type_id, source=made.name,
             subject=home.config.broker, code=error.code, events=made.events,
         )  # fmt: skip
-        write_audit(home.audit_path, [row])
+        audit_of(home).note([row])
         return made
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from maia.domain.delivery import DeliveryJob, Planned
 from maia.domain.domain import Domain
 from maia.domain.keys import HomeKeys
+from maia.domain.operations import audit_of
 from maia.domain.parked import keep_parked, read_parked
 from maia.domain.possession import ProvenClient
 from maia.domain.stretches import Stretch, next_stretch, wire_types
@@ -41,7 +42,7 @@ from maia.errors import (
 from maia.events import EncryptionMode, TypeId
 from maia.home import Home, locked, write_file
 from maia.kernel import DeliverPlan, Subscription, VolumeWatch
-from maia.log import AuditRow, Commit, Outbox, Places, outbox_secret, write_audit
+from maia.log import AuditRow, Commit, Outbox, Places, outbox_secret
 
 JOB = "delivery job"
 _MAX_NAME = 200
@@ -161,7 +162,7 @@ def delivery_job(
         make_keys=HomeKeys(path),
         make_secret=HomeSecret(path),
         principal=home.broker.public_key.fingerprint,
-        audit=home.audit_path,
+        audit=audit_of(home),
         volume=None if alarm is None else VolumeWatch(events=alarm, period=timedelta(hours=1)),
         clock=domain.clock,
     )
@@ -214,4 +215,4 @@ def _refuse(home: Home, item: Wanted, code: str, at: datetime) -> None:
     row = AuditRow(
         at=at, kind="refuse", principal=item.as_, type_id="", source=item.type, subject=item.name, code=code, events=0
     )
-    write_audit(home.audit_path, [row])
+    audit_of(home).note([row])

@@ -10,7 +10,7 @@ Rules kept here (threat T61):
 - beyond the window nothing is planned until the clock is right: nobody can tell how long lists should still serve;
 - the file is written before an instant is used, at most once a second, and survives a restart. Where it cannot be
   written, since the disk is full or read-only, the floor that it holds counts all the same: nothing but reading works
-  there, and that has to be audited first, see `maia.log.write_audit`.
+  there, and that has to be audited first, see `maia.log.Audit`.
 
 A clock that ran ahead by mistake and was set right looks the same. Whoever set it right removes the file.
 

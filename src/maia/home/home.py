@@ -12,7 +12,8 @@
     stamps               the highest stamp this broker ever reserved
     key-uses             how often each key sealed
     log/                 parcels and commits; may lie elsewhere and be shared
-    audit/  checkpoints/
+    audit/               the journal of intents and results (0700); audit-head is its newest head
+    checkpoints/
 
 A home is usable by hand: everything but the keyring is a file that an editor and a version control system can handle,
 and nothing in it is believed without verification. It is files and no more; `maia.domain.Domain` is a home, opened.

@@ -6,7 +6,7 @@ from maia.kernel.broker_places import BROKERS, DOMAINS, named
 from maia.kernel.clauses import Clause, clauses_from
 from maia.kernel.conditions import CONDITION_FALSE, RATE_LIMITED, NoSurroundings, make_guard
 from maia.kernel.deliver import FOREVER, DeliverPlan, MakeKeys, Origin, Outcome, deliver_parcels
-from maia.kernel.delivery import DeliveryPlan, Subscription, check_readable, omit_closed, uid_filter
+from maia.kernel.delivery import Delivery, DeliveryPlan, Subscription, check_readable, omit_closed, uid_filter
 from maia.kernel.domains import CLIENTS, DomainTree, check_local, check_served, read_domain
 from maia.kernel.emulation import emulate, key_groups_needed, sub_types
 from maia.kernel.group_admission import GroupAdmission, admit_broker
@@ -34,6 +34,7 @@ __all__ = [
     "VOLUME_HIGH",
     "Clause",
     "DeliverPlan",
+    "Delivery",
     "DeliveryPlan",
     "DomainTree",
     "GroupAdmission",

@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
-from maia.log.audit import AUDIT_KINDS, AUDIT_SCHEMA, AuditRow, RefusedRows, chain_hash, write_audit, write_refused
-from maia.log.audit_rows import read_audit
+from maia.log.audit import (
+    AUDIT_KINDS,
+    EARLIER_SCHEMA,
+    FAILED,
+    OK,
+    STOPPED,
+    Audit,
+    AuditRow,
+    CheckedAudit,
+    chain_hash,
+    check_audit,
+    process_name,
+    read_audit,
+    read_waiting,
+)
 from maia.log.columns import COUNT, EVENT, REFUSED, STAMP, SUBSCRIPTION
 from maia.log.commits import Commit, LogFile, read_place
 from maia.log.directory import LogDirectory, OwnLanes, Places, check_lane, instant_of
@@ -27,6 +40,7 @@ from maia.log.notices import MAX_NOTICE, OWN_RHYTHM, NoticeKind, NoticeLog, noti
 from maia.log.numbered import named_errors, write_once
 from maia.log.outbox import Outbox, OutboxWriter, outbox_secret
 from maia.log.outbox_commits import DeadLetter, OutboxCommit, OutboxFile, Waiting, hash_subscription
+from maia.log.refused import RefusedRows, write_refused
 from maia.log.segments import PARCEL_SCHEMA, deliver_segment, read_segment
 from maia.log.statements import StatementPublisher, StatementSubscription, publish_statement, tidy_statements
 from maia.log.store import DirectoryStore, Store
@@ -34,19 +48,24 @@ from maia.log.upkeep import Expired, compact, expire, sweep
 
 __all__ = [
     "AUDIT_KINDS",
-    "AUDIT_SCHEMA",
     "BEGINNING",
     "COUNT",
+    "EARLIER_SCHEMA",
     "EVENT",
+    "FAILED",
     "MAX_NOTICE",
+    "OK",
     "OWN_RHYTHM",
     "PARCEL_SCHEMA",
     "REFUSED",
     "STAMP",
     "START",
+    "STOPPED",
     "SUBSCRIPTION",
     "Admits",
+    "Audit",
     "AuditRow",
+    "CheckedAudit",
     "Commit",
     "DeadLetter",
     "DirectoryStore",
@@ -77,6 +96,7 @@ __all__ = [
     "Waiting",
     "assert_record",
     "chain_hash",
+    "check_audit",
     "check_lane",
     "compact",
     "deliver_segment",
@@ -89,16 +109,17 @@ __all__ = [
     "notice_lane",
     "outbox_secret",
     "parse_record",
+    "process_name",
     "publish_statement",
     "read_audit",
     "read_place",
     "read_segment",
+    "read_waiting",
     "sign_head",
     "sign_record",
     "stamp_of",
     "sweep",
     "tidy_statements",
-    "write_audit",
     "write_once",
     "write_refused",
 ]

@@ -14,7 +14,8 @@ from maia.domain import (
     Domain,
     LogPart,
     Stretch,
-    audit_refused,
+    audit_of,
+    begin_read,
     keep_parked,
     parts_of,
     reader_of,
@@ -32,7 +33,8 @@ from maia.errors import (
 )
 from maia.home import Home, now
 from maia.kernel import DeliverPlan
-from maia.log import AuditRow, Places, write_audit
+from maia.log import AuditRow, Places, process_name
+from maia.spark.java import driver_process
 from maia.spark.log_stream import LogFollower, Offset
 from maia.spark.one_line import in_one_line
 from maia.spark.options import SourceOptions
@@ -42,25 +44,43 @@ from maia.spark.session import check_task
 
 @dataclass
 class LogPartition(InputPartition):
-    """Files of the log for one task, and the plan by which they are read. The plan holds clauses, no keys."""
+    """Files of the log for one task, and the plan by which they are read. The plan holds clauses, no keys.
+
+    Attributes:
+        parts: The files.
+        plan: The plan.
+        operation: The intent, by its number in the audit.
+        number: Which part of it this is.
+    """
 
     parts: tuple[LogPart, ...]
     plan: DeliverPlan
+    operation: int
+    number: int
 
-    def __init__(self, parts: tuple[LogPart, ...], plan: DeliverPlan) -> None:
+    def __init__(self, parts: tuple[LogPart, ...], plan: DeliverPlan, operation: int, number: int) -> None:
         """Carry them to a worker."""
         super().__init__(parts[0].file.path)
         self.parts = parts
         self.plan = plan
+        self.operation = operation
+        self.number = number
 
 
-def _partitions(domain: Domain, asked: SourceOptions, stretch: Stretch) -> list[InputPartition]:
+def _partitions(
+    domain: Domain, asked: SourceOptions, columns: tuple[str, ...], stretch: Stretch, *, tell: bool = True
+) -> list[InputPartition]:
+    client = asked.prove(domain)
     plan = domain.deliver_plan(
-        asked.type, client=asked.prove(domain), where=asked.where, version=asked.version, commits=stretch.commits
+        asked.type, client=client, where=asked.where, version=asked.version, commits=stretch.commits, tell=tell
+    )
+    groups = share_out(parts_of(stretch.commits, plan), cores=os.cpu_count() or 1)
+    # SECURITY: the intent is durable before a worker learns what to read.
+    operation = begin_read(
+        domain.home, plan, stretch.commits, client, attributes=columns, parts=len(groups),
+        at=domain.clock(), process=process_name(driver_process()),
     )  # fmt: skip
-    audit_refused(domain.home, plan, stretch.commits, client=asked.as_, at=domain.clock())
-    parts = parts_of(stretch.commits, plan)
-    return [LogPartition(group, plan) for group in share_out(parts, cores=os.cpu_count() or 1)]
+    return [LogPartition(group, plan, operation, number) for number, group in enumerate(groups)]
 
 
 def _read(
@@ -73,7 +93,8 @@ def _read(
         check_task(trusted=home.trusts_disks)
         yield from scan(
             home, partition.plan, partition.parts, client=asked.as_, columns=columns,
-            with_event_id=asked.with_event_id, at=now(), lenient=lenient,
+            with_event_id=asked.with_event_id, at=now(), operation=partition.operation, part=partition.number,
+            lenient=lenient,
         )  # fmt: skip
 
 
@@ -94,7 +115,7 @@ class MaiaReader(DataSourceReader):
             found = type_stretch(domain, name, after={}, at=at, deep=False)
             reader = reader_of(self.asked.as_, self.asked.type, batch=True)
             keep_parked(domain.home, reader, found.alarms, at=at)
-            return _partitions(domain, self.asked, found)
+            return _partitions(domain, self.asked, self.columns, found)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read files on a worker."""
@@ -146,8 +167,9 @@ class MaiaStreamReader(LogFollower):
             return error.code  # the key was here when the stream began
         try:
             self.domain.deliver_plan(
-                self.asked.type, client=client, where=self.asked.where, version=self.asked.version, commits=(), at=at
-            )
+                self.asked.type, client=client, where=self.asked.where, version=self.asked.version, commits=(), at=at,
+                tell=False,
+            )  # fmt: skip
         except (UncheckedError, NotFoundError, MalformedError) as error:
             return error.code
         except (VerificationError, DeniedError) as error:
@@ -165,7 +187,7 @@ class MaiaStreamReader(LogFollower):
             if code := self.doubt(at=at):
                 raise UnavailableError(f"the client's right is in doubt again: {code}", code="LANE_PARKED")
             try:
-                return _partitions(self.domain, self.asked, found)
+                return _partitions(self.domain, self.asked, self.columns, found, tell=False)
             except UncheckedError:
                 raise
             except (VerificationError, DeniedError) as error:
@@ -186,4 +208,4 @@ def _refuse(domain: Domain, asked: SourceOptions, stretch: Stretch, code: str) -
         source=f"{len(stretch.commits)} commits", subject=asked.as_, code=code,
         events=sum(commit.events for commit in stretch.commits),
     )  # fmt: skip
-    write_audit(home.audit_path, [row])
+    audit_of(home).note([row])
