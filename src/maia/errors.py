@@ -204,6 +204,12 @@ class NotFoundError(UnavailableError):
     default_code = "NOT_FOUND"
 
 
+class PlanOverError(UnavailableError):
+    """A worker was given a plan whose time is over; a new one is judged anew."""
+
+    default_code = "PLAN_OVER"
+
+
 class UsageError(MaiaError, ValueError):
     """The caller passed something that can never work."""
 

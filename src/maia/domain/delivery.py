@@ -9,7 +9,8 @@ into files, and one record makes files and progress count together. Rules kept h
 - what is proven to be wrong becomes a dead letter with its code, before anything of it is opened where its origin has
   no right; a doubt parks its lane (`stretches`), and the others go on;
 - what is missing or damaged at this home stops the job: nobody loses events by it;
-- nothing leaves a worker after opening but sealed files and counts.
+- nothing leaves a worker after opening but sealed files and counts;
+- plans that are over before a micro-batch is through are made again, with the rights of then.
 
 The same steps run inside Spark, as a streaming query with a checkpoint (`maia.spark.start_job`), and without Spark
 (`run_here`).
@@ -27,9 +28,9 @@ from pathlib import Path
 
 from maia.domain.log_parts import refusal
 from maia.domain.stretches import Stretch
-from maia.errors import EncodingError, UnavailableError, UsageError
+from maia.errors import EncodingError, PlanOverError, UnavailableError, UsageError
 from maia.events import ClosedAttributes
-from maia.kernel import VOLUME_HIGH, DeliverPlan, DeliveryPlan, MakeKeys, VolumeWatch, omit_closed
+from maia.kernel import VOLUME_HIGH, Clock, DeliverPlan, DeliveryPlan, MakeKeys, VolumeWatch, omit_closed
 from maia.log import (
     BEGINNING,
     AuditRow,
@@ -52,6 +53,7 @@ NextStretch = Callable[[Places, Places | None, int | None, datetime], Stretch]
 """Finds the stretch after an offset: up to another one, or about so many commits."""
 MakePlans = Callable[[Sequence[Commit], datetime], Iterable[DeliverPlan]]
 """Compiles, on the driver, the subscriptions of each type with the rights they have at an instant."""
+_ATTEMPTS = 3
 MakeSecret = Callable[[], bytes]
 """Builds, where it is called, the secret that seals the outbox; it carries no key."""
 
@@ -121,11 +123,13 @@ class Work:
     plans: dict[str, DeliverPlan]
     make_keys: MakeKeys
     make_secret: MakeSecret
+    clock: Clock
 
     def deliver(self, group: Group) -> Report:
         """Open, screen and seal the files of a group.
 
         Raises:
+            PlanOverError: The plans are over; they are made again.
             MaiaError: The log is damaged, or the system refused to write.
         """
         report = Report()
@@ -141,7 +145,7 @@ class Work:
             versions = {item.identity: item.event_type for item in plan.subscriptions}
             outcomes = deliver_segment(
                 plan, log.parcels(task.lane, task.file), keys, file=task.file, origin=task.origin,
-                compiled=compiled[task.type_id],
+                clock=self.clock, compiled=compiled[task.type_id],
             )  # fmt: skip
             for index, outcome in enumerate(outcomes):
                 opened = outcome.opened
@@ -195,7 +199,7 @@ class DeliveryJob:
     principal: str
     audit: Path | None = None
     volume: VolumeWatch | None = None
-    clock: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
+    clock: Clock = field(default=lambda: datetime.now(UTC))
 
     def begin(self) -> dict[str, str]:
         """Tell where the outbox begins: where the lanes began when a job first looked, whatever expired since."""
@@ -254,17 +258,16 @@ class DeliveryJob:
             done += len(stretch.commits)
 
     def _deliver(self, batch: int, after: Places, stretch: Stretch, run: Run, query: str, at: datetime) -> OutboxCommit:
-        compiled = list(self.make_plans(stretch.commits, at))
-        plans = {name: plan for plan in compiled for name in plan.type_ids()}
-        work = Work(batch, str(self.log.path), str(self.outbox.path), plans, self.make_keys, self.make_secret)
-        wanted = [commit for commit in stretch.commits if commit.type_id in plans]
-        # SECURITY: what has no proven origin is refused here, and never opened.
-        open_ = [commit for commit in wanted if not refusal(commit, plans[commit.type_id])]
-        groups = _groups(open_)
-        reports = list(run(work, groups)) if groups else []
-        if len(reports) != len(groups):
-            raise EncodingError("a task did not report", code="REPORT_MISSING")
-        reports.append(Report(dead=list(_refused(wanted, plans))))
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                plans, reports = self._run(batch, stretch, run, at)
+                break
+            except PlanOverError:
+                # A right ended while the micro-batch ran: what was written of it counts for nothing, and rights are
+                # judged anew, so that no subscriber stops the others by a right that ends often.
+                if attempt == _ATTEMPTS:
+                    raise
+                at = self.clock()
         if self.audit is not None:
             rows = list(_audit(self.principal, batch, plans, reports, at))
             write_audit(self.audit, [*rows, *self._alarms(rows)])
@@ -281,6 +284,22 @@ class DeliveryJob:
         if not self.outbox.commit(made):
             raise UsageError("another job delivers into this outbox", code="JOB_RUNNING")
         return made
+
+    def _run(self, batch: int, stretch: Stretch, run: Run, at: datetime) -> tuple[dict[str, DeliverPlan], list[Report]]:
+        """Plan a micro-batch with the rights of an instant, and run it."""
+        compiled = list(self.make_plans(stretch.commits, at))
+        plans = {name: plan for plan in compiled for name in plan.type_ids()}
+        work = Work(
+            batch, str(self.log.path), str(self.outbox.path), plans, self.make_keys, self.make_secret, self.clock
+        )  # fmt: skip
+        wanted = [commit for commit in stretch.commits if commit.type_id in plans]
+        # SECURITY: what has no proven origin is refused here, and never opened.
+        open_ = [commit for commit in wanted if not refusal(commit, plans[commit.type_id])]
+        groups = _groups(open_)
+        reports = list(run(work, groups)) if groups else []
+        if len(reports) != len(groups):
+            raise EncodingError("a task did not report", code="REPORT_MISSING")
+        return plans, [*reports, Report(dead=list(_refused(wanted, plans)))]
 
     def _alarms(self, rows: Sequence[AuditRow]) -> Iterator[AuditRow]:
         """Tell which of the deliveries in the audit are more than a subscription is expected to take."""

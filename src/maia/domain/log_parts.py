@@ -4,7 +4,8 @@ Rules kept here:
 
 - a plan holds clauses and places, no key; a worker opens the home's keys where it runs;
 - small files share a task, so that a task costs about the same whatever the sizes of files;
-- what was delivered, refused and withheld of each file is in the audit.
+- what was delivered, refused and withheld of each file is in the audit;
+- a plan that is over opens nothing, and so does one whose rights the home has heard to be withdrawn since.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
+from maia.domain.origins import origin_of, stamps_of
 from maia.domain.sealing_keys import SealingKeys
-from maia.errors import EncodingError, UnavailableError
+from maia.errors import EncodingError, PlanOverError, UnavailableError
 from maia.home import Home
-from maia.kernel import DeliverPlan, Opened, Outcome
+from maia.kernel import Clock, DeliverPlan, Opened, Outcome
 from maia.log import (
     EVENT,
     STAMP,
@@ -52,11 +54,10 @@ class LogPart:
 
 
 def refusal(commit: Commit, plan: DeliverPlan) -> str:
-    """Tell why nothing of a commit is opened; empty when its origin's right is proven and it is as it must be."""
+    """Tell why nothing of a commit is opened; empty when its origin had the right then and it is as it must be."""
     if commit.wrong:
         return commit.wrong
-    origin = (bytes.fromhex(commit.origin), bytes.fromhex(commit.evidence))
-    return "" if origin in plan.origins else "ORIGIN_NOT_PROVEN"
+    return "" if plan.admits(origin_of(commit), *stamps_of(commit)) else "ORIGIN_NOT_PROVEN"
 
 
 def parts_of(commits: Sequence[Commit], plan: DeliverPlan) -> list[LogPart]:
@@ -106,7 +107,7 @@ def scan(
     client: str,
     columns: Sequence[str] | None,
     with_event_id: bool,
-    at: datetime,
+    clock: Clock,
     lenient: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Open, match and screen files for one client, and write the audit of each.
@@ -118,17 +119,24 @@ def scan(
         client: What the client is called here.
         columns: Which columns to give, in which order; all when there are none.
         with_event_id: Add ``_event`` and ``_stamp``.
-        at: Now.
+        clock: Tells what time it is where this runs.
         lenient: Pass by a segment that is damaged or missing, with an alarm in the audit, as a reader without an
             offset may: the others come, and this one comes when it is there again.
+
+    Raises:
+        PlanOverError: The plan is over, or a right behind it was withdrawn: ``PLAN_OVER``.
     """
+    at = clock()
+    plan.term.check_statements(home.statements.load(), at=at)
     keys, compiled, log = SealingKeys(home), plan.compiled(), LogDirectory(home.log_path)
     principal = home.key(client).fingerprint
     for part in parts:
         refused: Counter[str] = Counter()
         delivered, seen, chains = 0, 0, set[str]()
         parcels = log.parcels(part.lane, part.file)
-        outcomes = deliver_segment(plan, parcels, keys, file=part.file, origin=part.origin, compiled=compiled)
+        outcomes = deliver_segment(
+            plan, parcels, keys, file=part.file, origin=part.origin, clock=clock, compiled=compiled
+        )
         for outcome in _told(home, outcomes, part, client, at) if lenient else outcomes:
             seen += outcome.events
             if outcome.refused is not None:
@@ -154,6 +162,8 @@ def _told(home: Home, outcomes: Iterator[Outcome], part: LogPart, client: str, a
     """End a segment that cannot be read with an alarm."""
     try:
         yield from outcomes
+    except PlanOverError:
+        raise  # nothing is wrong with the segment
     except (UnavailableError, EncodingError) as error:
         row = AuditRow(
             at=at, kind="alarm", principal=home.broker.public_key.fingerprint, type_id=part.lane.partition("/")[0],

@@ -147,10 +147,10 @@ def _doubt(
     """Tell why a commit has to wait; empty when it has not."""
     if commit.wrong:
         return ""
-    judged = domain.planner.judge(known, event_type, commit, at=at)
+    judged = domain.planner.origins.judge(known, event_type, commit)
     if judged.doubt:
         return judged.doubt
-    if not judged.clauses:
+    if not judged.tenures:
         return ""  # SECURITY: proven to have no right, so nothing of it is opened
     if commit.stamp > milliseconds(at) + domain.home.tolerance.skew:
         return "STAMP_AHEAD"

@@ -39,6 +39,7 @@ class Kind(Enum):
     REQUEST = b"maia/1 request\x00"
     LANE_RECORD = b"maia/1 lane-record\x00"
     LANE_HEAD = b"maia/1 lane-head\x00"
+    EVENT_NAME = b"maia/1 event-name\x00"
 
 
 @runtime_checkable

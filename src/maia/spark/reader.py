@@ -73,7 +73,7 @@ def _read(
         check_task(trusted=home.trusts_disks)
         yield from scan(
             home, partition.plan, partition.parts, client=asked.as_, columns=columns,
-            with_event_id=asked.with_event_id, at=now(), lenient=lenient,
+            with_event_id=asked.with_event_id, clock=now, lenient=lenient,
         )  # fmt: skip
 
 
