@@ -258,16 +258,16 @@ class DeliveryJob:
             done += len(stretch.commits)
 
     def _deliver(self, batch: int, after: Places, stretch: Stretch, run: Run, query: str, at: datetime) -> OutboxCommit:
-        for attempt in range(1, _ATTEMPTS + 1):
+        for _ in range(_ATTEMPTS - 1):
             try:
                 plans, reports = self._run(batch, stretch, run, at)
                 break
             except PlanOverError:
                 # A right ended while the micro-batch ran: what was written of it counts for nothing, and rights are
                 # judged anew, so that no subscriber stops the others by a right that ends often.
-                if attempt == _ATTEMPTS:
-                    raise
                 at = self.clock()
+        else:
+            plans, reports = self._run(batch, stretch, run, at)
         if self.audit is not None:
             rows = list(_audit(self.principal, batch, plans, reports, at))
             write_audit(self.audit, [*rows, *self._alarms(rows)])

@@ -13,7 +13,7 @@ from maia.domain import own_lanes
 from maia.errors import UsageError
 from maia.events import to_arrow_schema
 from maia.home import Home
-from maia.kernel import milliseconds, parcel_row, publish_batches
+from maia.kernel import PublishPlan, milliseconds, parcel_row, publish_batches
 from maia.log import LogDirectory
 from maia.testing.plans import publish_plan
 
@@ -27,11 +27,12 @@ def publish_here(
     at: datetime,
     publication: str | None = None,
     honest: bool = True,
+    plan: PublishPlan | None = None,
 ) -> int:
     """Publish rows as a client, in one parcel stamped with ``at``; durable when this returns.
 
     Stamps must increase: two calls of one broker need two instants, a millisecond apart. A broker that is not
-    ``honest`` does not keep to its own right.
+    ``honest`` does not keep to its own right; one that is given a plan of earlier goes on by it.
 
     Returns:
         How many events were admitted.
@@ -40,7 +41,8 @@ def publish_here(
         MaiaError: The type is unknown, or the client or the broker has no right.
     """
     name = secrets.token_hex(8) if publication is None else publication
-    plan = publish_plan(home, type_name, as_=as_, version=None, publication=name, at=at, max_events=max(len(rows), 1))
+    if plan is None:
+        plan = publish_plan(home, type_name, as_=as_, publication=name, at=at, max_events=max(len(rows), 1))
     if not honest:
         plan = replace(plan, own=None)
     batch = pa.RecordBatch.from_pylist([dict(row) for row in rows], schema=to_arrow_schema(plan.event_type()))
