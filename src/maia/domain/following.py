@@ -11,6 +11,7 @@ Rules kept here:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 
 from maia.domain.certificates import CertificateFollower
@@ -19,15 +20,22 @@ from maia.domain.own_key_manager import OwnKeyManager
 from maia.domain.own_notices import OwnNotices
 from maia.domain.statements import StatementFollower
 from maia.home import ClockFile, Home
-from maia.log import NoticeLog
+from maia.log import Admits, NoticeLog
 
 
 class Follower:
     """Brings a home up to date with the notices of its log."""
 
-    def __init__(self, home: Home, own: OwnKeyManager) -> None:
-        """Follow a home's log; ``own`` is the key manager that the home runs itself."""
+    def __init__(self, home: Home, own: OwnKeyManager, admits: Callable[[datetime], Admits] | None = None) -> None:
+        """Follow a home's log.
+
+        Args:
+            home: The home.
+            own: The key manager that it runs itself.
+            admits: Tells, at an instant, whose lanes of events count; all when nobody can judge.
+        """
         self._home = home
+        self._admits = admits
         self._own = own
         self._folder = home.certificates
         self._notices = NoticeLog(home.log_path)
@@ -54,5 +62,6 @@ class Follower:
         self._statements.follow(self._folder.current_pool(), at=moment)
         if (self._home.path / "groups").exists():
             self._own.tick(at=moment)
-            GroupKeys(self._home).follow(self._notices, at=moment)
+            admits = None if self._admits is None else self._admits(moment)
+            GroupKeys(self._home).follow(self._notices, at=moment, admits=admits)
         return moment

@@ -47,10 +47,14 @@ _LATEST = milliseconds(datetime.max.replace(tzinfo=UTC))
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What an origin may set and when; nothing when it has no right, or when ``doubt`` names what is missing."""
+    """What an origin may set and when; nothing when it has no right, or when ``doubt`` names what is missing.
+
+    ``giver`` is who issued the right to it, in hex; empty for the owner itself.
+    """
 
     tenures: tuple[Tenure, ...] = ()
     doubt: str = ""
+    giver: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +93,8 @@ class Origins:
                 found.setdefault(origin_of(commit), {}).update(dict.fromkeys(tenures))
         return {origin: tuple(tenures) for origin, tenures in found.items() if tenures}
 
-    def judge(self, known: Snapshot, event_type: EventType, commit: Commit) -> Judged:
-        """Tell what the origin of a commit might set, at each of the commit's stamps."""
+    def judge(self, known: Snapshot, event_type: EventType, commit: Commit, *, stamp: int | None = None) -> Judged:
+        """Tell what the origin of a commit might set, at each of the commit's stamps; or at another one."""
         origin, book = origin_of(commit), known.verifier.statements
         try:
             evidence = self._read(known.verifier, origin[1])
@@ -98,12 +102,13 @@ class Origins:
             return Judged()
         if not len(evidence.pool):
             return Judged(doubt="EVIDENCE_MISSING")
-        first, last = stamps_of(commit)
+        first, last = stamps_of(commit) if stamp is None else (stamp, stamp)
         turns = self._turns_of(evidence, book)
         phases = range(bisect_right(turns, first), bisect_right(turns, last) + 1)
         if len(phases) > MAX_PHASES:
             return Judged()
         tenures: list[Tenure] = []
+        giver = ""
         for phase in phases:
             start, end = turns[phase - 1] if phase else 0, turns[phase] if phase < len(turns) else FOREVER
             key = (origin, event_type.type_id, known.verifier, evidence.pool.token, book.revision, phase)
@@ -115,7 +120,8 @@ class Origins:
             if judged.doubt:
                 return judged
             tenures += judged.tenures
-        return Judged(tuple(tenures))
+            giver = judged.giver or giver
+        return Judged(tuple(tenures), giver=giver)
 
     def _turns_of(self, evidence: _Evidence, book: StatementBook) -> list[int]:
         """List the stamps from which on the answer may be another one."""
@@ -167,7 +173,9 @@ def _judge(
     except MaiaError:
         # SECURITY: what is wrong with another party's object is that party's refusal, not this reader's doubt.
         return Judged()
-    return Judged((Tenure(start, end, clauses),) if clauses else ())
+    chain = clauses[0].chain if clauses else ()
+    giver = pool.get(chain[-1]).body.issuer.key_id.hex() if chain else ""
+    return Judged((Tenure(start, end, clauses),) if clauses else (), giver=giver)
 
 
 def _turns(evidence: _Evidence, book: StatementBook) -> set[int]:

@@ -7,8 +7,9 @@
 
 An offset is a map from lanes to places. Rules kept here:
 
-- lanes are found by the names of their folders, which prove nothing: at most so many of a type, those that a reader
-  knows first, so that folders of strangers cost their listing;
+- lanes are found by the names of their folders, which prove nothing (`lane_search`): when there are many, a reader
+  looks at those that it knows and at those whose origin has a right, so many for each issuer of rights, so that
+  strangers hide nobody;
 - an origin writes into its own lane alone, and its own record (`lane_writer`) says what was published: publishing again
   under a name is recognised there, and nobody else can claim it;
 - evidence is named by its hash, so it is true or not there; an origin puts it again whenever it writes;
@@ -22,7 +23,7 @@ import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -31,8 +32,9 @@ from maia.encoding import SexpLimits, encode, parse_canonical
 from maia.errors import EncodingError, MaiaError, NotFoundError, UsageError
 from maia.log.commits import MAX_COMMIT, Commit, LogFile, check_turn, read_commit, read_place, write_commit
 from maia.log.event_lane import BEGINNING, EVENTS, EventLane, lane_name, lane_of
-from maia.log.lane import MAX_LANES, LaneReader, find_lanes
+from maia.log.lane import LaneReader
 from maia.log.lane_objects import LaneId
+from maia.log.lane_search import Admits, LaneSearch
 from maia.log.lane_writer import LaneWriter
 from maia.log.segments import PartitionWriter, segment_name
 from maia.log.store import DirectoryStore
@@ -54,15 +56,19 @@ class LogDirectory:
         self.path = Path(path)
         self.store = DirectoryStore(self.path)
         self._lanes: dict[str, EventLane] = {}
+        self._search = LaneSearch(self.store)
 
     # -- reading
 
-    def lanes(self, types: Iterable[str] | None = None, *, first: Collection[str] = ()) -> list[EventLane]:
+    def lanes(
+        self, types: Iterable[str] | None = None, *, first: Collection[str] = (), admits: Admits | None = None
+    ) -> list[EventLane]:
         """Find the lanes of types, or of all, and read what was committed to each since the last look.
 
         Args:
             types: Ids in hex; every type of the log when there are none.
             first: Lanes that are looked at whatever else there is, by name.
+            admits: Tells whose share a lane takes, when there are many, by one of its commits.
 
         Raises:
             UsageError: The log is of the format before lanes: ``LOG_FORMAT_OLD``.
@@ -75,8 +81,7 @@ class LogDirectory:
         for topic in types:
             known = {name: lane_of(name) for name in first if name.startswith(f"{topic}/")}
             with suppress(UsageError):  # a folder that is no type
-                others = find_lanes(self.store, EVENTS, topic, limit=MAX_LANES + len(known))
-                known |= {lane_name(lane): lane for lane in others[:MAX_LANES]}
+                known |= {lane_name(lane): lane for lane in self._search.find(topic, known, admits)}
             found |= known
         if not found:
             self._check_format()
@@ -101,17 +106,22 @@ class LogDirectory:
             found += max(0, lane.count - 1 - start)
         return found
 
-    def oldest(self) -> int | None:
-        """Tell the stamp of the oldest record that the log still holds; nothing when it holds none."""
+    def oldest(self, admits: Admits | None = None) -> int | None:
+        """Tell the stamp of the oldest record that the log still holds; nothing when it holds none.
+
+        Args:
+            admits: Leaves out lanes whose origin has no right.
+        """
         found: list[int] = []
-        folders = self.store.list_folders("", "type=", limit=_MAX_TYPES)
-        for folder in folders:
-            with suppress(UsageError):
-                for lane in find_lanes(self.store, EVENTS, folder.removeprefix("type=")):
+        for folder in self.store.list_folders("", "type=", limit=_MAX_TYPES):
+            with suppress(UsageError):  # a folder that is no type
+                for lane in self._search.find(folder.removeprefix("type="), (), admits):
                     reader = LaneReader(self.store, lane, limit=MAX_COMMIT)
                     head = reader.head()
                     record = reader.record(0 if head is None else head.floor.number + 1)
-                    found += [] if record is None else [record.stamp]
+                    commit = None if record is None else read_commit(record, before=-1)
+                    if record is not None and (admits is None or commit is None or admits(commit) is not None):
+                        found.append(record.stamp)
         return min(found, default=None)
 
     def commits(
@@ -148,7 +158,7 @@ class LogDirectory:
     def evidence(self, digest: bytes) -> tuple[bytes, ...]:
         """Return the certificates that a hash names; none when they are missing or altered, which proves nothing."""
         try:
-            data = self.store.get(f"{_EVIDENCE}/{digest.hex()}", limit=_MAX_EVIDENCE)
+            data = self.store.get(_evidence_name(digest), limit=_MAX_EVIDENCE)
             if hashlib.sha256(data).digest() != digest:
                 return ()
             expression = parse_canonical(data, limits=_EVIDENCE_LIMITS)
@@ -164,7 +174,7 @@ class LogDirectory:
         """Keep the certificates behind an origin's right; return the hash that parcels name them by."""
         data = encode((b"evidence", *certificates))
         digest = hashlib.sha256(data).digest()
-        name = f"{_EVIDENCE}/{digest.hex()}"
+        name = _evidence_name(digest)
         if not self.store.put_new(name, data) and not self.evidence(digest):
             self.store.put(name, data)  # something else had its name
         return digest
@@ -265,6 +275,7 @@ class OwnLanes:
         made = Commit(0, publication, type_id, "", evidence, files, refused, query, batch)
         if stamp is None:
             stamp = max((file.last_stamp for file in files), default=None)
+        self._keep_evidence(bytes.fromhex(evidence))
         record = writer.append(write_commit(made, writer.lane.folder), at=at, stamp=stamp)
         return replace(
             made, sequence=record.number, origin=writer.lane.owner.hex(), stamp=record.stamp, digest=record.digest.hex()
@@ -278,10 +289,26 @@ class OwnLanes:
             empty = Commit(0, "", type_id, "", newest.evidence, ())
             writer.append(write_commit(empty, writer.lane.folder), at=at)
 
-    def reassert(self, *, at: datetime, depth: int | None = 16) -> int:
-        """Put again what the store lost of this broker's lanes; return how many records that were."""
-        folders = self._own.list_folders("", "type=", limit=_MAX_TYPES)
-        return sum(self.writer(name.removeprefix("type=")).reassert(at=at, depth=depth) for name in folders)
+    def reassert(self, *, at: datetime, depth: int | None = 16, rhythm: timedelta = timedelta(0)) -> int:
+        """Put again what the store lost of this broker's lanes and of the evidence that they name.
+
+        Args:
+            at: Now, for the heads.
+            depth: How many of the newest records are compared; all of them when ``None``.
+            rhythm: Within which time the heads will be asserted again.
+
+        Returns:
+            How many records had to be put again.
+        """
+        put = 0
+        for type_id in self.types():
+            writer = self.writer(type_id)
+            put += writer.reassert(at=at, depth=depth, rhythm=rhythm)
+            newest = writer.newest()
+            count = 0 if newest is None else newest.number + 1
+            for digest in self._evidence(writer, range(0 if depth is None else max(0, count - depth), count)):
+                self._put_evidence(digest)
+        return put
 
     def adopt(self) -> int:
         """Take over what the log holds of this broker beyond its own record; return how many records."""
@@ -293,6 +320,28 @@ class OwnLanes:
         """List the types that this broker has a lane of."""
         folders = self._own.list_folders("", "type=", limit=_MAX_TYPES)
         return [name.removeprefix("type=") for name in folders]
+
+    def _keep_evidence(self, digest: bytes) -> None:
+        """Keep a copy of evidence, to be put again when the log loses it."""
+        with suppress(NotFoundError, EncodingError):
+            name = _evidence_name(digest)
+            data = self._log.store.get(name, limit=_MAX_EVIDENCE)
+            if hashlib.sha256(data).digest() == digest:
+                self._own.put_new(name, data)
+
+    def _put_evidence(self, digest: bytes) -> None:
+        if not self._log.evidence(digest):
+            with suppress(NotFoundError, EncodingError):
+                self._log.store.put(_evidence_name(digest), self._own.get(_evidence_name(digest), limit=_MAX_EVIDENCE))
+
+    def _evidence(self, writer: LaneWriter, numbers: range) -> frozenset[bytes]:
+        """Name the evidence that records of a lane rest on."""
+        found: set[bytes] = set()
+        for number in numbers:
+            with suppress(NotFoundError):
+                commit = read_commit(writer.kept(number), before=-1)
+                found |= set() if commit is None or not commit.evidence else {bytes.fromhex(commit.evidence)}
+        return frozenset(found)
 
     def _newest(self, writer: LaneWriter) -> Commit | None:
         record = writer.newest()
@@ -309,6 +358,10 @@ class OwnLanes:
                     names[commit.publication] = commit
         self._names[writer.lane.topic] = (-1 if newest is None else newest.number, names)
         return names
+
+
+def _evidence_name(digest: bytes) -> str:
+    return f"{_EVIDENCE}/{digest.hex()}"
 
 
 def instant_of(commit: Commit) -> datetime:
