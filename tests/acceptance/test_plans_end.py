@@ -28,6 +28,8 @@ from maia.testing import (
 
 BOTH = [Action.PUBLISH, Action.SUBSCRIBE]
 CRL = ("statement", "crl", "--from", "CCS")
+PATIENCE = (5, 20, 90)
+"""For how many seconds a right or a plan lasts; the next longer one where a machine is too slow to use it."""
 
 
 def settle(home: Path, **settings: int) -> None:
@@ -97,9 +99,14 @@ def refusals(world: NumberplateHomes) -> list[tuple[str, int]]:
     return [(row["reason"], row["events"]) for row in rows]
 
 
-def short() -> tuple[datetime, datetime]:
-    """Give a period that begins before now and is over soon."""
-    return now().replace(microsecond=0) - timedelta(hours=1), now().replace(microsecond=0) + timedelta(seconds=20)
+def delivered(frame: Any) -> list[str]:
+    """List what a frame shows; nothing when its plan is over by now, on a machine that is busy."""
+    try:
+        return plates(frame.collect())
+    except Exception as error:
+        if "PLAN_OVER" not in str(error):
+            raise
+        return []
 
 
 @pytest.mark.threat("T20")
@@ -107,13 +114,16 @@ def test_a_frame_delivers_nothing_after_the_right_behind_it_ended(spark: Any, tm
     """A5: planned while the right held, evaluated again after its end: an error with a code, and no row."""
     world = world_of(tmp_path, "Cap7")
     publish(world, "P1")
-    period = short()
-    reading(world, valid=period)
-    frame = maia.open(world.ccs).client("BO").read(TYPE_NAME)
-    kept = frame.persist()
-    assert plates(kept.collect()) == ["P1"]
-    wait_until(period[1])
-    kept.unpersist(blocking=True)
+    for seconds in PATIENCE:
+        ends = now().replace(microsecond=0) + timedelta(seconds=seconds)
+        reading(world, valid=(ends - timedelta(hours=1), ends))
+        frame = maia.open(world.ccs).client("BO").read(TYPE_NAME)
+        if delivered(frame.persist()) == ["P1"]:
+            break
+    else:
+        pytest.fail("the right ended before it was used")
+    wait_until(ends)
+    frame.unpersist(blocking=True)
     for again in (frame.collect, frame.toLocalIterator().__next__, frame.rdd.collect):
         with pytest.raises(Exception, match="PLAN_OVER"):
             again()
@@ -127,15 +137,18 @@ def test_a_plan_has_a_greatest_age(spark: Any, tmp_path: Path) -> None:
     """A5: with `plan_age` of some seconds a frame is over after them, whatever its rights; a new one is not."""
     world = world_of(tmp_path)
     publish(world, "P1")
-    frame = maia.open(world.ccs).client("BO").read(TYPE_NAME, attributes=["numberplate"])
-    settle(world.ccs, skew=0, plan_age=15)
-    planned = now()
-    assert plates(frame.collect()) == ["P1"]
-    wait_until(now() + timedelta(seconds=15))
+    for seconds in PATIENCE:
+        settle(world.ccs, plan_age=seconds)
+        frame = maia.open(world.ccs).client("BO").read(TYPE_NAME, attributes=["numberplate"])
+        if delivered(frame) == ["P1"]:
+            break
+    else:
+        pytest.fail("the plan was over before it was used")
+    wait_until(now() + timedelta(seconds=seconds))
     with pytest.raises(Exception, match="PLAN_OVER") as raised:
         frame.collect()
     assert "read or publish again" in str(raised.value)
-    assert now() > planned + timedelta(seconds=15)
+    settle(world.ccs, plan_age=3600)
     assert read(world) == ["P1"]
 
 
