@@ -109,7 +109,7 @@ def delivered(frame: Any) -> list[str]:
         return []
 
 
-@pytest.mark.threat("T20")
+@pytest.mark.threat("T7")
 def test_a_frame_delivers_nothing_after_the_right_behind_it_ended(spark: Any, tmp_path: Path) -> None:
     """A5: planned while the right held, evaluated again after its end: an error with a code, and no row."""
     world = world_of(tmp_path, "Cap7")
@@ -132,7 +132,7 @@ def test_a_frame_delivers_nothing_after_the_right_behind_it_ended(spark: Any, tm
     assert raised.value.code == "EXPIRED"
 
 
-@pytest.mark.threat("T20")
+@pytest.mark.threat("T7")
 def test_a_plan_has_a_greatest_age(spark: Any, tmp_path: Path) -> None:
     """A5: with `plan_age` of some seconds a frame is over after them, whatever its rights; a new one is not."""
     world = world_of(tmp_path)
@@ -152,7 +152,7 @@ def test_a_plan_has_a_greatest_age(spark: Any, tmp_path: Path) -> None:
     assert read(world) == ["P1"]
 
 
-@pytest.mark.threat("T20")
+@pytest.mark.threat("T7")
 def test_a_revocation_ends_plans_that_were_made_before(spark: Any, tmp_path: Path) -> None:
     """A5: what this home knows to be revoked is delivered by no frame, however it was planned."""
     world = world_of(tmp_path, "Cap7")
@@ -187,7 +187,7 @@ def test_what_a_broker_published_stays_readable_when_its_certificate_expires(spa
     assert refusals(world) == []
 
 
-@pytest.mark.threat("T20")
+@pytest.mark.threat("T7")
 def test_a_revoked_broker_is_refused_from_that_moment_on_and_not_backwards(spark: Any, tmp_path: Path) -> None:
     """C43: what it stamped before its revocation is delivered; what it stamps after, by an old plan, is refused."""
     world = world_of(tmp_path, "Cap13b")

@@ -92,7 +92,7 @@ class DeliverPlan:
         """Refuse a parcel of another type, or of a broker without a right at its stamp; say what that one may set."""
         if header.type_id != self.type_id and header.type_id not in self.aliases:
             raise DeniedError("a parcel of another type", code="PARCEL_OTHER_TYPE")
-        tenures = self.origins.get((header.origin, header.evidence), ())
+        tenures = self._tenures((header.origin, header.evidence))
         if tenures is None:
             return None
         for tenure in tenures:
@@ -102,8 +102,12 @@ class DeliverPlan:
 
     def admits(self, origin: Origin, first: int, last: int) -> bool:
         """Tell whether an origin's right is proven for some stamp from ``first`` to ``last``."""
-        tenures = self.origins.get(origin, ())
+        tenures = self._tenures(origin)
         return tenures is None or any(tenure.meets(first, last) for tenure in tenures)
+
+    def _tenures(self, origin: Origin) -> tuple[Tenure, ...] | None:
+        """Give the times for which an origin's right was proven; none for one of which nothing was."""
+        return self.origins.get(origin, ())
 
 
 @dataclass(slots=True)

@@ -93,7 +93,7 @@ def test_a_certificate_stands_until_it_ends_or_is_revoked():
 
 
 def test_the_moment_of_a_withdrawal_stays_from_list_to_list():
-    """The first list that names a certificate says since when, and later ones repeat it; without a moment it is ever."""
+    """The first list that names a certificate says since when, later ones repeat it; without a moment it is ever."""
     first = series().next(frozenset({ONE}), interval=None, at=NOON)
     later = series(first).next(frozenset({ONE, TWO}), interval=(NOON + DAY, NOON + 2 * DAY), at=NOON + DAY)
     noon, day = (int(moment.timestamp() * 1000) for moment in (NOON, NOON + DAY))
