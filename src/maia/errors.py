@@ -44,6 +44,7 @@ __all__ = [
     "MaiaError",
     "MalformedError",
     "NotFoundError",
+    "PlanOverError",
     "RevokedError",
     "SealError",
     "SignatureError",

@@ -61,11 +61,11 @@ class Domain:
         """
         self.home = home
         self.clock = clock
-        self.log = LogDirectory(home.log_path)
+        self.log = LogDirectory(home.log_path, judge=self._admits)
         self._make_engine = engine
         self._engine: Engine | None = None
         self._own = OwnKeyManager(home)
-        self._follower = Follower(home, self._own, self._admits)
+        self._follower = Follower(home, self._own, self.log)
         self._snapshots = Snapshots(home)
         self._planner = Planner(home, self.log, self._own)
         self._lanes: OwnLanes | None = None
@@ -154,8 +154,9 @@ class Domain:
         """Bring the home up to date with the notices of its log; return the instant to plan with."""
         return self._follower.follow(at=self.clock() if at is None else at)
 
-    def _admits(self, at: datetime) -> Admits:
-        """Tell whose lanes count at an instant."""
+    def _admits(self) -> Admits:
+        """Tell whose lanes count now."""
+        at = self.clock()
         known = self.known(at=at)
         return admits_by(self, known, wire_types(self, known))
 

@@ -11,7 +11,6 @@ Rules kept here:
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
 
 from maia.domain.certificates import CertificateFollower
@@ -20,22 +19,22 @@ from maia.domain.own_key_manager import OwnKeyManager
 from maia.domain.own_notices import OwnNotices
 from maia.domain.statements import StatementFollower
 from maia.home import ClockFile, Home
-from maia.log import Admits, NoticeLog
+from maia.log import LogDirectory, NoticeLog
 
 
 class Follower:
     """Brings a home up to date with the notices of its log."""
 
-    def __init__(self, home: Home, own: OwnKeyManager, admits: Callable[[datetime], Admits] | None = None) -> None:
+    def __init__(self, home: Home, own: OwnKeyManager, log: LogDirectory | None = None) -> None:
         """Follow a home's log.
 
         Args:
             home: The home.
             own: The key manager that it runs itself.
-            admits: Tells, at an instant, whose lanes of events count; all when nobody can judge.
+            log: Its log, with somebody who judges whose lanes of events count.
         """
         self._home = home
-        self._admits = admits
+        self._log = log
         self._own = own
         self._folder = home.certificates
         self._notices = NoticeLog(home.log_path)
@@ -62,6 +61,5 @@ class Follower:
         self._statements.follow(self._folder.current_pool(), at=moment)
         if (self._home.path / "groups").exists():
             self._own.tick(at=moment)
-            admits = None if self._admits is None else self._admits(moment)
-            GroupKeys(self._home).follow(self._notices, at=moment, admits=admits)
+            GroupKeys(self._home).follow(self._notices, at=moment, log=self._log)
         return moment

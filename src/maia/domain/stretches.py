@@ -107,7 +107,7 @@ def next_stretch(
         deep: Compare the digest of every segment now; otherwise whoever reads them does.
     """
     known = domain.known(at=at)
-    lanes = domain.log.lanes(types, first=tuple(after), admits=admits_by(domain, known, types))
+    lanes = domain.log.lanes(types, first=tuple(after))
     waiting = [lane for lane in lanes if lane.count > read_place(after.get(lane.name, BEGINNING))[0].number + 1]
     share = most if not most else max(1, most // max(1, len(waiting)))
     found: list[Commit] = []

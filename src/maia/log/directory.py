@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -51,24 +51,28 @@ _EVIDENCE_LIMITS = SexpLimits(max_bytes=_MAX_EVIDENCE, max_depth=2, max_atom=1 <
 class LogDirectory:
     """A log in a directory."""
 
-    def __init__(self, path: Path | str) -> None:
-        """Use a directory; it is made when something is written."""
+    def __init__(self, path: Path | str, *, judge: Callable[[], Admits] | None = None) -> None:
+        """Use a directory; it is made when something is written.
+
+        Args:
+            path: The directory.
+            judge: Gives, at this moment, whose place a lane takes when there are many; whoever comes first by name
+                when nobody can judge.
+        """
         self.path = Path(path)
         self.store = DirectoryStore(self.path)
         self._lanes: dict[str, EventLane] = {}
         self._search = LaneSearch(self.store)
+        self._judge = judge
 
     # -- reading
 
-    def lanes(
-        self, types: Iterable[str] | None = None, *, first: Collection[str] = (), admits: Admits | None = None
-    ) -> list[EventLane]:
+    def lanes(self, types: Iterable[str] | None = None, *, first: Collection[str] = ()) -> list[EventLane]:
         """Find the lanes of types, or of all, and read what was committed to each since the last look.
 
         Args:
             types: Ids in hex; every type of the log when there are none.
             first: Lanes that are looked at whatever else there is, by name.
-            admits: Tells whose share a lane takes, when there are many, by one of its commits.
 
         Raises:
             UsageError: The log is of the format before lanes: ``LOG_FORMAT_OLD``.
@@ -81,7 +85,7 @@ class LogDirectory:
         for topic in types:
             known = {name: lane_of(name) for name in first if name.startswith(f"{topic}/")}
             with suppress(UsageError):  # a folder that is no type
-                known |= {lane_name(lane): lane for lane in self._search.find(topic, known, admits)}
+                known |= {lane_name(lane): lane for lane in self._search.find(topic, known, self._judge)}
             found |= known
         if not found:
             self._check_format()
@@ -106,16 +110,13 @@ class LogDirectory:
             found += max(0, lane.count - 1 - start)
         return found
 
-    def oldest(self, admits: Admits | None = None) -> int | None:
-        """Tell the stamp of the oldest record that the log still holds; nothing when it holds none.
-
-        Args:
-            admits: Leaves out lanes whose origin has no right.
-        """
+    def oldest(self) -> int | None:
+        """Tell the stamp of the oldest record that the log still holds, of an origin that is no stranger if known."""
         found: list[int] = []
+        admits = None if self._judge is None else self._judge()
         for folder in self.store.list_folders("", "type=", limit=_MAX_TYPES):
             with suppress(UsageError):  # a folder that is no type
-                for lane in self._search.find(folder.removeprefix("type="), (), admits):
+                for lane in self._search.find(folder.removeprefix("type="), (), self._judge):
                     reader = LaneReader(self.store, lane, limit=MAX_COMMIT)
                     head = reader.head()
                     record = reader.record(0 if head is None else head.floor.number + 1)

@@ -37,16 +37,22 @@ class LaneSearch:
         self._places: dict[str, str] = {}
         self._strangers: dict[str, None] = {}
 
-    def find(self, topic: str, known: Collection[str], admits: Admits | None) -> list[LaneId]:
-        """Find the lanes of a type that are to be looked at, those that are known already left out or not.
+    def find(self, topic: str, known: Collection[str], judge: Callable[[], Admits] | None) -> list[LaneId]:
+        """Find the lanes of a type that are to be looked at.
+
+        Args:
+            topic: The type's id, in hex.
+            known: Lanes that are looked at whatever else there is, by name; they may be found again.
+            judge: Gives who judges lanes, asked when there are many.
 
         Raises:
             UsageError: It is no type.
             UnavailableError: The store did not answer.
         """
         few = find_lanes(self._store, EVENTS, topic, limit=MAX_LANES + len(known) + 1)
-        if admits is None or len(few) <= MAX_LANES + len(known):
+        if judge is None or len(few) <= MAX_LANES + len(known):
             return list(few[: MAX_LANES + len(known)])
+        admits = judge()
         again = set([name for name in self._strangers if name.startswith(f"{topic}/")][:_AGAIN])
         shares: Counter[str] = Counter()
         found: list[LaneId] = []

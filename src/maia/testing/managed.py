@@ -11,7 +11,7 @@ from maia.authority import Action, type_right
 from maia.domain import push_certificates
 from maia.events import EncryptionMode, EventType, Options, TypeName, attribute, parse_version, sign_event_type
 from maia.home import Home, HomeConfig
-from maia.kernel import BROKERS
+from maia.kernel import BROKERS, DOMAINS
 from maia.log import NoticeLog
 from maia.principals import Certificate, KeySigner, TestKind
 from maia.testing.building import book, grant, listing, naming, online
@@ -72,6 +72,8 @@ def managed_homes(root: Path) -> ManagedHomes:
     revocable = grant(owner, member, whole[1], delegate=True, tests=[online(TestKind.CRL, owner)])
     certificates = [
         revocable,
+        naming(owner, DOMAINS, sender),
+        naming(owner, DOMAINS, member),
         naming(sender, BROKERS, people["sender-broker"]),
         naming(member, BROKERS, people["member-broker"]),
         grant(owner, sender, whole[0], delegate=True),
