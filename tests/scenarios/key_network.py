@@ -103,7 +103,7 @@ class Network:
         home = Home.create(
             self.root / name,
             HomeConfig(
-                name=name, log="../log", domain=domain, network=("PITO", NETWORK_NAME), **self.extra(),
+                name=name, log="../log", domain=domain, network=("PITO", NETWORK_NAME), plan_age=86_400, **self.extra(),
             ),
             broker=broker,
         )  # fmt: skip

@@ -9,6 +9,7 @@ Rules kept here (choice C43):
   by whoever opens the parcels (`maia.kernel`);
 - a right that cannot be proven yet, since evidence or a statement is missing, is a doubt. Whatever else the origin's
   certificates make the verifier say is a denial, and concerns that origin alone;
+- the lists that an origin's certificates demand are listened to, as those of one's own certificates are;
 - a commit over whose stamps the right changes more often than `MAX_PHASES` times is refused: nobody needs it, and each
   change costs a decision.
 """
@@ -32,6 +33,7 @@ from maia.authority import (
     split_evidence,
 )
 from maia.domain.snapshot import Snapshot
+from maia.domain.statements import named_signers
 from maia.errors import MaiaError, UncheckedError
 from maia.events import EventType, TypeName
 from maia.home import Home
@@ -41,6 +43,7 @@ from maia.principals import KeyHash, KeyId, OnlineTest, TestKind
 
 MAX_PHASES = 32
 _MAX_ORIGINS = 10_000
+_MAX_SIGNERS = 256
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST = milliseconds(datetime.max.replace(tzinfo=UTC))
 
@@ -80,6 +83,12 @@ class Origins:
         self._judged: dict[tuple[object, ...], Judged] = {}
         self._turns: dict[tuple[object, ...], list[int]] = {}
         self._evidence: dict[bytes, _Evidence] = {}
+        self._signers: dict[KeyId, None] = {}
+
+    @property
+    def signers(self) -> frozenset[KeyId]:
+        """Name the signers of the lists on which origins stand that hold a right, or would but for a list."""
+        return frozenset(self._signers)
 
     def of_commits(
         self, known: Snapshot, event_type: EventType, commits: Iterable[Commit]
@@ -117,6 +126,10 @@ class Origins:
                 _make_room(self._judged)
                 judged = _judge(known.verifier, event_type.name, origin[0], evidence, start, end, max(first, start))
                 self._judged[key] = judged
+                if judged.tenures or judged.doubt == "NO_STATEMENT":
+                    # SECURITY: a root leads to these certificates, so strangers name nobody here.
+                    fresh = [item for item in sorted(named_signers(evidence.pool)) if item not in self._signers]
+                    self._signers.update(dict.fromkeys(fresh[: max(0, _MAX_SIGNERS - len(self._signers))]))
             if judged.doubt:
                 return judged
             tenures += judged.tenures

@@ -95,6 +95,25 @@ def next_stretch(
     upto: Places | None = None,
     deep: bool = True,
 ) -> Stretch:
+    """Find the next stretch after an offset, and listen to the lists that its origins stand on; see `_next_stretch`."""
+    heard = domain.planner.origins.signers
+    found = _next_stretch(domain, types, after=after, at=at, most=most, upto=upto, deep=deep)
+    if domain.planner.origins.signers != heard:
+        domain.follow(at=at)
+        return _next_stretch(domain, types, after=after, at=at, most=most, upto=upto, deep=deep)
+    return found
+
+
+def _next_stretch(
+    domain: Domain,
+    types: Mapping[str, EventType],
+    *,
+    after: Places,
+    at: datetime,
+    most: int | None = None,
+    upto: Places | None = None,
+    deep: bool = True,
+) -> Stretch:
     """Find the next stretch after an offset.
 
     Args:
