@@ -152,8 +152,7 @@ class Domain:
 
     def follow(self, *, at: datetime | None = None) -> datetime:
         """Bring the home up to date with the notices of its log; return the instant to plan with."""
-        moment = self.clock() if at is None else at
-        return self._follower.follow(at=moment, also=self._planner.origins.signers)
+        return self._follower.follow(at=self.clock() if at is None else at, also=self._planner.origins.signers)
 
     def _admits(self) -> Admits:
         """Tell whose lanes count now."""
