@@ -124,7 +124,7 @@ def test_a_frame_delivers_nothing_after_the_right_behind_it_ended(spark: Any, tm
         pytest.fail("the right ended before it was used")
     wait_until(ends)
     frame.unpersist(blocking=True)
-    for again in (frame.collect, lambda: next(frame.toLocalIterator()), lambda: frame.rdd.count()):
+    for again in (frame.collect, lambda: next(frame.toLocalIterator()), frame.rdd.count):
         with pytest.raises(Exception, match="PLAN_OVER"):
             again()
     with pytest.raises(MaiaError) as raised:
