@@ -590,6 +590,13 @@ MUTATIONS = (
         (f"{LANES}::test_damage_at_the_readers_own_home_parks_and_loses_nothing",),
     ),
     Mutation(
+        "an origin that falls silent is no alarm",
+        "domain/stretches.py",
+        "    if head.due >= now or head.due <= head.asserted:\n",
+        "    if True:\n",
+        (f"{LANES}::test_an_origin_that_falls_silent_is_an_alarm",),
+    ),
+    Mutation(
         "a segment is opened before its description is compared",
         "log/segments.py",
         "                _check_shape(parquet, file)\n",
@@ -769,6 +776,13 @@ MUTATIONS = (
         "        if self.is_ahead(group, place):\n",
         "        if False:\n",
         (f"{NOTICES}::test_a_restored_manager_notices_it_whatever_is_replayed",),
+    ),
+    Mutation(
+        "an old statement file revives what was withdrawn",
+        "domain/statements.py",
+        "        if self._mark != mark:\n",
+        "        if False:\n",
+        (f"{NOTICES}::test_an_old_statement_file_revives_nothing",),
     ),
     Mutation(
         "a partner fills a home",

@@ -35,7 +35,7 @@ _WAITS = {
     "STAMP_AHEAD": "the time that it is stamped with",
     "NO_KEYS": "a key of the type",
     "CERTIFICATE_MISSING": "a certificate of this home that is missing",
-    "CLIENT_KEY_CHANGED": "the client's key as it was, or a right for the one that is here now",
+    "CLIENT_KEY_CHANGED": "the client's key as it was, or its client to prove the new one by reading",
 }
 
 

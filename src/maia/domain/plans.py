@@ -117,6 +117,7 @@ class Planner:
         identity: str,
         where: str,
         at: datetime,
+        proven: bool = False,
     ) -> Subscription:
         """Subscribe for a client, with the clauses that it has now.
 
@@ -128,6 +129,7 @@ class Planner:
             identity: Names the subscription.
             where: Its filter.
             at: Now.
+            proven: Whether somebody proved to hold the client's key, which may be a new one then.
 
         Raises:
             UncheckedError: Something on which the right stood before is missing here: ``CERTIFICATE_MISSING``,
@@ -137,6 +139,8 @@ class Planner:
         sessions = known.sessions
         sessions.unsubscribe(identity)  # whoever had the name before had it from this home too
         lost = self._grounds.lost(holder, name.type_id, client, known.pool, at=at)
+        if lost == "CLIENT_KEY_CHANGED" and not proven:  # SECURITY: a file that was exchanged is nobody's proof
+            raise _in_doubt(holder, lost)
         try:
             made = sessions.subscribe(identity, client, name.type_id, name.version.text, where, known.pool, at=at)
             clauses = sessions.clauses(client, Action.SUBSCRIBE, made.event_type, known.pool, at=at)
