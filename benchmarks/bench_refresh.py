@@ -170,7 +170,7 @@ def pass_through(home: Home, rows: pa.RecordBatch, window: Window) -> None:
     evidence = plan.sealing.evidence.hex()
     commit = own_lanes(home, log).commit(name, plan.sealing.type_id.hex(), (file,), evidence=evidence, at=now())
     reading = deliver_plan(home, TYPE, as_="client", commits=[commit], at=now(), history=True)
-    for outcome in deliver_parcels(reading, log.parcels(commit.lane, file), HomeKeys(str(home.path))()):
+    for outcome in deliver_parcels(reading, log.parcels(commit.lane, file), HomeKeys(str(home.path))(), clock=now):
         if outcome.refused is not None:
             raise SystemExit(f"lost {outcome.events} events: {outcome.refused}")
         window.events += outcome.delivered

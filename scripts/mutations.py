@@ -53,6 +53,7 @@ STREAM, VERSIONS = "test_numberplate_stream.py", "test_versions_stream.py"
 SPEECH = "test_law_of_speech.py"
 LANES = "test_lanes.py"
 AUDIT = "test_audit.py"
+TIME = "test_plans_end.py"
 HOLDERS = "test_who_holds_keys.py"
 BROKERS, WRITES, TREES = "test_dishonest_brokers.py", "test_spark_writes.py", "test_key_trees.py"
 
@@ -249,8 +250,8 @@ MUTATIONS = (
     Mutation(
         "connecting is not demanded",
         "kernel/sessions.py",
-        "        if self.network is None:\n            return\n        owner, name",
-        "        if True:\n            return\n        owner, name",
+        "        if self.network is None:\n            return None\n        owner, name",
+        "        if True:\n            return None\n        owner, name",
         ("test_refusals.py::test_a_right_on_a_type_is_no_use_without_the_right_to_connect",),
     ),
     Mutation(
@@ -444,9 +445,87 @@ MUTATIONS = (
     Mutation(
         "the origin of events is not judged",
         "kernel/deliver.py",
-        '            raise DeniedError("the origin\'s right to publish is not proven", code="ORIGIN_NOT_PROVEN")\n',
-        "            return None\n",
+        "        return self.origins.get(origin, ())\n",
+        "        return self.origins.get(origin)\n",
         (f"{STREAM}::test_events_whose_origin_is_not_proven_are_not_delivered",),
+    ),
+    # -- time
+    Mutation(
+        "a plan is worked by after its end",
+        "kernel/plan_term.py",
+        "        if now >= self.until + self.skew:\n",
+        "        if False:\n",
+        (f"{TIME}::test_a_frame_delivers_nothing_after_the_right_behind_it_ended",),
+    ),
+    Mutation(
+        "a plan has no greatest age",
+        "kernel/plan_term.py",
+        "        until = min([made + age, *(end for end in ends if end is not None)])\n",
+        "        until = min([made + timedelta(days=99), *(end for end in ends if end is not None)])\n",
+        (f"{TIME}::test_a_plan_has_a_greatest_age",),
+    ),
+    Mutation(
+        "a worker does not look at revocations that were heard",
+        "kernel/plan_term.py",
+        "                book.check(test, identity, at=at)\n",
+        "                pass\n",
+        (f"{TIME}::test_a_revocation_ends_plans_that_were_made_before",),
+    ),
+    Mutation(
+        "the reader's right does not end its plan",
+        "kernel/sessions.py",
+        "        found = [clause.until for clause in clauses]\n",
+        "        found = []\n",
+        (f"{TIME}::test_a_frame_delivers_nothing_after_the_right_behind_it_ended",),
+    ),
+    Mutation(
+        "an origin is judged now and not at the stamp",
+        "domain/origins.py",
+        "timedelta(milliseconds=min(stamp, _LATEST))",
+        "(datetime.now(UTC) - _EPOCH)",
+        (f"{TIME}::test_what_a_broker_published_stays_readable_when_its_certificate_expires",),
+    ),
+    Mutation(
+        "a revocation of an origin counts backwards",
+        "authority/hindsight.py",
+        " and body.moments()[certificate] <= stamp_of(at):\n",
+        ":\n",
+        (f"{TIME}::test_a_revoked_broker_is_refused_from_that_moment_on_and_not_backwards",),
+    ),
+    Mutation(
+        "a revocation of an origin counts for nothing",
+        "authority/hindsight.py",
+        "        if withdrawn:\n",
+        "        if False:\n",
+        (f"{TIME}::test_a_revoked_broker_is_refused_from_that_moment_on_and_not_backwards",),
+    ),
+    Mutation(
+        "lists do not come along with a commit",
+        "domain/plans.py",
+        "        return (*found.values(), *list(lists)[:MAX_BROUGHT]), own\n",
+        "        return tuple(found.values()), own\n",
+        (f"{TIME}::test_a_reader_that_never_held_the_list_judges_by_the_one_that_came_along",),
+    ),
+    Mutation(
+        "conditions of a broker's own right are not asked",
+        "domain/plans.py",
+        "        own = known.sessions.guarded(left, broker, Action.PUBLISH, name.name, pool, at=at)\n",
+        "        own = tuple(replace(clause, conditions=()) for clause in left)\n",
+        (f"{TIME}::test_conditions_of_a_broker_are_asked_where_it_publishes",),
+    ),
+    Mutation(
+        "a rate of a broker's own right is not drawn",
+        "kernel/origin_right.py",
+        " if guard.rates and len(rows) else len(rows)\n",
+        " if False else len(rows)\n",
+        (f"{TIME}::test_a_rate_of_a_broker_is_drawn_where_it_publishes",),
+    ),
+    Mutation(
+        "ids of events show positions",
+        "kernel/parcels.py",
+        "        found.append(one.hexdigest()[:32])\n",
+        '        found.append(f"{name.hex()}-{row}")\n',
+        (f"{TIME}::test_ids_of_events_tell_nothing_about_rows_that_are_hidden",),
     ),
     # -- lanes
     Mutation(
@@ -465,7 +544,7 @@ MUTATIONS = (
     ),
     Mutation(
         "missing evidence is a denial",
-        "domain/plans.py",
+        "domain/origins.py",
         '            return Judged(doubt="EVIDENCE_MISSING")\n',
         "            return Judged()\n",
         (f"{LANES}::test_missing_evidence_and_missing_commits_wait_and_lose_nothing",),

@@ -103,7 +103,7 @@ class Network:
         home = Home.create(
             self.root / name,
             HomeConfig(
-                name=name, log="../log", domain=domain, network=("PITO", NETWORK_NAME), **self.extra(),
+                name=name, log="../log", domain=domain, network=("PITO", NETWORK_NAME), plan_age=86_400, **self.extra(),
             ),
             broker=broker,
         )  # fmt: skip
@@ -256,7 +256,8 @@ class Network:
         plan = deliver_plan(home, TYPE_NAME, as_=who, commits=commits, at=self.now, history=True)
         for commit in commits:
             for file in commit.files:
-                yield from deliver_parcels(plan, self.log.parcels(commit.lane, file), HomeKeys(str(home.path))())
+                parcels = self.log.parcels(commit.lane, file)
+                yield from deliver_parcels(plan, parcels, HomeKeys(str(home.path))(), clock=lambda: self.now)
 
     def outcomes(self, name: str, who: str) -> list[str | None]:
         """List why each parcel was refused; ``None`` where it was not."""

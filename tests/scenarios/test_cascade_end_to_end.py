@@ -194,7 +194,9 @@ class Force:
             outcome
             for commit in commits
             for file in commit.files
-            for outcome in deliver_parcels(plan, log.parcels(commit.lane, file), HomeKeys(str(home.path))())
+            for outcome in deliver_parcels(
+                plan, log.parcels(commit.lane, file), HomeKeys(str(home.path))(), clock=lambda: plan.term.made
+            )
         ]
         places = [[row["location"] for item in out.deliveries for row in item.batch.to_pylist()] for out in outcomes]
         return [out.refused is None and seen == ["Victoria"] for out, seen in zip(outcomes, places, strict=True)]

@@ -115,7 +115,7 @@ def test_broker_that_may_only_read_cannot_write(network: Network) -> None:
         )
         parcel = seal_batch(
             rows, sealing, met.broker, met.keyring(), stamp=network.stamp(), parcel_id=secrets.token_bytes(16),
-            event_base=event_base(claimed, "forged", 0, number),
+            event_base=event_base(met.broker, f"forged for {claimed.hex()}", 0, number),
         )  # fmt: skip
         if claimed == me:
             # The base mode of the thesis: whoever has the key is believed, and the forgery opens.

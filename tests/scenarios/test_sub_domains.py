@@ -361,7 +361,9 @@ def test_type_that_is_closed_to_a_relay_is_delivered_through_it(split: Network, 
     rows = [
         row["numberplate"]
         for lane, file in files
-        for outcome in deliver_parcels(plan, far.parcels(lane, file), HomeKeys(str(met.path))())
+        for outcome in deliver_parcels(
+            plan, far.parcels(lane, file), HomeKeys(str(met.path))(), clock=lambda: plan.term.made
+        )
         for delivery in outcome.deliveries
         for row in delivery.batch.to_pylist()
     ]

@@ -86,7 +86,7 @@ def test_forgery_of_a_reader_is_refused_by_every_other_broker(spark: Any, networ
         )
         parcel = seal_batch(
             rows, sealing, met.broker, met.keyring(), stamp=network.stamp(), parcel_id=secrets.token_bytes(16),
-            event_base=event_base(met.broker.public_key.key_id, "forged", 0, number),
+            event_base=event_base(met.broker, "forged", 0, number),
         )  # fmt: skip
         network.commit(
             f"forged {number}", [parcel], origin=met.broker.public_key.key_id, evidence=evidence,

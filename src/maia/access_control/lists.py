@@ -5,6 +5,7 @@ Rules kept here:
 - a list covers everything that the domain issued and that has not expired, whoever asked for it;
 - numbers rise by one over timed and plain lists together, so the newest is always known;
 - timed lists never overlap. A withdrawal signs a plain list as well, which takes away at once where it is heard;
+- a list says since when each certificate is withdrawn, and every later list says the same;
 - a list is recorded and put into the outbox by the transaction that signs it.
 """
 
@@ -17,10 +18,12 @@ from maia.access_control.outbox import STATEMENT
 from maia.access_control.register import Records, Register
 from maia.authority import (
     Challenge,
+    ListStatement,
     OneTimeAnswer,
     Series,
     Statement,
     StatementBook,
+    first_moments,
     issue_statement,
     parse_statement,
     verify_statement,
@@ -96,8 +99,12 @@ def _sign(
 ) -> Statement:
     since = at if interval is None else max(interval[0], at)
     covered = records.certificates.withdrawn(at=since) if kind is TestKind.CRL else records.certificates.good(at=at)
-    series = Series(kind=kind, signer=register.key, sequence=records.lists.last_sequence(kind))
-    body = series.next(covered, interval=interval)
+    known = [parse_statement(raw).body for raw in records.lists.current(at=at)]
+    moments = first_moments(item for item in known if isinstance(item, ListStatement) and item.kind is kind)
+    series = Series(kind=kind, signer=register.key, sequence=records.lists.last_sequence(kind), since=moments)
+    if interval is None:
+        covered |= moments.keys()  # a plain list has no time of its own, so it names what expired since as well
+    body = series.next(covered, interval=interval, at=at)
     statement = issue_statement(body, register.signer)
     records.lists.add(kind, body.sequence, statement.raw, starts=body.starts, ends=body.ends)
     records.lists.forget(kind, before=at)

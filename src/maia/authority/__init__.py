@@ -4,12 +4,13 @@ from maia.authority.book import Confirmation, StatementBook
 from maia.authority.budget import Budget, MonotonicClock
 from maia.authority.condition_attributes import attributes_of
 from maia.authority.constraints import Constraint, row_request, rows_tag, value_tag
-from maia.authority.decision import STAGES, Decision, Grant, Stage
+from maia.authority.decision import STAGES, Decision, Grant, Stage, first_end
 from maia.authority.derive import Derived, derive
 from maia.authority.exposure import Exposure, check_revocable, exposure_window
 from maia.authority.fairness import fairly
 from maia.authority.gift import Gift, can_give
 from maia.authority.graph import Graph
+from maia.authority.hindsight import MAX_BROUGHT, split_evidence
 from maia.authority.limits import DEFAULT_VERIFIER_LIMITS, VerifierLimits
 from maia.authority.lint import TRUSTED, UNENFORCEABLE, RightFinding, lint_right
 from maia.authority.names import NameClosure
@@ -33,7 +34,7 @@ from maia.authority.rights import (
     uids_tag,
 )
 from maia.authority.search import Reach, find_proof, reach
-from maia.authority.series import Series
+from maia.authority.series import Series, first_moments
 from maia.authority.signatures import SignatureCache
 from maia.authority.speech import SPEAKS_OF_CLOSED, Narrowed, narrow, speaks
 from maia.authority.standing import check_standing
@@ -72,6 +73,7 @@ __all__ = [
     "DEFAULT_VERIFIER_LIMITS",
     "EVERYTHING",
     "MANAGE_PARTS",
+    "MAX_BROUGHT",
     "NOTHING",
     "SPEAKS_OF_CLOSED",
     "STAGES",
@@ -141,6 +143,8 @@ __all__ = [
     "exposure_window",
     "fairly",
     "find_proof",
+    "first_end",
+    "first_moments",
     "five_tuple",
     "four_tuple",
     "intersect",
@@ -167,6 +171,7 @@ __all__ = [
     "row_request",
     "rows_tag",
     "speaks",
+    "split_evidence",
     "splits",
     "type_blanket",
     "type_right",

@@ -159,6 +159,15 @@ class StatementBook:
         held = self._plain.get((signer, kind))
         return held.body if held is not None and isinstance(held.body, ListStatement) else None
 
+    def lists(self, signer: KeyId, kind: TestKind) -> tuple[ListStatement, ...]:
+        """List what is held of a signer and kind, timed lists in their order and the plain one last."""
+        held = [*self._timed.get((signer, kind), ()), *filter(None, (self._plain.get((signer, kind)),))]
+        return tuple(item.body for item in held if isinstance(item.body, ListStatement))
+
+    def serving(self, test: OnlineTest, *, at: datetime) -> Statement | None:
+        """Return the statement that answers a test at an instant, if there is one and it is a list."""
+        return None if test.kind is TestKind.ONE_TIME else self._in_force((test.signer.key_id, test.kind), at)
+
     @property
     def used_nonces(self) -> frozenset[bytes]:
         """The nonces that were spent, to be kept across restarts."""

@@ -19,6 +19,7 @@ from maia.authority.derive import Derived, derive, keeps_law
 from maia.authority.diagnosis import Diagnosis, diagnose
 from maia.authority.fairness import fairly
 from maia.authority.graph import Graph, mentioned
+from maia.authority.hindsight import Hindsight
 from maia.authority.limits import VerifierLimits
 from maia.authority.pool import CertificatePool
 from maia.authority.proof import Joined, Proof, ProofTree
@@ -43,7 +44,7 @@ class Case:
     """One decision in progress."""
 
     roots: tuple[Root, ...]
-    statements: StatementBook
+    statements: StatementBook | Hindsight
     limits: VerifierLimits
     signatures: SignatureCache
     pool: CertificatePool
@@ -123,10 +124,13 @@ class Case:
         until: datetime | None = None
         for test in certificate.body.tests:
             answer = self.statements.check(test, certificate.certificate_id, at=self.at, challenge=self.challenge)
+            end = answer.until
             if answer.nonce is not None:
                 self._nonces.setdefault(certificate.certificate_id, set()).add(answer.nonce)
-            if answer.until is not None and (until is None or answer.until < until):
-                until = answer.until
+            elif end is not None:  # lists that were accepted already may follow the one in force
+                end = self.statements.assured_until(test, certificate.certificate_id, at=self.at)
+            if end is not None and (until is None or end < until):
+                until = end
         self._until[certificate.certificate_id] = until
 
     def _search(self) -> tuple[Graph, tuple[Root, ...], Reach]:
@@ -165,7 +169,7 @@ class Case:
         )  # fmt: skip
 
     def _ends(self, identities: Iterable[CertificateId]) -> datetime | None:
-        """Tell when the first of the statements behind these certificates runs out."""
+        """Tell when the statements accepted so far carry the first of these certificates no longer."""
         untils = (self._until.get(identity) for identity in identities)
         return min((until for until in untils if until is not None), default=None)
 

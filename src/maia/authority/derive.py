@@ -41,7 +41,8 @@ from maia.principals import KeyId, Period
 class Derived:
     """One right of a principal: what it admits, when, on which conditions, and why.
 
-    ``until`` is when a validity statement that it rests on runs out (exclusive), as far as the caller knows statements.
+    ``until`` is when the validity statements that it rests on carry it no longer (exclusive), as far as the caller
+    knows statements.
     """
 
     tag: Tag

@@ -4,17 +4,19 @@ Rules kept here:
 
 - the next sequence number is above every known one, over timed and plain lists together;
 - a signer that ever issued timed lists goes on with timed lists, each starting where the last one ends, because lists
-  never overlap and are never superseded early; a plain list may be said beside them, at once.
+  never overlap and are never superseded early; a plain list may be said beside them, at once;
+- since when a certificate is withdrawn does not change from list to list: the first one that names it says so, and
+  those that follow repeat it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from maia.authority.book import StatementBook
-from maia.authority.statements import ListStatement, parse_statement
+from maia.authority.statements import ListStatement, parse_statement, stamp_of
 from maia.errors import UsageError
 from maia.principals import CertificateId, KeyHash, PublicKey, TestKind
 
@@ -29,6 +31,7 @@ class Series:
         sequence: The highest number so far; 0 when there is none.
         interval: When the last timed list is in force.
         certificates: What the list that is continued names.
+        since: From which stamp on each certificate that was ever named is withdrawn.
     """
 
     kind: TestKind
@@ -36,6 +39,7 @@ class Series:
     sequence: int = 0
     interval: tuple[datetime, datetime] | None = None
     certificates: frozenset[CertificateId] = frozenset()
+    since: Mapping[CertificateId, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, lists: Iterable[ListStatement], *, kind: TestKind, signer: PublicKey | KeyHash) -> Series:
@@ -47,7 +51,7 @@ class Series:
         return cls(
             kind=kind, signer=signer, sequence=max((item.sequence for item in own), default=0),
             interval=None if last is None else (last[0], last[1]),
-            certificates=frozenset() if newest is None else newest.certificates,
+            certificates=frozenset() if newest is None else newest.certificates, since=first_moments(own),
         )  # fmt: skip
 
     @classmethod
@@ -81,8 +85,16 @@ class Series:
         *,
         interval: tuple[datetime, datetime] | None,
         sequence: int | None = None,
+        at: datetime | None = None,
     ) -> ListStatement:
         """Make the list that follows; it is not signed yet.
+
+        Args:
+            certificates: What it names.
+            interval: When it is in force; none for a plain list.
+            sequence: Its number; the next one by default.
+            at: Now: since when what no list named before is withdrawn. Without it the list says no moments, and a plain
+                one withdraws whatever was done before as well.
 
         >>> from maia.principals import KeySigner
         >>> Series(kind=TestKind.CRL, signer=KeySigner(bytes(32)).public_key, sequence=7).next(
@@ -91,6 +103,20 @@ class Series:
         """
         starts, ends = (None, None) if interval is None else interval
         number = self.sequence + 1 if sequence is None else sequence
+        since: tuple[int, ...] = ()
+        if at is not None and self.kind is TestKind.CRL:
+            since = tuple(self.since.get(identity, stamp_of(at)) for identity in sorted(certificates))
         return ListStatement(
-            kind=self.kind, signer=self.signer, sequence=number, certificates=certificates, starts=starts, ends=ends
-        )
+            kind=self.kind, signer=self.signer, sequence=number, certificates=certificates, starts=starts, ends=ends,
+            since=since,
+        )  # fmt: skip
+
+
+def first_moments(lists: Iterable[ListStatement]) -> dict[CertificateId, int]:
+    """Tell from which stamp on each certificate is withdrawn, by the earliest that any of one signer's lists says."""
+    found: dict[CertificateId, int] = {}
+    for item in lists:
+        if item.kind is TestKind.CRL:
+            for identity, moment in item.moments().items():
+                found[identity] = min(moment, found.get(identity, moment))
+    return found

@@ -11,6 +11,7 @@ into files, and one record makes files and progress count together. Rules kept h
 - a subscription that cannot be judged, since a statement is late or something of this home is missing or damaged, waits
   at its own place, and the others go on. It is delivered what it missed, in order, when the doubt is gone (`waiting`);
 - a file of this home that concerns everybody and is damaged stops the job: nobody loses events by it;
+- plans that are over before a micro-batch is through are made again, with the rights of then;
 - the audit has the intent before anything is opened, what each subscription gets before that counts, and the result.
 
 The same steps run inside Spark, as a streaming query with a checkpoint (`maia.spark.start_job`), and without Spark
@@ -32,8 +33,8 @@ from maia.domain.operations import Operation, deliver_digest
 from maia.domain.stretches import Stretch
 from maia.domain.waiting import Whom, held_back, left_waiting
 from maia.domain.wanted import Wanted
-from maia.errors import EncodingError, UnavailableError, UsageError
-from maia.kernel import VOLUME_HIGH, DeliverPlan, MakeKeys, VolumeWatch
+from maia.errors import EncodingError, PlanOverError, UnavailableError, UsageError
+from maia.kernel import VOLUME_HIGH, Clock, DeliverPlan, MakeKeys, VolumeWatch
 from maia.log import (
     BEGINNING,
     OK,
@@ -52,6 +53,7 @@ from maia.log import (
 NextStretch = Callable[[Places, Places | None, int | None, datetime], Stretch]
 """Finds the stretch after an offset: up to another one, or about so many commits."""
 Run = Callable[[Work, Sequence[Group]], Iterable[Report]]
+_ATTEMPTS = 3
 _CATCH_UP = 64
 
 
@@ -110,7 +112,7 @@ class DeliveryJob:
     audit: Audit
     wanted: tuple[Wanted, ...] | None = None
     volume: VolumeWatch | None = None
-    clock: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
+    clock: Clock = field(default=lambda: datetime.now(UTC))
 
     def begin(self) -> dict[str, str]:
         """Tell where the outbox begins: where the lanes began when a job first looked, whatever expired since."""
@@ -180,6 +182,20 @@ class DeliveryJob:
     def _deliver(
         self, batch: int, head: OutboxCommit | None, stretch: Stretch, run: Run, query: str, at: datetime
     ) -> OutboxCommit:
+        """Deliver a stretch; what was written by plans that ended meanwhile counts for nothing, and is planned anew.
+
+        So no subscriber stops the others by a right that ends often.
+        """
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return self._deliver_by_plans(batch, head, stretch, run, query, at)
+            except PlanOverError:
+                at = self.clock()
+        return self._deliver_by_plans(batch, head, stretch, run, query, at)
+
+    def _deliver_by_plans(
+        self, batch: int, head: OutboxCommit | None, stretch: Stretch, run: Run, query: str, at: datetime
+    ) -> OutboxCommit:
         """Deliver a stretch to whoever is up to date, and to those who waited something of what they missed."""
         after = self.begin() if head is None else head.upto
         waited = () if head is None else head.waiting
@@ -227,7 +243,9 @@ class DeliveryJob:
 
     def _run(self, batch: int, planned: Planned, commits: Sequence[Commit], run: Run) -> list[Report]:
         plans = planned.by_type()
-        work = Work(batch, str(self.log.path), str(self.outbox.path), plans, self.make_keys, self.make_secret)
+        work = Work(
+            batch, str(self.log.path), str(self.outbox.path), plans, self.make_keys, self.make_secret, self.clock
+        )  # fmt: skip
         # SECURITY: what has no proven origin is refused here, and never opened.
         open_ = [item for item in commits if item.type_id in plans and not refusal(item, plans[item.type_id])]
         groups = group_files(open_)

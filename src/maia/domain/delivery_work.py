@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from maia.events import ClosedAttributes
-from maia.kernel import DeliverPlan, DeliveryPlan, MakeKeys, omit_closed
+from maia.kernel import Clock, DeliverPlan, DeliveryPlan, MakeKeys, omit_closed
 from maia.log import (
     Commit,
     DeadLetter,
@@ -92,11 +92,13 @@ class Work:
     plans: dict[str, DeliverPlan]
     make_keys: MakeKeys
     make_secret: MakeSecret
+    clock: Clock
 
     def deliver(self, group: Group) -> Report:
         """Open, screen and seal the files of a group.
 
         Raises:
+            PlanOverError: The plans are over; they are made again.
             MaiaError: The log is damaged, or the system refused to write.
         """
         report = Report()
@@ -111,7 +113,7 @@ class Work:
                 compiled[task.type_id] = plan.compiled()
             versions = {item.identity: item.event_type for item in plan.subscriptions}
             outcomes = deliver_segment(
-                plan, log.parcels(task.lane, task.file), keys, file=task.file, origin=task.origin,
+                plan, log.parcels(task.lane, task.file), keys, file=task.file, origin=task.origin, clock=self.clock,
                 compiled=compiled[task.type_id],
             )  # fmt: skip
             for index, outcome in enumerate(outcomes):

@@ -24,7 +24,7 @@ from maia.domain.publication import own_lanes
 from maia.domain.register import in_register
 from maia.domain.snapshot import Snapshot, Snapshots
 from maia.domain.status import DomainStatus, domain_status
-from maia.domain.stretches import admits_at, wire_types
+from maia.domain.stretches import admits_by, wire_types
 from maia.domain.types import find_type
 from maia.encoding import html_table
 from maia.errors import UsageError
@@ -153,13 +153,13 @@ class Domain:
 
     def follow(self, *, at: datetime | None = None) -> datetime:
         """Bring the home up to date with the notices of its log; return the instant to plan with."""
-        return self._follower.follow(at=self.clock() if at is None else at)
+        return self._follower.follow(at=self.clock() if at is None else at, also=self._planner.origins.signers)
 
     def _admits(self) -> Admits:
         """Tell whose lanes count now."""
         at = self.clock()
         known = self.known(at=at)
-        return admits_at(self, known, wire_types(self, known), at=at)
+        return admits_by(self, known, wire_types(self, known))
 
     def known(self, *, at: datetime) -> Snapshot:
         """Give the home's evidence, its sessions and its verified types at an instant."""

@@ -20,6 +20,7 @@ from maia.domain.own_notices import OwnNotices
 from maia.domain.statements import StatementFollower
 from maia.home import ClockFile, Home
 from maia.log import LogDirectory, NoticeLog
+from maia.principals import KeyId
 
 
 class Follower:
@@ -42,11 +43,12 @@ class Follower:
         self._statements = StatementFollower(home, self._notices)
         self._said = OwnNotices(home)
 
-    def follow(self, *, at: datetime) -> datetime:
+    def follow(self, *, at: datetime, also: frozenset[KeyId] = frozenset()) -> datetime:
         """Read what was said since; called before each plan of a micro-batch.
 
         Args:
             at: Now, as the clock says.
+            also: Signers whose lists count besides those that the home's certificates name.
 
         Returns:
             The instant to plan with: now, or the highest so far after the clock was set back a little.
@@ -58,7 +60,7 @@ class Follower:
         moment = ClockFile(self._home.path / "clock").steady(at)
         self._said.keep(at=moment)
         self._certificates.follow(at=moment)
-        self._statements.follow(self._folder.current_pool(), at=moment)
+        self._statements.follow(self._folder.current_pool(), at=moment, also=also)
         if (self._home.path / "groups").exists():
             self._own.tick(at=moment)
             GroupKeys(self._home).follow(self._notices, at=moment, log=self._log)

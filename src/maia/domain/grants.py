@@ -243,7 +243,8 @@ def draft_revocation(
     identity = certificate.certificate_id
     if identity in series.certificates:
         raise UsageError(f"`{identity.hex()[:16]}` is on the last list already", code="REVOKED_BEFORE")
-    body = series.next(series.certificates | {identity}, interval=series.next_interval(at=at, ends=ends))
+    interval = series.next_interval(at=at, ends=ends)
+    body = series.next(series.certificates | {identity}, interval=interval, at=at)
     exposure = exposure_window(certificate, at=at, statements=book)
     return RevocationDraft(
         certificate=certificate, signer=signer, body=body, exposure=exposure, **_named(certificate, folder)

@@ -5,7 +5,8 @@ Rules kept here:
 - a plan holds clauses and places, no key; a worker opens the home's keys where it runs;
 - small files share a task, so that a task costs about the same whatever the sizes of files;
 - what was delivered, refused and withheld of each file is in the audit, also when the reader leaves before the end. No
-  file is opened for a read whose intent is not there already.
+  file is opened for a read whose intent is not there already;
+- a plan that is over opens nothing, and so does one whose rights the home has heard to be withdrawn since.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ import numpy as np
 import pyarrow as pa
 
 from maia.domain.operations import Operation, audit_of, code_of, intent_to_read
+from maia.domain.origins import origin_of, stamps_of
 from maia.domain.possession import ProvenClient
 from maia.domain.sealing_keys import SealingKeys
-from maia.errors import EncodingError, UnavailableError
+from maia.errors import EncodingError, PlanOverError, UnavailableError
 from maia.home import Home
-from maia.kernel import DeliverPlan, Delivery, Opened, Outcome
+from maia.kernel import Clock, DeliverPlan, Delivery, Opened, Outcome
 from maia.log import (
     EVENT,
     OK,
@@ -55,11 +57,10 @@ class LogPart:
 
 
 def refusal(commit: Commit, plan: DeliverPlan) -> str:
-    """Tell why nothing of a commit is opened; empty when its origin's right is proven and it is as it must be."""
+    """Tell why nothing of a commit is opened; empty when its origin had the right then and it is as it must be."""
     if commit.wrong:
         return commit.wrong
-    origin = (bytes.fromhex(commit.origin), bytes.fromhex(commit.evidence))
-    return "" if origin in plan.origins else "ORIGIN_NOT_PROVEN"
+    return "" if plan.admits(origin_of(commit), *stamps_of(commit)) else "ORIGIN_NOT_PROVEN"
 
 
 def parts_of(commits: Sequence[Commit], plan: DeliverPlan) -> list[LogPart]:
@@ -137,7 +138,7 @@ def scan(
     client: str,
     columns: Sequence[str] | None,
     with_event_id: bool,
-    at: datetime,
+    clock: Clock,
     operation: int,
     part: int = 0,
     lenient: bool = False,
@@ -151,18 +152,25 @@ def scan(
         client: What the client is called here.
         columns: Which columns to give, in which order; all when there are none.
         with_event_id: Add ``_event`` and ``_stamp``.
-        at: Now.
+        clock: Tells what time it is where this runs.
         operation: The intent, by its number in the audit.
         part: Which part of it this is.
         lenient: Pass by a segment that is damaged or missing, with an alarm in the audit, as a reader without an
             offset may: the others come, and this one comes when it is there again.
+
+    Raises:
+        PlanOverError: The plan is over, or a right behind it was withdrawn: ``PLAN_OVER``.
     """
+    at = clock()
     keys, compiled, log = SealingKeys(home), plan.compiled(), LogDirectory(home.log_path)
     told, code = _Told(home=home, plan=plan, client=client, at=at), STOPPED
     try:
+        plan.term.check_statements(home.statements.load(), at=at)
         for item in parts:
             parcels = log.parcels(item.lane, item.file)
-            outcomes = deliver_segment(plan, parcels, keys, file=item.file, origin=item.origin, compiled=compiled)
+            outcomes = deliver_segment(
+                plan, parcels, keys, file=item.file, origin=item.origin, clock=clock, compiled=compiled
+            )
             for outcome in told.outcomes(outcomes, item, lenient=lenient):
                 for delivery in outcome.deliveries:
                     told.delivered(delivery)
@@ -204,6 +212,8 @@ class _Told:
                     yield outcome
                 else:
                     self.refused[outcome.refused] += outcome.events
+        except PlanOverError:
+            raise  # nothing is wrong with the segment
         except (UnavailableError, EncodingError) as error:
             if not lenient:
                 raise

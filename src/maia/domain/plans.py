@@ -7,59 +7,53 @@ come out hold clauses and references, never a key.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 
-from maia.authority import Action, CertificatePool, Verifier, ask_network, ask_type
+from maia.authority import MAX_BROUGHT, Action, ask_network, ask_type
 from maia.domain.grounds import Grounds
 from maia.domain.keys import ensure_keys
+from maia.domain.origins import Origins
 from maia.domain.own_key_manager import OwnKeyManager
 from maia.domain.snapshot import Snapshot
 from maia.encryption import Tolerance
-from maia.errors import DeniedError, MaiaError, UncheckedError, VerificationError
+from maia.errors import ChainError, DeniedError, UncheckedError, VerificationError
 from maia.events import EventType, TypeName
 from maia.home import Home
 from maia.kernel import (
+    CONDITION_FALSE,
     FOREVER,
     Clause,
     DeliverPlan,
-    Origin,
+    PlanTerm,
     PublishPlan,
     Sealing,
     Subscription,
     clauses_from,
     milliseconds,
+    tests_behind,
 )
 from maia.log import Commit, LogDirectory
-from maia.principals import CertificateId, KeyHash, KeyId, PublicKey
+from maia.principals import CertificateId, PublicKey
 
 MAX_EVENTS = 16_384
 """Most events in one parcel, unless the publisher asks for fewer."""
-_MAX_ORIGINS = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """What an origin may set; nothing when it is proven to have no right, or when ``doubt`` names what is missing.
-
-    ``giver`` is who issued the right to it, in hex; empty for the owner itself.
-    """
-
-    clauses: tuple[Clause, ...] = ()
-    doubt: str = ""
-    giver: str = ""
+_MAX_BROUGHT = 16 << 10
 
 
 class Planner:
-    """Compiles plans from what a home holds, and remembers which origins were proven on which evidence."""
+    """Compiles plans from what a home holds.
+
+    Attributes:
+        origins: Judges the brokers behind commits.
+    """
 
     def __init__(self, home: Home, log: LogDirectory, own: OwnKeyManager) -> None:
         """Plan for a home, over a log; ``own`` is the key manager that the home runs itself."""
         self._home = home
         self._log = log
         self._own = own
-        self._origins: dict[tuple[object, ...], Judged] = {}
-        self._pools: dict[bytes, CertificatePool] = {}
+        self.origins = Origins(home, log)
         self._grounds = Grounds(home)
 
     def publish(
@@ -90,15 +84,16 @@ class Planner:
         event_type = advertised.event_type
         clauses = sessions.clauses(client, Action.PUBLISH, event_type, known.pool, at=at)
         ensure_keys(home, self._own, event_type, at=at)
-        certificates, own = self._own_right(known, event_type, at)
+        evidence, own = self._own_right(known, event_type, clauses, at)
+        ends = sessions.ends(client, event_type, clauses, known.pool, at=at)
         ids, stamp = home.type_ids(), milliseconds(at)
         if ids is not None:
-            certificates = (ids.seal_evidence(certificates, stamp),)
+            evidence = (ids.seal_evidence(evidence, stamp),)
         sealing = Sealing(
             type_id=event_type.type_id if ids is None else ids.at(event_type.type_id, stamp),
             key_type=event_type.type_id,
             mode=event_type.options.encryption,
-            evidence=self._log.put_evidence(certificates),
+            evidence=self._log.put_evidence(evidence),
             padding=event_type.options.padding,
         )
         return PublishPlan(
@@ -107,6 +102,7 @@ class Planner:
             definition=known.definition(name.type_id, version),
             clauses=clauses,
             sealing=sealing,
+            term=self.term(known, (*clauses, *own), (ends, *(item.until for item in own)), at=at),
             own=own,
             max_events=max_events,
         )
@@ -155,7 +151,8 @@ class Planner:
         if lost == "CERTIFICATE_MISSING":  # SECURITY: less than was proven before would be shown, for ever
             raise _in_doubt(holder, lost)
         self._grounds.note(holder, name.type_id, client, self._proof(known, client, clauses, at), known.pool)
-        return Subscription(made.identity, made.event_type, made.filter, clauses)
+        ends = sessions.ends(client, made.event_type, clauses, known.pool, at=at)
+        return Subscription(made.identity, made.event_type, made.filter, clauses, ends)
 
     @staticmethod
     def _proof(
@@ -188,104 +185,62 @@ class Planner:
             history: Read old parcels with every key that is still held, however long ago they were replaced.
         """
         event_type, home = subscriptions[0].event_type, self._home
+        clauses = [clause for item in subscriptions for clause in item.clauses]
         type_id, tolerance = event_type.type_id, home.tolerance
         return DeliverPlan(
             type_id=type_id,
             kinds=known.sessions.kinds(type_id),
             subscriptions=subscriptions,
-            origins=self.origins(known, event_type, commits, at=at),
+            term=self.term(known, clauses, (item.until for item in subscriptions), at=at),
+            origins=self.origins.of_commits(known, event_type, commits),
             arrives=milliseconds(at),
             tolerance=Tolerance(grace=FOREVER, skew=tolerance.skew) if history else tolerance,
             modes=known.sessions.modes(type_id),
             aliases=home.wire_ids(type_id) - {type_id},
         )
 
-    def origins(
-        self, known: Snapshot, event_type: EventType, commits: Iterable[Commit], *, at: datetime
-    ) -> dict[Origin, tuple[Clause, ...]]:
-        """Tell which of the brokers that filled these commits may publish the type, and what they may set.
-
-        The certificates are those that the parcels name by hash, and they must prove the right now. A clause with
-        conditions does not count: what holds at another domain cannot be seen from here.
-        """
-        found: dict[Origin, tuple[Clause, ...]] = {}
-        wire = {identity.hex() for identity in self._home.wire_ids(event_type.type_id)}
-        for commit in commits:
-            if commit.type_id in wire and not commit.wrong:
-                origin = (bytes.fromhex(commit.origin), bytes.fromhex(commit.evidence))
-                if origin not in found:
-                    found[origin] = self.judge(known, event_type, commit, at=at).clauses
-        return {origin: clauses for origin, clauses in found.items() if clauses}
-
-    def judge(self, known: Snapshot, event_type: EventType, commit: Commit, *, at: datetime) -> Judged:
-        """Tell what the origin of a commit may set, anew only when its evidence, a statement or time could change it.
-
-        A right that cannot be proven yet, since evidence or a statement is missing, is a doubt. Whatever else the
-        origin's certificates make the verifier say is a denial, and concerns that origin alone.
-        """
-        name, book = event_type.name, known.verifier.statements
-        origin = (bytes.fromhex(commit.origin), bytes.fromhex(commit.evidence))
-        try:
-            pool = self._evidence(known.verifier, origin[1])
-        except MaiaError:
-            return Judged()
-        if not len(pool):
-            return Judged(doubt="EVIDENCE_MISSING")
-        moment = (pool.phase(at), book.phase(at), book.revision)
-        key = (origin, name.type_id, known.verifier, pool.token, moment)
-        judged = self._origins.get(key)
-        if judged is None:
-            if len(self._origins) >= _MAX_ORIGINS:
-                self._origins.clear()
-            judged = self._origins[key] = self._judge(known.verifier, name, KeyHash(KeyId(origin[0])), pool, at)
-        return judged
-
-    @staticmethod
-    def _judge(verifier: Verifier, name: TypeName, principal: KeyHash, pool: CertificatePool, at: datetime) -> Judged:
-        request = ask_type(Action.PUBLISH, name.owner, name.name, None)
-        try:
-            rights = verifier.clauses(request, principal=principal, evidence=pool, at=at)
-            clauses = tuple(clause for clause in clauses_from(rights) if not clause.conditions)
-            if not clauses:
-                verifier.verify(request, principal=principal, evidence=pool, at=at)
-        except UncheckedError as error:
-            return Judged(doubt=error.code)
-        except MaiaError:
-            # SECURITY: what is wrong with another party's object is that party's refusal, not this reader's doubt.
-            return Judged()
-        chain = clauses[0].chain if clauses else ()
-        return Judged(clauses, giver=pool.get(chain[-1]).body.issuer.key_id.hex() if chain else "")
-
-    def _evidence(self, verifier: Verifier, digest: bytes) -> CertificatePool:
-        """Read the certificates that a hash names; what was there whole once is not read again."""
-        pool = self._pools.get(digest)
-        if pool is None:
-            certificates, ids = self._log.evidence(digest), self._home.type_ids()
-            if ids is not None and len(certificates) == 1:
-                certificates = ids.open_evidence(certificates[0]) or certificates
-            pool = CertificatePool(certificates, limits=verifier.limits)
-            if len(self._pools) >= _MAX_ORIGINS:
-                self._pools.clear()
-            if len(pool):
-                self._pools[digest] = pool
-        return pool
+    def term(
+        self, known: Snapshot, clauses: Iterable[Clause], ends: Iterable[datetime | None], *, at: datetime
+    ) -> PlanTerm:
+        """Tell from when to when a plan may be worked by that leans on these clauses."""
+        return PlanTerm.of(
+            ends, made=at, age=self._home.plan_age, skew=timedelta(milliseconds=self._home.tolerance.skew),
+            rests_on=tests_behind(clauses, known.pool),
+        )  # fmt: skip
 
     def _own_right(
-        self, known: Snapshot, event_type: EventType, at: datetime
+        self, known: Snapshot, event_type: EventType, clauses: Iterable[Clause], at: datetime
     ) -> tuple[tuple[bytes, ...], tuple[Clause, ...]]:
-        """Return the certificates that prove this broker's right to publish a type, and what it may set.
+        """Return what proves this broker's right to publish a type, now and to later readers; and what it may set.
+
+        Conditions that every clause of the client has as well are asked of the client. Others are asked of the broker.
 
         Raises:
-            VerificationError: It has none.
+            VerificationError: It has none, or the conditions of its right do not hold.
         """
-        name = event_type.name
+        name, pool = event_type.name, known.pool
         request = ask_type(Action.PUBLISH, name.owner, name.name, None)
         broker = self._home.broker.public_key
-        grant = known.verifier.verify(request, principal=broker, evidence=known.pool, at=at)
-        rights = known.verifier.clauses(request, principal=broker, evidence=known.pool, at=at)
+        grant = known.verifier.verify(request, principal=broker, evidence=pool, at=at)
+        rights = known.verifier.clauses(request, principal=broker, evidence=pool, at=at)
+        asked = frozenset.intersection(*(frozenset(clause.conditions) for clause in clauses))
+        left = (
+            replace(clause, conditions=tuple(text for text in clause.conditions if text not in asked))
+            for clause in clauses_from(rights)
+        )
+        own = known.sessions.guarded(left, broker, Action.PUBLISH, name.name, pool, at=at)
+        if not own:
+            raise ChainError("the conditions of the broker's own right do not hold", code=CONDITION_FALSE)
         found = {item.certificate_id: item.raw for item in grant.certificates}
-        found |= {item: known.pool.get(item).raw for right in rights for item in right.proof.certificate_ids()}
-        return tuple(found.values()), clauses_from(rights)
+        found |= {item: pool.get(item).raw for right in rights for item in right.proof.certificate_ids()}
+        lists: dict[bytes, None] = {}
+        for identity in found:
+            for test in pool.get(identity).body.tests:
+                serving = known.verifier.statements.serving(test, at=at)
+                # A list that is too large to go along with every commit is one that readers have to hear of themselves.
+                if serving is not None and len(serving.raw) <= _MAX_BROUGHT:
+                    lists[serving.raw] = None
+        return (*found.values(), *list(lists)[:MAX_BROUGHT]), own
 
 
 def _in_doubt(holder: str, code: str) -> UncheckedError:

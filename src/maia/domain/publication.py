@@ -158,7 +158,12 @@ class Published:
 def write_partition(
     home: Home, plan: PublishPlan, partition: int, batches: Iterator[pa.RecordBatch], *, at: datetime
 ) -> Written:
-    """Enforce and seal one partition of a publication, into a file of the log that no commit names yet."""
+    """Enforce and seal one partition of a publication, into a file of the log that no commit names yet.
+
+    Raises:
+        PlanOverError: The plan is over, or a right behind it was withdrawn: ``PLAN_OVER``.
+    """
+    plan.term.check_statements(home.statements.load(), at=at)
     writer = LogDirectory(home.log_path).writer(
         plan.publication, plan.sealing.type_id, partition, home.broker.public_key.key_id, at=at
     )

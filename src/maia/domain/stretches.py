@@ -95,6 +95,25 @@ def next_stretch(
     upto: Places | None = None,
     deep: bool = True,
 ) -> Stretch:
+    """Find the next stretch after an offset, and listen to the lists that its origins stand on; see `_next_stretch`."""
+    heard = domain.planner.origins.signers
+    found = _next_stretch(domain, types, after=after, at=at, most=most, upto=upto, deep=deep)
+    if domain.planner.origins.signers != heard:
+        domain.follow(at=at)
+        return _next_stretch(domain, types, after=after, at=at, most=most, upto=upto, deep=deep)
+    return found
+
+
+def _next_stretch(
+    domain: Domain,
+    types: Mapping[str, EventType],
+    *,
+    after: Places,
+    at: datetime,
+    most: int | None = None,
+    upto: Places | None = None,
+    deep: bool = True,
+) -> Stretch:
     """Find the next stretch after an offset.
 
     Args:
@@ -141,15 +160,15 @@ def next_stretch(
     return Stretch(commits=tuple(found), upto=places, parked=tuple(parked), silent=tuple(silent))
 
 
-def admits_at(domain: Domain, known: Snapshot, types: Mapping[str, EventType], *, at: datetime) -> Admits:
+def admits_by(domain: Domain, known: Snapshot, types: Mapping[str, EventType]) -> Admits:
     """Tell whose place a lane takes when there are many: that of who gave its origin the right."""
 
     def admits(commit: Commit) -> str | None:
         event_type = types.get(commit.type_id)
         if event_type is None:
             return None
-        judged = domain.planner.judge(known, event_type, commit, at=at)
-        return "in doubt" if judged.doubt else judged.giver if judged.clauses else None
+        judged = domain.planner.origins.judge(known, event_type, commit)
+        return "in doubt" if judged.doubt else judged.giver if judged.tenures else None
 
     return admits
 
@@ -163,7 +182,9 @@ def _silent(domain: Domain, known: Snapshot, event_type: EventType, lane: EventL
     if head.due >= now or head.due <= head.asserted:
         return False
     newest = lane.newest()
-    return newest is not None and bool(domain.planner.judge(known, event_type, newest, at=at).clauses)
+    return newest is not None and bool(
+        domain.planner.origins.judge(known, event_type, newest, stamp=milliseconds(at)).tenures
+    )
 
 
 def _start(lane: EventLane, after: Places, upto: Places | None) -> str:
@@ -187,10 +208,10 @@ def _doubt(
     """Tell why a commit has to wait; empty when it has not."""
     if commit.wrong:
         return ""
-    judged = domain.planner.judge(known, event_type, commit, at=at)
+    judged = domain.planner.origins.judge(known, event_type, commit)
     if judged.doubt:
         return judged.doubt
-    if not judged.clauses:
+    if not judged.tenures:
         return ""  # SECURITY: proven to have no right, so nothing of it is opened
     if commit.stamp > milliseconds(at) + domain.home.tolerance.skew:
         return "STAMP_AHEAD"

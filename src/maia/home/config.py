@@ -13,7 +13,8 @@ from maia.home.formats import HOME_FORMAT, check_home_format
 CONFIG_FILE = "maia.toml"
 MAX_CONFIG = 1 << 16
 DEFAULT_SILENCE = 600
-_NUMBERS = ("grace", "skew", "silence", "history", "alarm")
+DEFAULT_PLAN_AGE = 3600
+_NUMBERS = ("grace", "skew", "plan_age", "silence", "history", "alarm")
 _TEXTS = ("name", "broker", "domain", "log", "keyed_types", "spill", *_NUMBERS)
 _SPILLS = ("sealed", "trusted")
 _SERVICES: dict[str, str | None] = {"database": "store.db", "key_manager": None, "access_control": None}
@@ -33,6 +34,8 @@ class HomeConfig:
         log: The log's directory, relative to the home.
         grace: Seconds for which a replaced key still opens.
         skew: Seconds by which clocks may differ.
+        plan_age: Seconds for which what was planned may be worked by: a frame that is evaluated again, a task that is
+            tried again, a long micro-batch. After that the rights are judged anew.
         silence: Seconds beyond the time that it promised for which a key manager may be silent before keys of it seal
             nothing here.
         history: Seconds for which replaced keys are kept, at least ``grace``; without it, as long as the log keeps
@@ -54,6 +57,7 @@ class HomeConfig:
     log: str = "log"
     grace: int = 30
     skew: int = 5
+    plan_age: int = DEFAULT_PLAN_AGE
     silence: int = DEFAULT_SILENCE
     history: int | None = None
     alarm: int | None = None
@@ -68,6 +72,8 @@ class HomeConfig:
         texts = {"name": self.name, "broker": self.broker, "domain": self.domain, "log": self.log}
         lines = [f"format = {HOME_FORMAT}", *(f"{key} = {_quote(text)}" for key, text in texts.items())]
         lines += [f"grace = {self.grace}", f"skew = {self.skew}"]
+        if self.plan_age != DEFAULT_PLAN_AGE:
+            lines.append(f"plan_age = {self.plan_age}")
         if self.silence != DEFAULT_SILENCE:
             lines.append(f"silence = {self.silence}")
         if self.history is not None:

@@ -24,6 +24,7 @@ from __future__ import annotations
 import secrets
 import time
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 from maia.authority import CertificatePool, Verifier
@@ -189,6 +190,11 @@ class Home:
     def tolerance(self) -> Tolerance:
         """Grace and skew."""
         return Tolerance(grace=self.config.grace * 1000, skew=self.config.skew * 1000)
+
+    @property
+    def plan_age(self) -> timedelta:
+        """How old a plan may get before rights are judged anew."""
+        return timedelta(seconds=self.config.plan_age)
 
     @property
     def log_path(self) -> Path:

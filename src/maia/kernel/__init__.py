@@ -5,13 +5,14 @@ from __future__ import annotations
 from maia.kernel.broker_places import BROKERS, DOMAINS, named
 from maia.kernel.clauses import Clause, clauses_from
 from maia.kernel.conditions import CONDITION_FALSE, RATE_LIMITED, NoSurroundings, make_guard
-from maia.kernel.deliver import FOREVER, DeliverPlan, MakeKeys, Origin, Outcome, deliver_parcels
+from maia.kernel.deliver import FOREVER, DeliverPlan, MakeKeys, Origin, Outcome, Tenure, deliver_parcels
 from maia.kernel.delivery import Delivery, DeliveryPlan, Subscription, check_readable, omit_closed, uid_filter
 from maia.kernel.domains import CLIENTS, DomainTree, check_local, check_served, read_domain
 from maia.kernel.emulation import emulate, key_groups_needed, sub_types
 from maia.kernel.group_admission import GroupAdmission, admit_broker
 from maia.kernel.key_groups import KEY_MANAGER, groups_of_type, membership_changes, prove_key_manager
-from maia.kernel.parcels import MAX_EVENTS, Opened, Sealing, event_name, open_batch, seal_batch
+from maia.kernel.parcels import MAX_EVENTS, Opened, Sealing, event_ids, event_name, open_batch, seal_batch
+from maia.kernel.plan_term import Clock, PlanTerm, tests_behind
 from maia.kernel.publication import BATCH_REJECTED, CONSTRAINT_VIOLATED, enforce_publication
 from maia.kernel.publish import PublishPlan, event_base, parcel_row, publish_batches
 from maia.kernel.sessions import Sessions
@@ -33,6 +34,7 @@ __all__ = [
     "RATE_LIMITED",
     "VOLUME_HIGH",
     "Clause",
+    "Clock",
     "DeliverPlan",
     "Delivery",
     "DeliveryPlan",
@@ -43,6 +45,7 @@ __all__ = [
     "Opened",
     "Origin",
     "Outcome",
+    "PlanTerm",
     "PublishPlan",
     "Sealing",
     "Sessions",
@@ -50,6 +53,7 @@ __all__ = [
     "StateChoice",
     "StateReply",
     "Subscription",
+    "Tenure",
     "VolumeWatch",
     "admit_broker",
     "check_local",
@@ -60,6 +64,7 @@ __all__ = [
     "emulate",
     "enforce_publication",
     "event_base",
+    "event_ids",
     "event_name",
     "groups_of_type",
     "key_groups_needed",
@@ -78,6 +83,7 @@ __all__ = [
     "reserve_stamps",
     "seal_batch",
     "sub_types",
+    "tests_behind",
     "uid_filter",
     "write_mark",
 ]

@@ -18,8 +18,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 
-from maia.authority import CellRight, Derived, OnViolation, cell_rights, fairly, patterns_in
+from maia.authority import CellRight, Derived, OnViolation, cell_rights, fairly, first_end, patterns_in
 from maia.authority import Tag as ValueTag
 from maia.authority import permits as tag_permits
 from maia.encoding import encode
@@ -40,12 +41,15 @@ class Clause:
         conditions: Conditions that must all hold before the clause counts.
         chain: The certificates it comes from, root first; empty for the owner itself.
         guard: Asks the conditions when data meets the clause; a session puts it there.
+        until: The first instant at which none of the chains that give it carries it any more, statements being as they
+            were when it was derived; ``None`` when there is none.
     """
 
     cells: CellRight
     conditions: tuple[str, ...]
     chain: tuple[CertificateId, ...]
     guard: Guard | None = None
+    until: datetime | None = None
 
     @property
     def counts(self) -> bool:
@@ -95,8 +99,13 @@ def clauses_from(rights: Iterable[Derived]) -> tuple[Clause, ...]:
         for cells in parts:
             key = (cells, right.conditions)
             known = found.get(key)
-            if known is None or (len(chain), chain) < (len(known.chain), known.chain):
-                found[key] = Clause(cells, right.conditions, chain)
+            until = first_end(right.period, right.until)
+            if known is None:
+                found[key] = Clause(cells, right.conditions, chain, until=until)
+            else:
+                last = None if until is None or known.until is None else max(until, known.until)
+                first = min((known.chain, chain), key=lambda item: (len(item), item))
+                found[key] = Clause(cells, right.conditions, first, until=last)
     left = _affordable(sorted(found.values(), key=_order))
     if found and not left:
         bad = DeniedError(

@@ -164,9 +164,8 @@ class Opened:
         return event_name(self.header.origin, self.header.event_base)
 
     def event_ids(self, rows: Iterable[int]) -> list[str]:
-        """Name several events."""
-        prefix = self.name.hex()
-        return [f"{prefix}-{row}" for row in rows]
+        """Name several events, see `event_ids`."""
+        return event_ids(self.name, rows)
 
 
 def event_name(origin: bytes, event_base: bytes) -> bytes:
@@ -179,6 +178,24 @@ def event_name(origin: bytes, event_base: bytes) -> bytes:
     ('d82535bf', 'ebf52a68')
     """
     return hashlib.sha256(encode((b"maia/1 event", origin, event_base))).digest()[:16]
+
+
+def event_ids(name: bytes, rows: Iterable[int]) -> list[str]:
+    """Name events of a parcel by the parcel's name and their positions in it.
+
+    An id does not show the position: whoever sees some events of a parcel does not learn from their names how many lie
+    before, between or behind them that are closed to it.
+
+    >>> event_ids(bytes(16), [0, 2]) == [event_ids(bytes(16), [0])[0], event_ids(bytes(16), [2])[0]]
+    True
+    """
+    begun = hashlib.sha256(b"maia/1 event id" + name)
+    found = []
+    for row in rows:
+        one = begun.copy()
+        one.update(b"%d" % row)
+        found.append(one.hexdigest()[:32])
+    return found
 
 
 def open_batch(

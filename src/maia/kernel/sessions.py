@@ -11,11 +11,20 @@ the caller's to provide.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from maia.authority import Action, CertificatePool, Challenge, VerifiedEventType, Verifier, ask_network, ask_type
+from maia.authority import (
+    Action,
+    CertificatePool,
+    Challenge,
+    VerifiedEventType,
+    Verifier,
+    ask_network,
+    ask_type,
+    first_end,
+)
 from maia.errors import ChainError, DeniedError, NotFoundError, VerificationError
 from maia.events import AttributeType, EncryptionMode, EventType, TypeId
 from maia.filters import Bound, Side, TypedFilter, allows, compile_filter
@@ -194,7 +203,8 @@ class Sessions:
         for item in self.subscriptions(type_id):
             clauses = self._session_clauses(item, evidence, at=at)
             if clauses:
-                found.append(Subscription(item.identity, item.event_type, item.filter, clauses))
+                ends = self.ends(item.principal, item.event_type, clauses, evidence, at=at)
+                found.append(Subscription(item.identity, item.event_type, item.filter, clauses, ends))
         return tuple(found)
 
     def plan(self, type_id: TypeId, evidence: CertificatePool, *, at: datetime) -> DeliveryPlan:
@@ -204,22 +214,46 @@ class Sessions:
             plan.add(subscription)
         return plan
 
-    def check_connected(self, principal: PublicKey, evidence: CertificatePool, *, at: datetime) -> None:
-        """Refuse a client that may not connect to this broker's network, when it belongs to one."""
+    def check_connected(self, principal: PublicKey, evidence: CertificatePool, *, at: datetime) -> datetime | None:
+        """Refuse a client that may not connect to this broker's network, when it belongs to one.
+
+        Returns:
+            The first instant at which what proves it carries no longer, statements being as they are.
+        """
         if self.network is None:
-            return
+            return None
         owner, name = self.network
         request = ask_network(Action.CONNECT, owner, name)
-        if not self.verifier.verify(request, principal=principal, evidence=evidence, at=at).conditions:
-            return
+        grant = self.verifier.verify(request, principal=principal, evidence=evidence, at=at)
+        if not grant.conditions:
+            return grant.ends
         for right in self.verifier.clauses(request, principal=principal, evidence=evidence, at=at):
             guard = make_guard(
                 right.conditions, right.proof.certificate_ids(), action=Action.CONNECT, principal=principal.key_id,
                 event_type="", evidence=evidence, make=self.surroundings, at=at,
             )  # fmt: skip
             if guard is not None and not guard.conditions:  # nothing is left that would need an event
-                return
+                return first_end(right.period, right.until)
         raise ChainError("the conditions of the right do not hold", code=CONDITION_FALSE)
+
+    def ends(
+        self,
+        principal: PublicKey,
+        event_type: EventType,
+        clauses: Iterable[Clause],
+        evidence: CertificatePool,
+        *,
+        at: datetime,
+    ) -> datetime | None:
+        """Tell the first instant at which a session's clauses, its type or its connection may be over.
+
+        Statements are taken as they are: one that is heard later may end them earlier.
+        """
+        name = event_type.name
+        found = [clause.until for clause in clauses]
+        found += [grant.ends for grant in self._types[name.type_id, name.version.text].grants]
+        found.append(self.check_connected(principal, evidence, at=at))
+        return min((end for end in found if end is not None), default=None)
 
     def require_clauses(
         self, principal: PublicKey, action: Action, event_type: EventType, evidence: CertificatePool, *, at: datetime
@@ -262,8 +296,21 @@ class Sessions:
             if len(self._clauses) > 10_000:
                 self._clauses.clear()
             self._clauses[key] = found
-        guarded = (self._guarded(clause, principal, action, name.name, evidence, at) for clause in found)
-        return tuple(clause for clause in guarded if clause is not None)
+        return self.guarded(found, principal, action, name.name, evidence, at=at)
+
+    def guarded(
+        self,
+        clauses: Iterable[Clause],
+        principal: PublicKey,
+        action: Action,
+        type_name: str,
+        evidence: CertificatePool,
+        *,
+        at: datetime,
+    ) -> tuple[Clause, ...]:
+        """Put clauses with conditions under guards, and leave out those whose conditions do not hold now."""
+        found = (self._guarded(clause, principal, action, type_name, evidence, at) for clause in clauses)
+        return tuple(clause for clause in found if clause is not None)
 
     def _guarded(
         self,

@@ -37,6 +37,7 @@ from maia.encoding import encode
 from maia.encryption import decode_column, encode_column
 from maia.errors import EncodingError, MaiaError, SealError, UnavailableError
 from maia.events import ARROW_TYPES, AttributeType, EventType
+from maia.kernel import event_ids
 from maia.log.columns import EVENT, STAMP
 from maia.log.numbered import NumberedRecords, named_errors, sync_folder
 from maia.log.outbox_commits import (
@@ -329,8 +330,8 @@ def _delivery(plain: bytes, names: list[str], kinds: list[AttributeType], count:
         start = position + 4
         position = start + int.from_bytes(view[position:start], "big")
         columns.append(decode_column(view[start:position], count=count))
-    name, stamp = bytes(view[:_NAME]).hex(), int.from_bytes(view[_NAME : _NAME + 8], "big")
-    events = pa.array([f"{name}-{row}" for row in columns[0].to_pylist()], type=pa.string())
+    stamp = int.from_bytes(view[_NAME : _NAME + 8], "big")
+    events = pa.array(event_ids(bytes(view[:_NAME]), columns[0].to_pylist()), type=pa.string())
     stamps = pa.array(np.full(count, stamp, dtype=np.int64))
     fields = [pa.field(name, ARROW_TYPES[kind]) for name, kind in zip(names, kinds, strict=True)]
     fields += [pa.field(EVENT, pa.string(), nullable=False), pa.field(STAMP, pa.int64(), nullable=False)]

@@ -30,7 +30,7 @@ import pyarrow.parquet as pq
 
 from maia.encryption import KeyProvider, parse_parcel
 from maia.errors import EncodingError, MalformedError, NotFoundError, UnavailableError, UsageError
-from maia.kernel import DeliverPlan, DeliveryPlan, Outcome, deliver_parcels
+from maia.kernel import Clock, DeliverPlan, DeliveryPlan, Outcome, deliver_parcels
 from maia.log.commits import LogFile, Moved
 from maia.log.numbered import named_errors, sync_folder
 from maia.log.store import Store
@@ -143,6 +143,7 @@ def deliver_segment(
     *,
     file: LogFile,
     origin: str,
+    clock: Clock,
     compiled: DeliveryPlan | None = None,
 ) -> Iterator[Outcome]:
     """Do as `deliver_parcels` does for one segment of a lane, and refuse what is not as its commit says.
@@ -153,17 +154,19 @@ def deliver_segment(
         keys: This broker's keys.
         file: What the commit says of it.
         origin: Whose lane it is, in hex.
+        clock: Tells what time it is where this runs.
         compiled: The plan's index, for who goes through many files with one plan.
 
     Yields:
         An outcome for each parcel, in order; one for all that is left when the segment is malformed.
 
     Raises:
+        PlanOverError: The plan is over.
         MaiaError: The segment is damaged or missing: nobody knows what it held.
     """
     done, events = 0, 0
     try:
-        for outcome in deliver_parcels(plan, batches, keys, compiled=compiled):
+        for outcome in deliver_parcels(plan, batches, keys, clock=clock, compiled=compiled):
             header = None if outcome.opened is None else outcome.opened.header
             if header is not None and (
                 header.origin.hex() != origin

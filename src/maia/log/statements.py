@@ -5,7 +5,8 @@ The topic is the signer's key id, and a message is one signed statement. Rules k
 - an issuer signs one list a period, whatever the number of its certificates; a list names what was withdrawn and has
   not expired, so it does not grow for ever;
 - a withdrawal is said at once as well, by a plain CRL that counts until the next list is in force. Who keeps it from a
-  broker gains the rest of the list and no more;
+  broker gains the rest of the list and no more. It has no time of its own, so it names what expired since, too: whoever
+  judges an old event by it must not take silence for a yes;
 - subscribing is asking: the first reply is the state in force now, whoever published last and however long ago;
 - what the topic's signer did not sign is passed over, and reading is bounded.
 """
@@ -17,7 +18,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from maia.authority import ListStatement, Rhythm, Series, Statement, issue_statement, parse_statement, verify_statement
+from maia.authority import (
+    ListStatement,
+    Rhythm,
+    Series,
+    Statement,
+    first_moments,
+    issue_statement,
+    parse_statement,
+    verify_statement,
+)
 from maia.errors import MalformedError, UsageError, VerificationError
 from maia.log.lane import LaneRead, LaneReader
 from maia.log.lane_objects import START, LaneRecord, Place
@@ -78,7 +88,7 @@ class StatementPublisher:
         """
         if self.kind is not TestKind.CRL:
             raise UsageError("only a CRL revokes at once; a revalidation waits for its next list", code="NOT_BY_CRL")
-        return self._send(self._lists(), _unexpired(listed, check_aware(at)), None, at)
+        return self._send(self._lists(), frozenset(listed), None, check_aware(at))
 
     def listed(self) -> frozenset[CertificateId]:
         """Return what the newest list of this kind names."""
@@ -96,8 +106,10 @@ class StatementPublisher:
         at: datetime,
     ) -> Statement:
         number = max((body.sequence for body in lists), default=0)
-        series = Series(kind=self.kind, signer=self.signer.public_key, sequence=number)
-        statement = issue_statement(series.next(certificates, interval=interval), self.signer)
+        series = Series(
+            kind=self.kind, signer=self.signer.public_key, sequence=number, since=first_moments(lists)
+        )  # fmt: skip
+        statement = issue_statement(series.next(certificates, interval=interval, at=at), self.signer)
         publish_statement(self.notices, self.signer, statement.raw, at=at)
         return statement
 

@@ -40,6 +40,7 @@ class Kind(Enum):
     LANE_RECORD = b"maia/1 lane-record\x00"
     LANE_HEAD = b"maia/1 lane-head\x00"
     AUDIT_HEAD = b"maia/1 audit-head\x00"
+    EVENT_NAME = b"maia/1 event-name\x00"
 
 
 @runtime_checkable

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from maia.domain import DeliveryJob, Group, Report, Work, write_wanted
+from maia.spark.errors import spark_errors
 from maia.spark.guard import check_start, places_in, query_id
 from maia.spark.log_stream import LogSource
 
@@ -54,4 +55,5 @@ def _run_on(spark: SparkSession, work: Work, groups: Sequence[Group]) -> list[Re
             yield pa.RecordBatch.from_arrays([pa.array(texts, type=pa.string())], names=["report"])
 
     frame = spark.range(0, len(groups), 1, len(groups)).mapInArrow(task, "report string")
-    return [Report.from_json(row[0]) for row in frame.collect()]
+    with spark_errors():
+        return [Report.from_json(row[0]) for row in frame.collect()]

@@ -93,7 +93,7 @@ def _read(
         check_task(trusted=home.trusts_disks)
         yield from scan(
             home, partition.plan, partition.parts, client=asked.as_, columns=columns,
-            with_event_id=asked.with_event_id, at=now(), operation=partition.operation, part=partition.number,
+            with_event_id=asked.with_event_id, clock=now, operation=partition.operation, part=partition.number,
             lenient=lenient,
         )  # fmt: skip
 

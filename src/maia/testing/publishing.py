@@ -29,12 +29,13 @@ def publish_here(
     honest: bool = True,
     change: Callable[[PublishPlan], PublishPlan] | None = None,
     stamped: datetime | None = None,
+    plan: PublishPlan | None = None,
 ) -> int:
     """Publish rows as a client, in one parcel stamped with ``at``; durable when this returns.
 
     Stamps must increase: two calls of one broker need two instants, a millisecond apart. A broker that is not
-    ``honest`` does not keep to its own right. One that does worse seals by a plan that it was never given (``change``),
-    or stamps what it publishes with another time than its own (``stamped``).
+    ``honest`` does not keep to its own right. One that is given a ``plan`` of earlier goes on by it. One that does
+    worse seals by a plan it was never given (``change``), or stamps what it publishes with another time (``stamped``).
 
     Returns:
         How many events were admitted.
@@ -43,7 +44,8 @@ def publish_here(
         MaiaError: The type is unknown, or the client or the broker has no right.
     """
     name = secrets.token_hex(8) if publication is None else publication
-    plan = publish_plan(home, type_name, as_=as_, version=None, publication=name, at=at, max_events=max(len(rows), 1))
+    if plan is None:
+        plan = publish_plan(home, type_name, as_=as_, publication=name, at=at, max_events=max(len(rows), 1))
     if not honest:
         plan = replace(plan, own=None)
     batch = pa.RecordBatch.from_pylist([dict(row) for row in rows], schema=to_arrow_schema(plan.event_type()))

@@ -90,3 +90,16 @@ def test_a_certificate_stands_until_it_ends_or_is_revoked():
     assert standing(NOON) == (identity, "REVOKED")
     forged = certificate.raw[:-5] + bytes([certificate.raw[-5] ^ 1]) + certificate.raw[-4:]
     assert standing(NOON, forged)[0] is None
+
+
+def test_the_moment_of_a_withdrawal_stays_from_list_to_list():
+    """The first list that names a certificate says since when, later ones repeat it; without a moment it is ever."""
+    first = series().next(frozenset({ONE}), interval=None, at=NOON)
+    later = series(first).next(frozenset({ONE, TWO}), interval=(NOON + DAY, NOON + 2 * DAY), at=NOON + DAY)
+    noon, day = (int(moment.timestamp() * 1000) for moment in (NOON, NOON + DAY))
+    assert (first.moments(), later.moments()) == ({ONE: noon}, {ONE: noon, TWO: day})
+    old = series(crl(1, ONE), crl(2, TWO, starts=NOON)).next(frozenset({ONE, TWO}), interval=None, at=NOON + DAY)
+    assert old.moments() == {ONE: 0, TWO: noon}
+    assert not series(first).next(frozenset({ONE}), interval=None).since, "who gives no time says none"
+    good = Series(kind=TestKind.REVALIDATION, signer=MET.public_key)
+    assert not good.next(frozenset({ONE}), interval=(NOON, NOON + DAY), at=NOON).since

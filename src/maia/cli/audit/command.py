@@ -14,8 +14,7 @@ from maia.cli.read.options import examples, new_app, principal_option
 from maia.cli.show.exits import ExitCode
 from maia.cli.show.output import note, write_json, write_line
 from maia.cli.show.tables import draw_table
-from maia.cli.show.words import counted
-from maia.encoding import did_you_mean
+from maia.encoding import counted, did_you_mean
 from maia.errors import UsageError
 
 if TYPE_CHECKING:

@@ -50,7 +50,7 @@ class _Listing(Signing):
         series = Series.in_book(folder.book(), kind=kind, signer=key)
         ids = folder.certificate_ids(texts) | (frozenset() if fresh else series.certificates)
         interval = series.next_interval(at=self.instant, starts=self.moment(self.starts), ends=self.moment(self.ends))
-        body = series.next(ids, interval=interval, sequence=self.sequence)
+        body = series.next(ids, interval=interval, sequence=self.sequence, at=self.instant)
         self.write(sign_list(folder, body, self.signer(key)).raw)
         tell_statement(body, folder, json=self.json, quiet=self.silent)
 
