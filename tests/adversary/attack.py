@@ -35,8 +35,9 @@ from moves import (
     Tamper,
 )
 from oracle import Oracle, cell
+from rogue import Own, Rogue
 from stage import PEOPLE, SKEW, Fixed, Shown, Stage, at, certificate, forged, name_certificate
-from vandal import DEAF, HARM, Own, Vandal
+from vandal import DEAF, HARM, Vandal
 
 from maia.errors import MaiaError
 from maia.kernel import milliseconds
@@ -60,7 +61,7 @@ class Play:
         self.sequence = sequence
         self.oracle = Oracle(sequence)
         self.stage = Stage(fixed, root, sequence.given, domain=sequence.domain)
-        self.vandal = Vandal(self.stage)
+        self.vandal, self.rogue = Vandal(self.stage), Rogue(self.stage)
         self.lane: list[str] = []
         self.truth: dict[str, Row] = {}
         self.streamed: list[str] = []
@@ -176,7 +177,7 @@ class Play:
 
     @make.register
     def _(self, move: Commit) -> None:
-        self.vandal.commit(move.how, move.rows)
+        self.rogue.commit(move.how, move.rows)
 
     @make.register
     def _(self, move: Tamper) -> None:
@@ -248,7 +249,7 @@ class Play:
         for lane, event, row in rows:
             if lane == SB:
                 continue
-            sealed = self.vandal.sealed.get(event, [])
+            sealed = self.rogue.sealed.get(event, [])
             if lane != XB or len(sealed) < counts[event]:
                 raise ViolationError(f"event {event} comes from a lane that it was not published to")
             own = sealed[0]

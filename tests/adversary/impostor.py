@@ -6,7 +6,6 @@ import os
 
 from stage import PEOPLE, Fixed
 
-
 from maia.domain.possession import client_key, prove_client
 from maia.errors import MaiaError
 from maia.principals import check_nonce_proof, prove_by_nonce

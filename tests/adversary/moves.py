@@ -1,10 +1,10 @@
 """What an attacker tries: a small world in plain words, and random sequences of moves in it.
 
 The cast. Honest: ``o`` owns the type; ``s`` is a domain that publishes (broker ``sb``, client ``camera``); ``m`` is a
-domain that serves readers (broker ``mb``, client ``reader``); ``a`` is a department that hands rights on. The coalition:
-``h`` and ``g`` are clients of ``m``, ``w`` is a client of ``s``, ``x`` speaks for a domain of its own with the broker
-``xb``, and ``p`` owns a type of the same name. All keys of the coalition, and all that they hold, are the attacker's; it
-can write anywhere in the shared log.
+domain that serves readers (broker ``mb``, client ``reader``); ``a`` is a department that hands rights on. The
+coalition: ``h`` and ``g`` are clients of ``m``, ``w`` is a client of ``s``, ``x`` speaks for a domain of its own with
+the broker ``xb``, and ``p`` owns a type of the same name. All keys of the coalition, and all that they hold, are the
+attacker's; it can write anywhere in the shared log.
 
 A sequence is drawn from a seed and is data: any part of its moves can be left out, which is how a failing one is made
 small. Nothing of Maia is imported here.
@@ -13,6 +13,7 @@ small. Nothing of Maia is imported here.
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 UIDS = ("1", "2", "3")
@@ -165,7 +166,7 @@ class Prove(Move):
     how: str
 
 
-COMMITS = ("own", "own", "own", "beyond", "ahead", "backdate", "twice", "replay", "fork", "other-type", "borrowed")
+COMMITS = ("own", "own", "beyond", "beyond", "ahead", "backdate", "twice", "replay", "fork", "other-type", "borrowed")
 TAMPERS = (
     "junk-record", "junk-head", "old-head", "foreign-record", "replayed-record", "far-record", "stranger-lane",
     "no-head", "no-record", "no-segment", "no-evidence", "flip-record", "flip-segment", "swap-segments",
@@ -180,19 +181,21 @@ class Sequence:
 
     Attributes:
         seed: What it was drawn from.
+        theme: What it is mostly about.
         given: What honest parties gave, to the coalition and to ``a``.
         domain: Whether the owner calls ``x`` one of its domains.
         moves: What happens, in this order.
     """
 
     seed: int
+    theme: str
     given: tuple[Link, ...]
     domain: bool
     moves: tuple[Move, ...]
 
     def __str__(self) -> str:
         """Write it down for whoever looks into a failure."""
-        lines = [f"seed {self.seed}, x is {'a' if self.domain else 'no'} domain"]
+        lines = [f"seed {self.seed}, {self.theme}, x is {'a' if self.domain else 'no'} domain"]
         lines += [f"  given  {item}" for item in self.given]
         return "\n".join([*lines, *(f"  {number:2}  {move}" for number, move in enumerate(self.moves))])
 
@@ -207,58 +210,72 @@ class Sequence:
 # ---------------------------------------------------------------- drawing
 
 
+_EVERYTHING = {
+    Issue: 14, Forge: 3, Call: 3, Publish: 10, Repeat: 2, Commit: 10, Tamper: 14, Restore: 2, Subscribe: 16, Follow: 6,
+    Join: 5, Revoke: 5, Pass: 4, Prove: 2,
+}  # fmt: skip
+THEMES: dict[str, tuple[str, dict[type[Move], int]]] = {
+    "everything": ("hwx", _EVERYTHING),
+    "readers": ("h", {Issue: 10, Forge: 2, Publish: 5, Subscribe: 10, Pass: 1}),
+    "publishers": ("w", {Issue: 6, Forge: 2, Publish: 12, Repeat: 2, Follow: 2}),
+    "origins": ("x", {Issue: 2, Commit: 14, Tamper: 2, Publish: 3, Follow: 6, Revoke: 1}),
+    "keys": ("x", {Issue: 6, Call: 4, Forge: 1, Join: 10, Revoke: 2, Pass: 1, Commit: 2}),
+    "log": ("x", {Publish: 8, Tamper: 14, Follow: 8, Commit: 5, Repeat: 2, Restore: 2}),
+    "time": ("hw", {Revoke: 6, Pass: 6, Tamper: 5, Publish: 5, Subscribe: 8, Restore: 1}),
+}
+"""What a sequence is mostly about: to whom the owner surely gives something, and how often each move is made."""
+_NOTICES = ("old-notice", "no-notice", "junk-notice")
+
+
 def draw(seed: int) -> Sequence:
     """Draw an attack."""
     rng = random.Random(seed)
-    given = [_given(rng) for _ in range(rng.randint(0, 3))]
-    for subject, often in (("h", 0.6), ("w", 0.3), ("x", 0.3)):
-        if rng.random() < often:
-            given.append(replace(_given(rng), issuer="o", subject=subject, delegate=True))
-    moves = [_move(rng) for _ in range(rng.randint(3, 8))]
+    theme = rng.choice(tuple(THEMES))
+    favoured, weights = THEMES[theme]
+    given = [_given(rng) for _ in range(rng.randint(0, 2))]
+    given.append(replace(_given(rng), issuer="o", subject=rng.choice(favoured), delegate=True))
+    moves = [_move(rng, weights, theme) for _ in range(rng.randint(3, 7))]
     if not any(isinstance(move, Publish) for move in moves):
         moves.insert(0, Publish("camera", _rows(rng)))
-    return Sequence(seed, tuple(given), rng.random() < 0.6, tuple(moves))
+    return Sequence(seed, theme, tuple(given), rng.random() < 0.7, tuple(moves))
 
 
-def _move(rng: random.Random) -> Move:
-    kind = rng.choices(
-        (Issue, Forge, Call, Publish, Repeat, Commit, Tamper, Restore, Subscribe, Follow, Join, Revoke, Pass, Prove),
-        (14, 3, 3, 10, 2, 10, 16, 2, 16, 6, 5, 5, 4, 2),
-    )[0]
-    match kind.__name__:
-        case "Issue":
-            return Issue(_own(rng))
-        case "Forge":
-            return Forge(replace(_own(rng), issuer=rng.choice(("o", "a", "m", "s"))))
-        case "Call":
-            issuer, subject = rng.choice(("h", "g", "x", "w")), rng.choice(("xb", "xb", "h", "g", "x", "w"))
-            return Call(Naming(issuer, rng.choice(("brokers", "brokers", "domains")), subject))
-        case "Publish":
-            return Publish(rng.choice(("camera", "camera", "w")), _rows(rng))
-        case "Repeat":
-            return Repeat(rng.randrange(8))
-        case "Commit":
-            return Commit(rng.choice(COMMITS), _rows(rng))
-        case "Tamper":
-            return Tamper(rng.choice(TAMPERS), rng.randrange(64))
-        case "Subscribe":
-            where = None if rng.random() < 0.6 else (rng.choice(UIDS), rng.choice(VALUES))
-            return Subscribe(rng.choice(READERS), where)
-        case "Join":
-            return Join(rng.choice(("xb", "xb", "h", "g", "w", "x")))
-        case "Revoke":
-            return Revoke(rng.randrange(8))
-        case "Pass":
-            return Pass(rng.choice((2, 20, 45, 70, 90, 200)))
-        case "Prove":
-            return Prove(rng.choice(PROOFS))
-        case _:
-            return kind()
+def _move(rng: random.Random, weights: dict[type[Move], int], theme: str) -> Move:
+    kind = rng.choices(tuple(weights), tuple(weights.values()))[0]
+    return _MAKERS[kind](rng, theme)
+
+
+_MAKERS: dict[type[Move], Callable[[random.Random, str], Move]] = {
+    Issue: lambda rng, theme: Issue(_own(rng, theme)),
+    Forge: lambda rng, theme: Forge(replace(_own(rng, theme), issuer=rng.choice(("o", "a", "m", "s")))),
+    Call: lambda rng, _: Call(
+        Naming(
+            rng.choice(("h", "g", "x", "w")),
+            rng.choice(("brokers", "brokers", "domains")),
+            rng.choice(("xb", "xb", "h", "g", "x", "w")),
+        )
+    ),
+    Publish: lambda rng, theme: Publish(rng.choice(("camera", "w" if theme == "publishers" else "camera")), _rows(rng)),
+    Repeat: lambda rng, _: Repeat(rng.randrange(8)),
+    Commit: lambda rng, _: Commit(rng.choice(COMMITS), _rows(rng)),
+    Tamper: lambda rng, theme: Tamper(rng.choice(_NOTICES if theme == "time" else TAMPERS), rng.randrange(64)),
+    Restore: lambda _rng, _: Restore(),
+    Subscribe: lambda rng, _: Subscribe(
+        rng.choice(READERS), None if rng.random() < 0.6 else (rng.choice(UIDS), rng.choice(VALUES))
+    ),
+    Follow: lambda _rng, _: Follow(),
+    Join: lambda rng, _: Join(rng.choice(("xb", "xb", "h", "g", "w", "x"))),
+    Revoke: lambda rng, _: Revoke(rng.randrange(8)),
+    Pass: lambda rng, _: Pass(rng.choice((2, 20, 45, 70, 90, 200))),
+    Prove: lambda rng, _: Prove(rng.choice(PROOFS)),
+}
 
 
 def _given(rng: random.Random) -> Link:
     issuer = rng.choice(("o", "o", "o", "a", "m", "s"))
-    subject = rng.choice(("h", "h", "g", "w", "w", "x", "x", "xb", "a") if issuer == "o" else ("h", "g", "w", "x", "xb"))
+    subject = rng.choice(
+        ("h", "h", "g", "w", "w", "x", "x", "xb", "a") if issuer == "o" else ("h", "g", "w", "x", "xb")
+    )
     link = _link(rng, issuer, subject, delegate=rng.random() < 0.7)
     return replace(
         link,
@@ -267,15 +284,20 @@ def _given(rng: random.Random) -> Link:
     )
 
 
-def _own(rng: random.Random) -> Link:
-    issuer = rng.choice(("h", "h", "h", "g", "w", "w", "x", "x"))
-    subject = rng.choice(("g", "g", "g", "h", "w", "w", "x", "xb"))
-    return _link(rng, issuer, subject, delegate=rng.random() < 0.7)
+def _own(rng: random.Random, theme: str) -> Link:
+    issuers, subjects = _HANDS.get(theme, ("hhhgwwxx", ("g", "g", "g", "h", "w", "w", "x", "xb")))
+    return _link(rng, rng.choice(issuers), rng.choice(subjects), delegate=rng.random() < 0.7)
+
+
+_HANDS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "readers": ("hhhg", ("g", "g", "h")), "publishers": ("www", ("w",)), "origins": ("x", ("xb", "x")),
+    "keys": ("xxhg", ("xb", "xb", "h", "g", "x")),
+}  # fmt: skip
 
 
 def _link(rng: random.Random, issuer: str, subject: str, *, delegate: bool) -> Link:
     options = tuple(_option(rng, subject) for _ in range(rng.choice((1, 1, 1, 2))))
-    conditions = tuple((rng.choice(UIDS), rng.choice(VALUES)) for _ in range(rng.choice((0, 0, 0, 0, 1))))
+    conditions = tuple((rng.choice(UIDS), rng.choice(VALUES)) for _ in range(rng.choice((0, 0, 1))))
     return Link(issuer, subject, delegate, options, conditions)
 
 
@@ -289,6 +311,4 @@ def _option(rng: random.Random, subject: str) -> Option:
 
 
 def _rows(rng: random.Random) -> tuple[Row, ...]:
-    return tuple(
-        tuple(rng.choice((*VALUES, *VALUES, None)) for _ in UIDS) for _ in range(rng.choice((1, 1, 2, 3)))
-    )
+    return tuple(tuple(rng.choice((*VALUES, *VALUES, None)) for _ in UIDS) for _ in range(rng.choice((1, 1, 2, 3))))

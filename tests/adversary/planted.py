@@ -1,13 +1,13 @@
 """Violations that are planted to see that the adversary finds them: each law of the product switched off, in process.
 
-An entry names the law, the function that keeps it, the text in it that does so, and the text that does not. The function
-is compiled anew with that text and stands in for the real one while sequences are played. A text that does not stand in
-the function exactly once is an error: the rule moved, and the table must follow.
+An entry names the law, the function that keeps it, the text in it that does so, and the text that does not. The
+function is compiled anew with that text and stands in for the real one while sequences are played. A text that does not
+stand in the function exactly once is an error: the rule moved, and the table must follow.
 """
 
 from __future__ import annotations
-
 import __future__ as future
+
 import importlib
 import inspect
 import sys
@@ -60,14 +60,14 @@ class Planted:
         law: Which part of the law.
         swaps: The functions that keep it, each with the text in it that does so, and the text that does not. Several
             where one holds behind another.
-        within: How many sequences may pass before it is found.
-        homes: Whether it takes real homes and a key manager to see it.
+        themes: The sequences that are about it.
+        within: How many seeds may pass before it is found.
     """
 
     law: str
     swaps: tuple[Swap, ...]
-    within: int = 2_000
-    homes: bool = False
+    themes: tuple[str, ...]
+    within: int = 10_000
 
     @contextmanager
     def planted(self) -> Iterator[None]:
@@ -95,8 +95,8 @@ def _swap(place: str, old: str, new: str) -> Swap:
     return Swap(f"maia.{place}", old, new)
 
 
-def _of(law: str, place: str, old: str, new: str) -> Planted:
-    return Planted(law, (_swap(place, old, new),))
+def _of(law: str, themes: str, place: str, old: str, new: str) -> Planted:
+    return Planted(law, (_swap(place, old, new),), tuple(themes.split()))
 
 
 def _compiled(function: FunctionType, old: str, new: str, module: ModuleType) -> Any:
@@ -117,69 +117,77 @@ def _compiled(function: FunctionType, old: str, new: str, module: ModuleType) ->
 
 PLANTED = (
     # -- rights
-    _of("law of speech", "authority.speech:narrow",
+    _of("law of speech", "readers", "authority.speech:narrow",
         "not speaks(given, added) or not any(_closes(right) for right in rights)", "True"),
-    _of("law of speech: conditions", "authority.speech:narrow",
+    _of("law of speech: conditions", "readers", "authority.speech:narrow",
         "[attributes_of(condition) for condition in added]", "[]"),
-    _of("chains only narrow", "authority.derive:_State.narrowed", "_State(heard.tag, period", "_State(link.tag, period"),
-    _of("who may not delegate gives nothing", "authority.tuples:five_tuple", "body.delegate", "True"),
-    _of("certificates are signed by their issuer", "principals.certificate:verify_certificate",
+    _of("chains only narrow", "readers", "authority.derive:_State.narrowed",
+        "_State(heard.tag, period", "_State(link.tag, period"),
+    _of("who may not delegate gives nothing", "readers", "authority.tuples:five_tuple", "body.delegate", "True"),
+    _of("certificates are signed by their issuer", "readers", "principals.certificate:verify_certificate",
         "certificate.signer.key_id != certificate.body.issuer_id", "False"),
-    _of("clauses are never mixed", "kernel.delivery:_Views._cells",
+    _of("clauses are never mixed", "readers", "kernel.delivery:_Views._cells",
         "self._any(openers)", "self._any(tuple(sorted(set(compiled.demands))))"),
-    _of("closed cells are null", "kernel.delivery:_Views._cells",
+    _of("closed cells are null", "readers", "kernel.delivery:_Views._cells",
         "self._any(openers)", "np.ones(self._batch.num_rows, dtype=np.bool_)"),
-    _of("a filter sees only visible cells", "kernel.delivery:_Views.screen",
+    _of("a filter sees only visible cells", "readers", "kernel.delivery:_Views.screen",
         "admitted &= self._any(compiled.openers[uid])[rows]", "pass"),
-    _of("a publisher sets only what is open to it", "kernel.publication:_Candidate.of",
+    _of("a publisher sets only what is open to it", "publishers", "kernel.publication:_Candidate.of",
         "elif not clause.opens(name):", "elif False:"),
     # -- keys
-    _of("keys are for domains", "kernel.broker_places:BrokerPlaces._placed_by",
+    _of("keys are for domains", "keys", "kernel.broker_places:BrokerPlaces._placed_by",
         "self._standing(keys if by_name else keys[:-1], domain, by_name=by_name)", "()"),
-    _of("keys are not for rights on some rows", "kernel.group_admission:_Case._unserved", "if cells.served:", "if False:"),
-    _of("keys are not for conditional rights", "kernel.group_admission:_Case._rights",
+    _of("keys are not for rights on some rows", "keys", "kernel.group_admission:_Case._unserved",
+        "if cells.served:", "if False:"),
+    _of("keys are not for conditional rights", "keys", "kernel.group_admission:_Case._rights",
         "if derived.conditions:", "if False:"),
     # -- origins
-    _of("origins prove their right", "domain.plans:Planner._judge",
-        "rights = verifier.clauses(request, principal=principal", "rights = verifier.clauses(request, principal=name.owner"),
-    _of("origins keep to their rows", "kernel.origin_right:within_right",
+    _of("origins prove their right", "origins", "domain.plans:Planner._judge",
+        "rights = verifier.clauses(request, principal=principal",
+        "rights = verifier.clauses(request, principal=name.owner"),
+    _of("origins keep to their rows", "origins", "kernel.origin_right:within_right",
         "if not np.logical_or.reduce([np.zeros(count, dtype=np.bool_), *masks]).all():", "if False:"),
-    _of("origins keep to their cells", "kernel.origin_right:within_right", "if _sets(clause, uid, kind)", "if True"),
+    _of("origins keep to their cells", "origins", "kernel.origin_right:within_right",
+        "if _sets(clause, uid, kind)", "if True"),
     # -- lanes
-    _of("lane objects are signed", "log.lane_objects:_opened",
+    _of("lane objects are signed", "log", "log.lane_objects:_opened",
         "verify_signature(kind, content, signature, owner)", "pass"),
-    _of("lane objects are signed by the lane's owner", "log.lane_objects:_opened",
+    _of("lane objects are signed by the lane's owner", "log", "log.lane_objects:_opened",
         "if owner.key_id != lane.owner:", "if False:"),
-    _of("records continue the digest before", "log.lane:LaneReader.since",
+    _of("records continue the digest before", "origins", "log.lane:LaneReader.since",
         "if record.previous != place.digest:", "if False:"),
-    _of("segments have the digest of their commit", "log.segments:_opened",
+    _of("segments have the digest of their commit", "log", "log.segments:_opened",
         'not same or hashlib.file_digest(source, "sha256").hexdigest() != file.digest', "False"),
-    _of("missing evidence waits", "domain.plans:Planner.judge", 'Judged(doubt="EVIDENCE_MISSING")', "Judged()"),
-    _of("a repeated publication counts once", "log.commits:check_turn", "if newest is None:", "if True:"),
+    _of("missing evidence waits", "log", "domain.plans:Planner.judge", 'Judged(doubt="EVIDENCE_MISSING")', "Judged()"),
+    _of("a repeated publication counts once", "log publishers", "log.commits:check_turn",
+        "if newest is None:", "if True:"),
     # -- replay
-    _of("parcels of others are not replayed", "log.segments:deliver_segment", "header.origin.hex() != origin", "False"),
+    _of("parcels of others are not replayed", "origins", "log.segments:deliver_segment",
+        "header.origin.hex() != origin", "False"),
     # -- time
-    _of("periods end", "authority.case:Case._check_in_force", "if not period.contains(self.at):", "if False:"),
-    _of("events are not dated back", "log.commits:read_commit",
-        "if any(not before < file.first_stamp <= file.last_stamp <= record.stamp for file in found.files):", "if False:"),
+    _of("periods end", "time", "authority.case:Case._check_in_force", "if not period.contains(self.at):", "if False:"),
+    _of("events are not dated back", "origins", "log.commits:read_commit",
+        "if any(not before < file.first_stamp <= file.last_stamp <= record.stamp for file in found.files):",
+        "if False:"),
     Planted("events are not dated ahead", (
         _swap("domain.stretches:_doubt", "commit.stamp > milliseconds(at) + domain.home.tolerance.skew", "False"),
         _swap("kernel.parcels:open_batch", "header.stamp > arrives + tolerance.skew", "False"),
-    )),
+    ), ("origins",)),
     # -- revocation
-    _of("a withdrawal counts at once", "authority.book:StatementBook._taken_away",
+    _of("a withdrawal counts at once", "time", "authority.book:StatementBook._taken_away",
         "return certificate in plain.body.certificates", "return False"),
     Planted("lists withdraw", (
         _swap("authority.book:StatementBook.check",
               "listed is (test.kind is TestKind.CRL) or self._taken_away(test, certificate, body)", "False"),
-    )),
+    ), ("time",)),
     Planted("silence denies", (
         _swap("authority.book:StatementBook._in_force", "return None if track else", "return track[-1] if track else"),
-    ), within=20_000),
+    ), ("time",)),
     # -- possession
-    _of("a key is proven by this challenge", "principals.authentication:check_nonce_proof",
-        "verify_signature(Kind.AUTHENTICATION, _nonce_body(proof.own_nonce, challenge, audience), proof.signature, proof.key)",
+    _of("a key is proven by this challenge", "everything", "principals.authentication:check_nonce_proof",
+        "verify_signature(Kind.AUTHENTICATION, _nonce_body(proof.own_nonce, challenge, audience), proof.signature, "
+        "proof.key)",
         "pass"),
-    _of("services are no clients", "domain.possession:client_key",
+    _of("services are no clients", "everything", "domain.possession:client_key",
         "if known[name] in [known[service] for service in services if service in known]:", "if False:"),
 )  # fmt: skip

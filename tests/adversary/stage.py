@@ -2,12 +2,13 @@
 
 What stands below Spark is called as the doors call it: `Domain.publish_plan`, `publish_batches`, `OwnLanes.commit`,
 `type_stretch`, `Domain.deliver_plan`, `deliver_segment`, `admit_broker`, `StatementFollower`. What a home would read
-from its own files (certificates, the keyring) is in memory here, and time is told, so that a sequence costs milliseconds;
-`homes.py` plays with real homes and a real key manager.
+from its own files (certificates, the keyring) is in memory here, and time is told, so that a sequence costs
+milliseconds; `homes.py` plays with real homes and a real key manager.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -53,7 +54,16 @@ from maia.events import (
     to_arrow_schema,
 )
 from maia.home import Home, HomeConfig, StatementFile
-from maia.kernel import DeliverPlan, Sealing, Sessions, admit_broker, event_name, milliseconds, parcel_row, publish_batches
+from maia.kernel import (
+    DeliverPlan,
+    Sealing,
+    Sessions,
+    admit_broker,
+    event_name,
+    milliseconds,
+    parcel_row,
+    publish_batches,
+)
 from maia.log import (
     Commit,
     LogDirectory,
@@ -115,8 +125,8 @@ def certificate(link: Link) -> bytes:
 def _body(link: Link) -> Authorisation:
     return Authorisation(
         issuer=PEOPLE[link.issuer].public_key, subject=PEOPLE[link.subject].public_key, delegate=link.delegate,
-        tag=one_of(map(_tag, link.options)).to_sexp(), period=Period(None, None if link.until is None else at(link.until)),
-        tests=TESTS if link.listed else (),
+        tag=one_of(map(_tag, link.options)).to_sexp(), tests=TESTS if link.listed else (),
+        period=Period(None, None if link.until is None else at(link.until)),
         conditions=tuple(f'event["{uid}"] == {value}' for uid, value in link.conditions),
     )  # fmt: skip
 
@@ -167,7 +177,9 @@ class Fixed:
         for uid, group in self.groups.items():
             self.ring.add(group, EpochId(milliseconds(START)), uid.encode() * 32)
         for name, broker, clients in (("s", "sb", ("camera", "w")), ("m", "mb", ("reader", "h", "g"))):
-            home = Home.create(self.root / name, HomeConfig(name=name, domain=name, broker=broker), broker=PEOPLE[broker])
+            home = Home.create(
+                self.root / name, HomeConfig(name=name, domain=name, broker=broker), broker=PEOPLE[broker]
+            )
             for client in (name, *clients):
                 home.add_key(client, PEOPLE[client])
             home.save_keyring(self.ring)
@@ -183,6 +195,16 @@ class Fixed:
     def verified(self, verifier: Verifier) -> VerifiedEventType:
         """The type, as its owner's."""
         return verify_event_type(self.definition, verifier=verifier, at=START)
+
+    def home(self, name: str, root: Path) -> Home:
+        """Give a home of its own to a sequence, with the same files."""
+        kept = self.homes[name]
+        for folder in ("", "keys"):
+            (root / name / folder).mkdir(parents=True, exist_ok=True)
+            for path in (kept.path / folder).iterdir():
+                if path.is_file():
+                    os.link(path, root / name / folder / path.name)
+        return Home(root / name, kept.config)
 
     @classmethod
     def make(cls) -> Fixed:
@@ -200,7 +222,7 @@ class StageDomain(Domain):
 
     def __init__(self, stage: Stage, name: str) -> None:
         """Open the domain for one sequence."""
-        home = stage.fixed.homes[name]
+        home = stage.fixed.home(name, stage.root)
         super().__init__(home, clock=lambda: at(stage.now))
         self.log = LogDirectory(stage.log)
         self._planner = Planner(home, self.log, self._own)
@@ -352,6 +374,10 @@ class Stage:
     def sealing(self, evidence: bytes, owner: str = "o") -> Sealing:
         """How somebody seals events of a type."""
         return Sealing(type_id=definition(owner).type_id, mode=EncryptionMode.ATTRIBUTE, evidence=evidence)
+
+    def lane_folder(self, origin: str) -> Path:
+        """Where the lane of an origin lies."""
+        return self.log / f"type={self.fixed.event_type.type_id.hex()}/origin={PEOPLE[origin].public_key.key_id.hex()}"
 
     def lanes_commits(self) -> list[Commit]:
         """What ``s`` committed so far and the log still shows, as anybody can read it."""
