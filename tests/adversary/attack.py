@@ -12,7 +12,9 @@ from pathlib import Path
 from types import FrameType
 
 from impostor import impersonate
+from keys_play import KeysPlay
 from moves import (
+    HOMES,
     PUBLISH,
     READERS,
     UIDS,
@@ -38,6 +40,7 @@ from oracle import Oracle, cell
 from rogue import Own, Rogue
 from stage import PEOPLE, SKEW, Fixed, Shown, Stage, at, certificate, forged, name_certificate
 from vandal import DEAF, HARM, Vandal
+from violation import ViolationError
 
 from maia.errors import MaiaError
 from maia.kernel import milliseconds
@@ -46,10 +49,6 @@ SECONDS = 20
 """How long one sequence may take before it counts as a hang."""
 SB = PEOPLE["sb"].public_key.key_id.hex()
 XB = PEOPLE["xb"].public_key.key_id.hex()
-
-
-class ViolationError(Exception):
-    """Something that a law forbids happened."""
 
 
 class Play:
@@ -187,8 +186,9 @@ class Play:
 
     @make.register
     def _(self, _: Restore) -> None:
-        self.vandal.restore()
-        self.stage.reassert()
+        if self.vandal.touched:
+            self.vandal.restore()
+            self.stage.reassert()
         self.stage.upkeep()
         self.oracle.harmed = self.oracle.deaf = False
 
@@ -267,12 +267,13 @@ class Play:
 # ---------------------------------------------------------------- running
 
 
-def attempt(fixed: Fixed, sequence: Sequence, *, play: type[Play] = Play) -> str | None:
+def attempt(fixed: Fixed, sequence: Sequence) -> str | None:
     """Play one sequence; tell what law it broke, if any."""
     root = fixed.root / "sequence"
     shutil.rmtree(root, ignore_errors=True)
     try:
         with _in_time():
+            play = KeysPlay if sequence.theme == HOMES else Play
             play(fixed, root, sequence).run()
     except ViolationError as error:
         return str(error)

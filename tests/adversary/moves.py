@@ -224,12 +224,21 @@ THEMES: dict[str, tuple[str, dict[type[Move], int]]] = {
     "time": ("hw", {Revoke: 6, Pass: 6, Tamper: 5, Publish: 5, Subscribe: 8, Restore: 1}),
 }
 """What a sequence is mostly about: to whom the owner surely gives something, and how often each move is made."""
-_NOTICES = ("old-notice", "no-notice", "junk-notice")
+HOMES = "homes"
+"""The theme of sequences that are played on real homes with a real key manager; they are few, since they cost more."""
+_ON_HOMES: dict[type[Move], int] = {Publish: 10, Join: 6, Revoke: 5, Pass: 5, Tamper: 7, Follow: 5, Restore: 1}
+_EVERY = 50
+_TAMPERED = {
+    "time": ("old-notice", "no-notice", "junk-notice"),
+    HOMES: ("no-rekey", "no-rekey", "old-rekey", "old-rekey-head", "junk-rekey"),
+}
 
 
 def draw(seed: int) -> Sequence:
     """Draw an attack."""
     rng = random.Random(seed)
+    if seed % _EVERY == _EVERY - 1:
+        return _draw_on_homes(seed, rng)
     theme = rng.choice(tuple(THEMES))
     favoured, weights = THEMES[theme]
     given = [_given(rng) for _ in range(rng.randint(0, 2))]
@@ -238,6 +247,18 @@ def draw(seed: int) -> Sequence:
     if not any(isinstance(move, Publish) for move in moves):
         moves.insert(0, Publish("camera", _rows(rng)))
     return Sequence(seed, theme, tuple(given), rng.random() < 0.7, tuple(moves))
+
+
+def _draw_on_homes(seed: int, rng: random.Random) -> Sequence:
+    given = [
+        replace(_given(rng), issuer="o", subject="x", delegate=True, listed=True, until=None, conditions=())
+        for _ in range(rng.randint(1, 2))
+    ]
+    first = tuple(replace(option, demands=()) for option in given[0].options)
+    given[0] = replace(given[0], options=first)
+    moves = [_move(rng, _ON_HOMES, HOMES) for _ in range(rng.randint(4, 9))]
+    start = (Join("xb"), Publish("camera", _rows(rng)))
+    return Sequence(seed, HOMES, tuple(given), rng.random() < 0.9, (*start[: rng.randint(1, 2)], *moves))
 
 
 def _move(rng: random.Random, weights: dict[type[Move], int], theme: str) -> Move:
@@ -258,7 +279,7 @@ _MAKERS: dict[type[Move], Callable[[random.Random, str], Move]] = {
     Publish: lambda rng, theme: Publish(rng.choice(("camera", "w" if theme == "publishers" else "camera")), _rows(rng)),
     Repeat: lambda rng, _: Repeat(rng.randrange(8)),
     Commit: lambda rng, _: Commit(rng.choice(COMMITS), _rows(rng)),
-    Tamper: lambda rng, theme: Tamper(rng.choice(_NOTICES if theme == "time" else TAMPERS), rng.randrange(64)),
+    Tamper: lambda rng, theme: Tamper(rng.choice(_TAMPERED.get(theme, TAMPERS)), rng.randrange(64)),
     Restore: lambda _rng, _: Restore(),
     Subscribe: lambda rng, _: Subscribe(
         rng.choice(READERS), None if rng.random() < 0.6 else (rng.choice(UIDS), rng.choice(VALUES))

@@ -231,12 +231,16 @@ class StageDomain(Domain):
         self._heed = StatementFollower(SimpleNamespace(statements=self._file), NoticeLog(stage.log))  # type: ignore[arg-type]
         self._known: tuple[object, Snapshot] | None = None
         self._mark: object = None
+        self._followed: object = None
         self._verifier: Verifier | None = None
 
     def follow(self, *, at: datetime | None = None) -> datetime:
         """Take up what the owner's lists say."""
         moment = self.clock() if at is None else at
-        self._heed.follow(self._stage.pool, at=moment)
+        seen = (moment, self._stage.pool.token)
+        if seen != self._followed:  # nothing happens within an instant
+            self._heed.follow(self._stage.pool, at=moment)
+            self._followed = seen
         return moment
 
     def known(self, *, at: datetime) -> Snapshot:

@@ -41,10 +41,12 @@ class Vandal:
         self._stage = stage
         self._taken: dict[Path, bytes] = {}
         self._put: list[Path] = []
+        self.touched = False
         self._old: dict[Path, list[bytes]] = {}
 
     def tamper(self, how: str, target: int) -> str:
         """Do one thing to the log; tell what it can do to others."""
+        self.touched = True
         lane = self._stage.lane_folder("sb")
         records = sorted(lane.glob("*.record"))
         if how not in HARMFUL:
