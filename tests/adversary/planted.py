@@ -19,6 +19,8 @@ from types import FunctionType, ModuleType
 from typing import Any
 from unittest.mock import patch
 
+from moves import HOMES
+
 
 @dataclass(frozen=True)
 class Swap:
@@ -45,7 +47,7 @@ class Swap:
             if outer:
                 stack.enter_context(patch.object(holder, name, _like(real, made)))
             else:
-                for other in [item for key, item in sys.modules.items() if key.startswith("maia.")]:
+                for other in [item for key, item in sys.modules.items() if key.startswith(("maia.", *_OURS))]:
                     for word, value in list(vars(other).items()):
                         if value is real:
                             stack.enter_context(patch.object(other, word, made))
@@ -76,6 +78,10 @@ class Planted:
             for swap in self.swaps:
                 stack.enter_context(swap.made())
             yield
+
+
+_OURS = ("stage", "homes", "rogue", "vandal", "impostor")
+"""What of the adversary calls the product by names of its own."""
 
 
 def _function(real: object) -> FunctionType:
@@ -172,6 +178,7 @@ PLANTED = (
     Planted("events are not dated ahead", (
         _swap("domain.stretches:_doubt", "commit.stamp > milliseconds(at) + domain.home.tolerance.skew", "False"),
         _swap("kernel.parcels:open_batch", "header.stamp > arrives + tolerance.skew", "False"),
+        _swap("encryption.epochs:select_epoch", "if stamp > arrives + tolerance.skew:", "if False:"),
     ), ("origins",)),
     # -- revocation
     _of("a withdrawal counts at once", "time", "authority.book:StatementBook._taken_away",
@@ -188,6 +195,13 @@ PLANTED = (
         "verify_signature(Kind.AUTHENTICATION, _nonce_body(proof.own_nonce, challenge, audience), proof.signature, "
         "proof.key)",
         "pass"),
+    # -- keys that are not heard of
+    _of("an epoch that was not heard of waits", HOMES, "domain.stretches:_doubt",
+        "_require_keys(domain, event_type, lane, commit)", "pass"),
+    _of("who does not hear the manager seals nothing", HOMES, "domain.heard:require_heard",
+        "if heard is None or (not heard.alarm and now <= heard.due + home.config.silence * 1000):", "if True:"),
+    _of("an eviction changes the key", HOMES, "key_manager.review:review_group",
+        "return bool(changes) and", "return False and"),
     _of("services are no clients", "everything", "domain.possession:client_key",
         "if known[name] in [known[service] for service in services if service in known]:", "if False:"),
 )  # fmt: skip
