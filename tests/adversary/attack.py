@@ -45,7 +45,7 @@ from violation import ViolationError
 from maia.errors import MaiaError
 from maia.kernel import milliseconds
 
-SECONDS = 20
+SECONDS = 300
 """How long one sequence may take before it counts as a hang."""
 SB = PEOPLE["sb"].public_key.key_id.hex()
 XB = PEOPLE["xb"].public_key.key_id.hex()
