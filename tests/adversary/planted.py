@@ -162,8 +162,11 @@ PLANTED = (
         "if owner.key_id != lane.owner:", "if False:"),
     _of("records continue the digest before", "origins", "log.lane:LaneReader.since",
         "if record.previous != place.digest:", "if False:"),
-    _of("segments have the digest of their commit", "log", "log.segments:_opened",
-        'not same or hashlib.file_digest(source, "sha256").hexdigest() != file.digest', "False"),
+    Planted("segments have the digest of their commit", (
+        _swap("log.segments:_compare", "if left or found.hexdigest() != file.digest:", "if False:"),
+        _swap("log.segments:_private",
+              "if len(data) != file.size or hashlib.sha256(data).hexdigest() != file.digest:", "if False:"),
+    ), ("log",)),
     _of("missing evidence waits", "log", "domain.plans:Planner.judge", 'Judged(doubt="EVIDENCE_MISSING")', "Judged()"),
     _of("a repeated publication counts once", "log publishers", "log.commits:check_turn",
         "if newest is None:", "if True:"),

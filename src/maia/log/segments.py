@@ -101,9 +101,9 @@ def newest_parcel(store: Store, file: LogFile) -> pa.Buffer:
     Raises:
         MaiaError: As `read_segment` does.
     """
-    with _opened(store, file) as source:
+    with _source(store, file) as source, _private(source, file) as own:
         try:
-            with pq.ParquetFile(source) as parquet:
+            with pq.ParquetFile(own) as parquet:
                 _check_shape(parquet, file)
                 column = parquet.read_row_group(parquet.num_row_groups - 1, columns=["parcel"]).column(0)
                 return column[-1].as_buffer()
