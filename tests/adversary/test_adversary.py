@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 from attack import attempt, shrink
-from moves import THEMES, Move, Publish, draw
+from moves import HOMES, THEMES, Move, Publish, draw
 from planted import PLANTED, Planted
+from regressions import FOUND
 from stage import Fixed
 
 HERE = Path(__file__).parent
@@ -51,10 +52,20 @@ def test_a_law_that_is_switched_off_is_noticed(planted):
     assert found is not None, f"nothing found in {planted.within} sequences"
 
 
+@pytest.mark.parametrize("name", FOUND)
+def test_what_was_found_once_is_not_there_any_more(name):
+    """Each violation that the adversary found stays closed."""
+    fixed = Fixed.make()
+    try:
+        assert attempt(fixed, FOUND[name]) is None
+    finally:
+        fixed.close()
+
+
 def test_a_sequence_is_the_same_for_the_same_seed():
     """A seed is all that is needed to play an attack again."""
     assert [draw(seed) for seed in range(50)] == [draw(seed) for seed in range(50)]
-    assert {draw(seed).theme for seed in range(100)} == set(THEMES)
+    assert {draw(seed).theme for seed in range(100)} == {*THEMES, HOMES}
 
 
 def test_a_failing_sequence_is_made_small():
