@@ -5,8 +5,9 @@ Rules kept here:
 - nothing of a commit is opened before the commit was verified, its origin judged, and its segments found to be what was
   committed;
 - a denial that is proven moves on: the origin's events are refused, and counted. A doubt parks that lane, at the place
-  before it: evidence or a statement is missing, a segment is missing or damaged, a record is missing or forked, or the
-  stamp lies in the future. Other lanes go on, and the lane goes on when the doubt is gone;
+  before it: evidence or a statement is missing, a segment is missing or damaged, a record is missing or forked, the
+  stamp lies in the future, or the key is of an epoch that was not heard of yet. Other lanes go on, and the lane goes
+  on when the doubt is gone;
 - what is wrong with an object of another party is that party's refusal: whatever its certificates make the verifier
   raise is a denial of that lane;
 - each lane has its share of a stretch, so that a busy one delays nobody;
@@ -17,13 +18,14 @@ Rules kept here:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from maia.errors import MaiaError, NotFoundError, UnavailableError, VerificationError
+from maia.errors import MaiaError, MalformedError, NotFoundError, UnavailableError, VerificationError
 from maia.events import EventType, TypeName
-from maia.kernel import milliseconds
+from maia.kernel import milliseconds, require_heard_of
 from maia.log import BEGINNING, Admits, Commit, EventLane, Places, check_lane, read_place
 
 if TYPE_CHECKING:
@@ -218,4 +220,21 @@ def _doubt(
     error: MaiaError | None = check_lane(lane, commit) if deep else None
     if isinstance(error, UnavailableError) and error.code == "FILE_UNAVAILABLE":
         raise error
+    if error is None and deep:
+        _require_keys(domain, event_type, lane, commit)
     return "" if error is None else error.code
+
+
+def _require_keys(domain: Domain, event_type: EventType, lane: EventLane, commit: Commit) -> None:
+    """See that the keys of the groups that this broker follows were heard of as far as a commit needs them.
+
+    Raises:
+        UncheckedError: It was sealed in an epoch that was not heard of yet: ``EPOCH_UNHEARD``.
+    """
+    if not (domain.home.path / "groups").exists():
+        return
+    ring = domain.home.keyring()
+    for file in commit.files:
+        with suppress(MalformedError):  # its origin's fault, and a dead letter
+            newest = lane.newest_parcel(file)
+            require_heard_of(memoryview(newest), ring, type_id=event_type.type_id)

@@ -19,6 +19,7 @@ from maia.encryption.members import TreeMember
 from maia.encryption.parcel import (
     Parcel,
     VerifiedParcel,
+    fits,
     open_parcel,
     parse_parcel,
     seal,
@@ -107,6 +108,7 @@ __all__ = [
     "decode_column",
     "encode_column",
     "epoch_of",
+    "fits",
     "foreign_values",
     "from_wire",
     "groups_of",

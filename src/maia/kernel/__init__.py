@@ -11,7 +11,16 @@ from maia.kernel.domains import CLIENTS, DomainTree, check_local, check_served, 
 from maia.kernel.emulation import emulate, key_groups_needed, sub_types
 from maia.kernel.group_admission import GroupAdmission, admit_broker
 from maia.kernel.key_groups import KEY_MANAGER, groups_of_type, membership_changes, prove_key_manager
-from maia.kernel.parcels import MAX_EVENTS, Opened, Sealing, event_ids, event_name, open_batch, seal_batch
+from maia.kernel.parcels import (
+    MAX_EVENTS,
+    Opened,
+    Sealing,
+    event_ids,
+    event_name,
+    open_batch,
+    require_heard_of,
+    seal_batch,
+)
 from maia.kernel.plan_term import Clock, PlanTerm, tests_behind
 from maia.kernel.publication import BATCH_REJECTED, CONSTRAINT_VIOLATED, enforce_publication
 from maia.kernel.publish import PublishPlan, event_base, parcel_row, publish_batches
@@ -80,6 +89,7 @@ __all__ = [
     "publish_batches",
     "read_domain",
     "read_mark",
+    "require_heard_of",
     "reserve_stamps",
     "seal_batch",
     "sub_types",

@@ -27,13 +27,14 @@ from maia.encryption import (
     Parcel,
     ParcelHeader,
     Tolerance,
+    fits,
     open_parcel,
     parse_parcel,
     seal,
     select_epoch,
     verify_parcel,
 )
-from maia.errors import DeniedError, EncodingError, MalformedError, SealError, UsageError
+from maia.errors import DeniedError, EncodingError, MalformedError, SealError, UncheckedError, UsageError
 from maia.events import ARROW_TYPES, TYPE_ID_KEY, AttributeType, EncryptionMode, TypeId
 from maia.kernel.clauses import Clause
 from maia.kernel.origin_right import within_right
@@ -265,6 +266,27 @@ def open_batch(
         closed = header.labels if not columns else tuple(label for label in _carried(header) if label not in columns)
         columns = within_right(columns, tuple(clauses), header.count, closed=closed)
     return Opened(header, _transit(header, identity, columns, kinds))
+
+
+def require_heard_of(data: bytes | memoryview, keys: KeyProvider, *, type_id: TypeId) -> None:
+    """See that a parcel is of no epoch that this broker has not heard of yet.
+
+    Its origin heard of a key before us, or somebody keeps the announcement from us: what cannot be opened now can be
+    opened then, so it is a doubt. An epoch that is known and whose key does not fit is the origin's fault, and none.
+
+    Raises:
+        UncheckedError: A block can be of a later epoch than the last that is known of its group, whose key does not
+            fit: ``EPOCH_UNHEARD``.
+        MalformedError: It is no parcel.
+    """
+    parcel = parse_parcel(data)
+    header = parcel.header
+    for label in header.labels:
+        group = KeyGroupId(type_id, label)
+        epochs = keys.epochs(group)
+        key = keys.key(group, epochs[-1]) if epochs and epochs[-1] < header.epoch <= header.stamp else None
+        if key is not None and not fits(parcel, label, key):
+            raise UncheckedError("sealed in an epoch that was not heard of here", code="EPOCH_UNHEARD")
 
 
 def _carried(header: ParcelHeader) -> tuple[bytes, ...]:

@@ -19,7 +19,7 @@ from maia.errors import NotFoundError, UnavailableError, UncheckedError
 from maia.log.commits import MAX_COMMIT, Commit, LogFile, Moved, read_commit, read_moves, read_place, write_place
 from maia.log.lane import LaneReader
 from maia.log.lane_objects import START, LaneHead, LaneId, LaneRecord, Place
-from maia.log.segments import check_segment, read_moved, read_segment
+from maia.log.segments import check_segment, newest_parcel, read_moved, read_segment
 from maia.log.store import Store
 from maia.principals import KeyId
 
@@ -168,6 +168,17 @@ class EventLane:
             if at is None:
                 raise
             read_moved(self._store, file, at)
+
+    def newest_parcel(self, file: LogFile) -> pa.Buffer:
+        """Read the last parcel of a segment.
+
+        Raises:
+            MaiaError: It is damaged, missing or malformed.
+        """
+        at = self._moves.get(file.path)
+        if at is None:
+            return newest_parcel(self._store, file)
+        return read_moved(self._store, file, at).column("parcel")[-1].as_buffer()
 
     def place_of(self, file: LogFile) -> Moved | None:
         """Tell where the origin says that a segment lies now; nothing when it lies where it was."""

@@ -95,6 +95,22 @@ def read_segment(store: Store, file: LogFile) -> Iterator[pa.RecordBatch]:
             raise MalformedError(f"`{file.path}` is no segment", code=MALFORMED) from error
 
 
+def newest_parcel(store: Store, file: LogFile) -> pa.Buffer:
+    """Read the last parcel of a segment, which has the highest stamp.
+
+    Raises:
+        MaiaError: As `read_segment` does.
+    """
+    with _source(store, file) as source, _private(source, file) as own:
+        try:
+            with pq.ParquetFile(own) as parquet:
+                _check_shape(parquet, file)
+                column = parquet.read_row_group(parquet.num_row_groups - 1, columns=["parcel"]).column(0)
+                return column[-1].as_buffer()
+        except (pa.ArrowException, OSError, OverflowError, MemoryError, IndexError) as error:
+            raise MalformedError(f"`{file.path}` is no segment", code=MALFORMED) from error
+
+
 def read_moved(store: Store, file: LogFile, at: Moved) -> pa.Table:
     """Read the parcels of a segment where its origin says that they lie now.
 

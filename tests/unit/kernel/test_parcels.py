@@ -16,10 +16,21 @@ from maia.errors import (
     SealError,
     SignatureError,
     UnavailableError,
+    UncheckedError,
     UsageError,
 )
 from maia.events import AttributeType, EncryptionMode, EventType, TypeName, Version, batch_to_transit, check_batch
-from maia.kernel import MAX_LEAD, Sealing, event_ids, event_name, milliseconds, open_batch, reserve_stamps, seal_batch
+from maia.kernel import (
+    MAX_LEAD,
+    Sealing,
+    event_ids,
+    event_name,
+    milliseconds,
+    open_batch,
+    require_heard_of,
+    reserve_stamps,
+    seal_batch,
+)
 from maia.testing import at
 
 KINDS = {item.uid: item.type for item in NUMBERPLATE.attributes}
@@ -96,6 +107,25 @@ def test_groups_that_turned_at_different_times_travel_together():
     assert rows(opened(parcel, ring=ring))[0] == ("AE05 XYZ", 1, "Victoria")
     with pytest.raises(SealError):
         opened(parcel, ring=full_ring(NUMBERPLATE, 100))
+
+
+def test_an_epoch_that_was_not_heard_of_is_a_doubt():
+    """What cannot be opened yet waits; what an unchanged group holds opens, and a wrong key is no doubt."""
+    heard, later = full_ring(NUMBERPLATE, 100), sealed(stamp=250).to_bytes()
+    with pytest.raises(UncheckedError, match="EPOCH_UNHEARD"):
+        require_heard_of(later, heard, type_id=NUMBERPLATE.type_id)
+    require_heard_of(later, full_ring(NUMBERPLATE, 100, 200), type_id=NUMBERPLATE.type_id)
+    require_heard_of(sealed(stamp=150).to_bytes(), heard, type_id=NUMBERPLATE.type_id)
+    require_heard_of(sealed(ring=full_ring(NUMBERPLATE, 90)).to_bytes(), heard, type_id=NUMBERPLATE.type_id)
+
+
+def test_who_is_in_some_groups_waits_for_those_alone():
+    """A turn of another group is none of a broker's business."""
+    turned, mine = full_ring(NUMBERPLATE, 100), full_ring(NUMBERPLATE, 100, only=("3265",))
+    turned.add(KeyGroupId(NUMBERPLATE.type_id, b"3467"), EpochId(140), bytes([9]) * 32)
+    require_heard_of(sealed(ring=turned).to_bytes(), mine, type_id=NUMBERPLATE.type_id)
+    with pytest.raises(UncheckedError, match="EPOCH_UNHEARD"):
+        require_heard_of(sealed(ring=turned).to_bytes(), full_ring(NUMBERPLATE, 100), type_id=NUMBERPLATE.type_id)
 
 
 @pytest.mark.threat("T41")
