@@ -27,7 +27,8 @@ def audit_table(spark: SparkSession, home: Home, *, at: datetime) -> DataFrame:
     with suppress(UnavailableError):
         audit_of(home).settle(at=at)
     folder = home.audit_path.resolve()
-    entries = spark.read.schema(_ENTRY).json(str(folder / "journal" / "*.jsonl"))
+    files = [str(path) for path in sorted((folder / "journal").glob("*.jsonl"))]
+    entries = spark.read.schema(_ENTRY).json(files)
     operation = F.when(F.col("entry") == "intent", F.col("n")).otherwise(F.col("of"))
     rows = entries.select(F.col("n").alias("entry"), operation.alias("operation"), F.explode("rows").alias("row"))
     found = rows.select("row.*", "operation", "entry")
