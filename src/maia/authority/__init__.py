@@ -9,6 +9,7 @@ from maia.authority.derive import Derived, derive
 from maia.authority.exposure import Exposure, check_revocable, exposure_window
 from maia.authority.gift import Gift, can_give
 from maia.authority.graph import Graph
+from maia.authority.known_versions import KnownVersions
 from maia.authority.limits import DEFAULT_VERIFIER_LIMITS, VerifierLimits
 from maia.authority.lint import TRUSTED, UNENFORCEABLE, RightFinding, lint_right
 from maia.authority.names import NameClosure
@@ -93,6 +94,7 @@ __all__ = [
     "Graph",
     "Held",
     "Joined",
+    "KnownVersions",
     "ListStatement",
     "MonotonicClock",
     "NameClosure",

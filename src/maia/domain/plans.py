@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from maia.authority import Action, CertificatePool, Verifier, ask_network, ask_type
+from maia.authority import Action, CertificatePool, KnownVersions, Verifier, ask_network, ask_type
 from maia.domain.grounds import Grounds
 from maia.domain.keys import ensure_keys
 from maia.domain.own_key_manager import OwnKeyManager
@@ -27,8 +27,10 @@ from maia.kernel import (
     PublishPlan,
     Sealing,
     Subscription,
+    ask_version,
     clauses_from,
     milliseconds,
+    versions_of,
 )
 from maia.log import Commit, LogDirectory
 from maia.principals import CertificateId, KeyHash, KeyId, PublicKey
@@ -198,7 +200,8 @@ class Planner:
         """Tell which of the brokers that filled these commits may publish the type, and what they may set.
 
         The certificates are those that the parcels name by hash, and they must prove the right now. A clause with
-        conditions does not count: what holds at another domain cannot be seen from here.
+        conditions does not count: what holds at another domain cannot be seen from here. Parcels carry no version; a
+        right on one lets its holder set the attributes of that version.
         """
         found: dict[Origin, tuple[Clause, ...]] = {}
         wire = {identity.hex() for identity in self._home.wire_ids(event_type.type_id)}
@@ -212,7 +215,8 @@ class Planner:
     def judge(self, known: Snapshot, event_type: EventType, commit: Commit, *, at: datetime) -> Judged:
         """Tell what the origin of a commit may set, anew only when its evidence, a statement or time could change it.
 
-        A right that cannot be proven yet, since evidence or a statement is missing, is a doubt. Whatever else the
+        A right that cannot be proven yet, since evidence or a statement is missing, or the definition of the version
+        that it is bound to, is a doubt. Whatever else the
         origin's certificates make the verifier say is a denial, and concerns that origin alone.
         """
         name, book = event_type.name, known.verifier.statements
@@ -224,20 +228,31 @@ class Planner:
         if not len(pool):
             return Judged(doubt="EVIDENCE_MISSING")
         moment = (pool.phase(at), book.phase(at), book.revision)
-        key = (origin, name.type_id, known.verifier, pool.token, moment)
+        versions = versions_of(item.event_type for item in known.versions(name.type_id))
+        key = (origin, name.type_id, known.verifier, pool.token, moment, versions)
         judged = self._origins.get(key)
         if judged is None:
             if len(self._origins) >= _MAX_ORIGINS:
                 self._origins.clear()
-            judged = self._origins[key] = self._judge(known.verifier, name, KeyHash(KeyId(origin[0])), pool, at)
+            principal = KeyHash(KeyId(origin[0]))
+            judged = self._origins[key] = self._judge(known.verifier, name, versions, principal, pool, at)
         return judged
 
     @staticmethod
-    def _judge(verifier: Verifier, name: TypeName, principal: KeyHash, pool: CertificatePool, at: datetime) -> Judged:
-        request = ask_type(Action.PUBLISH, name.owner, name.name, None)
+    def _judge(
+        verifier: Verifier,
+        name: TypeName,
+        versions: KnownVersions,
+        principal: KeyHash,
+        pool: CertificatePool,
+        at: datetime,
+    ) -> Judged:
+        request = ask_type(Action.PUBLISH, name.owner, name.name, None, versions)
         try:
             rights = verifier.clauses(request, principal=principal, evidence=pool, at=at)
-            clauses = tuple(clause for clause in clauses_from(rights) if not clause.conditions)
+            clauses = tuple(clause for clause in clauses_from(rights, versions) if not clause.conditions)
+            if not all(versions.knows(clause.cells.version) for clause in clauses):
+                return Judged(doubt="UNKNOWN_TYPE")
             if not clauses:
                 verifier.verify(request, principal=principal, evidence=pool, at=at)
         except UncheckedError as error:
@@ -264,19 +279,18 @@ class Planner:
     def _own_right(
         self, known: Snapshot, event_type: EventType, at: datetime
     ) -> tuple[tuple[bytes, ...], tuple[Clause, ...]]:
-        """Return the certificates that prove this broker's right to publish a type, and what it may set.
+        """Return the certificates that prove this broker's right to publish a version, and what it may set.
 
         Raises:
             VerificationError: It has none.
         """
-        name = event_type.name
-        request = ask_type(Action.PUBLISH, name.owner, name.name, None)
+        request = ask_version(Action.PUBLISH, event_type)
         broker = self._home.broker.public_key
         grant = known.verifier.verify(request, principal=broker, evidence=known.pool, at=at)
         rights = known.verifier.clauses(request, principal=broker, evidence=known.pool, at=at)
         found = {item.certificate_id: item.raw for item in grant.certificates}
         found |= {item: known.pool.get(item).raw for right in rights for item in right.proof.certificate_ids()}
-        return tuple(found.values()), clauses_from(rights)
+        return tuple(found.values()), clauses_from(rights, versions_of((event_type,)))
 
 
 def _in_doubt(holder: str, code: str) -> UncheckedError:

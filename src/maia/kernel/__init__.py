@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from maia.kernel.broker_places import BROKERS, DOMAINS, named
-from maia.kernel.clauses import Clause, clauses_from
+from maia.kernel.clauses import Clause, ask_version, clauses_from, versions_of
 from maia.kernel.conditions import CONDITION_FALSE, RATE_LIMITED, NoSurroundings, make_guard
 from maia.kernel.deliver import FOREVER, DeliverPlan, MakeKeys, Origin, Outcome, deliver_parcels
 from maia.kernel.delivery import DeliveryPlan, Subscription, check_readable, omit_closed, uid_filter
@@ -51,6 +51,7 @@ __all__ = [
     "Subscription",
     "VolumeWatch",
     "admit_broker",
+    "ask_version",
     "check_local",
     "check_readable",
     "check_served",
@@ -78,5 +79,6 @@ __all__ = [
     "seal_batch",
     "sub_types",
     "uid_filter",
+    "versions_of",
     "write_mark",
 ]

@@ -8,19 +8,35 @@ What a clause costs is known before data meets it: each distinct value of a cons
 its constraint. A clause of more than `MAX_PATTERNS` is refused when a plan is made (``CLAUSE_TOO_COSTLY``), whoever
 narrowed it so; plain values are looked up and cost nothing. A batch of n rows thus costs a clause at most n times
 `MAX_PATTERNS` comparisons, however it is written.
+
+A clause knows its version. Bound to one, it opens the attributes of that version, whatever else is in the batch: the
+rows of a type hold the values of every version (`versions_of`). What it asks of rows was judged by the same definitions
+when its chain was reduced: what names attributes of other versions was said by somebody who holds those, or gave
+nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from maia.authority import CellRight, Derived, OnViolation, cell_rights, patterns_in
+from maia.authority import (
+    Action,
+    CellRight,
+    Derived,
+    KnownVersions,
+    OnViolation,
+    Request,
+    ask_type,
+    cell_rights,
+    patterns_in,
+)
 from maia.authority import Tag as ValueTag
 from maia.authority import permits as tag_permits
 from maia.encoding import encode
 from maia.errors import DeniedError, UncheckedError
+from maia.events import EventType
 from maia.kernel.conditions import Guard
 from maia.principals import CertificateId
 
@@ -72,10 +88,25 @@ class Clause:
         return self.cells.on_violation or OnViolation.REJECT
 
 
-def clauses_from(rights: Iterable[Derived]) -> tuple[Clause, ...]:
+def versions_of(versions: Iterable[EventType]) -> KnownVersions:
+    """Tell the floor of authority what the known versions of a type have."""
+    return KnownVersions.of((item.name.version.text, (one.uid for one in item.attributes)) for item in versions)
+
+
+def ask_version(action: Action, event_type: EventType) -> Request:
+    """Ask for an action on the cells of one version, by its definition."""
+    name = event_type.name
+    return ask_type(action, name.owner, name.name, name.version.text, versions_of((event_type,)))
+
+
+def clauses_from(rights: Iterable[Derived], versions: KnownVersions) -> tuple[Clause, ...]:
     """Turn the rights that a verifier derived into clauses, equal ones once, in an order of their own.
 
     The order of the evidence, and which of several chains to the same clause was found first, make no difference.
+
+    Args:
+        rights: As they were derived with the same versions.
+        versions: By which a right that is bound to a version opens its attributes and no others.
 
     Raises:
         UncheckedError: There are more clauses than a plan holds.
@@ -89,10 +120,11 @@ def clauses_from(rights: Iterable[Derived]) -> tuple[Clause, ...]:
                 raise DeniedError(
                     f"a clause compares each value with more than {MAX_PATTERNS} patterns", code="CLAUSE_TOO_COSTLY"
                 )
-            key = (cells, right.conditions)
+            bound = replace(cells, uids=versions.opened(cells.version, cells.uids))
+            key = (bound, right.conditions)
             known = found.get(key)
             if known is None or (len(chain), chain) < (len(known.chain), known.chain):
-                found[key] = Clause(cells, right.conditions, chain)
+                found[key] = Clause(bound, right.conditions, chain)
             if len(found) > MAX_CLAUSES:
                 raise UncheckedError("more clauses than a plan holds", code="LIMIT_EXCEEDED")
     return tuple(sorted(found.values(), key=_order))
@@ -100,4 +132,6 @@ def clauses_from(rights: Iterable[Derived]) -> tuple[Clause, ...]:
 
 def _order(clause: Clause) -> tuple[object, ...]:
     demands = tuple((uid, encode(tag.to_sexp())) for uid, tag in clause.constraints)
-    return encode(clause.cells.uids.to_sexp()), demands, encode(clause.cells.mends.to_sexp()), clause.conditions
+    cells = clause.cells
+    opened = encode((cells.version.to_sexp(), cells.uids.to_sexp()))
+    return opened, demands, encode(cells.mends.to_sexp()), clause.conditions

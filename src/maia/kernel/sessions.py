@@ -15,11 +15,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from maia.authority import Action, CertificatePool, Challenge, VerifiedEventType, Verifier, ask_network, ask_type
+from maia.authority import Action, CertificatePool, Challenge, VerifiedEventType, Verifier, ask_network
 from maia.errors import ChainError, DeniedError, NotFoundError, VerificationError
 from maia.events import AttributeType, EncryptionMode, EventType, TypeId
 from maia.filters import Bound, Side, TypedFilter, allows, compile_filter
-from maia.kernel.clauses import Clause, clauses_from
+from maia.kernel.clauses import Clause, ask_version, clauses_from, versions_of
 from maia.kernel.conditions import CONDITION_FALSE, MakeSurroundings, NoSurroundings, make_guard
 from maia.kernel.delivery import DeliveryPlan, Subscription, check_readable, uid_filter
 from maia.principals import CertificateId, Principal, PublicKey
@@ -227,8 +227,7 @@ class Sessions:
         """Return a principal's clauses, or raise what the verifier says when there are none."""
         clauses = self.clauses(principal, action, event_type, evidence, at=at)
         if not clauses:
-            name = event_type.name
-            request = ask_type(action, name.owner, name.name, name.version.text)
+            request = ask_version(action, event_type)
             self.verifier.verify(request, principal=principal, evidence=evidence, at=at)
             raise ChainError("the conditions of the right do not hold", code=CONDITION_FALSE)
         return clauses
@@ -251,17 +250,16 @@ class Sessions:
         book = self.verifier.statements
         moment = (evidence.phase(at), book.phase(at), book.revision)
         key = (principal, action, name, evidence.token, moment)
-        request = ask_type(action, name.owner, name.name, name.version.text)
         found = self._clauses.get(key) if challenge is None else None
-        if challenge is not None:
-            found = clauses_from(
-                self.verifier.clauses(request, principal=principal, evidence=evidence, at=at, challenge=challenge)
+        if found is None:
+            rights = self.verifier.clauses(
+                ask_version(action, event_type), principal=principal, evidence=evidence, at=at, challenge=challenge
             )
-        elif found is None:
-            found = clauses_from(self.verifier.clauses(request, principal=principal, evidence=evidence, at=at))
-            if len(self._clauses) > 10_000:
-                self._clauses.clear()
-            self._clauses[key] = found
+            found = clauses_from(rights, versions_of((event_type,)))
+            if challenge is None:
+                if len(self._clauses) > 10_000:
+                    self._clauses.clear()
+                self._clauses[key] = found
         guarded = (self._guarded(clause, principal, action, name.name, evidence, at) for clause in found)
         return tuple(clause for clause in guarded if clause is not None)
 
