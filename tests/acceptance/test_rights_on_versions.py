@@ -62,7 +62,7 @@ def reads(home: Command, who: str) -> bool:
 @pytest.mark.requirement("10.14")
 @pytest.mark.parametrize("by", ["constraint", "condition"])
 def test_all_of_a_version_chooses_no_rows_by_what_another_version_has(home: Command, by: str) -> None:
-    """Met holds all of version 1. What it gives by a speed is not issued, and issued over all objections gives nothing."""
+    """Met holds all of version 1. What it gives by a speed is refused when issued, and issued still gives nothing."""
     demands = (Constraint(SPEED, ">=", 8192),) if by == "constraint" else ()
     conditions = () if by == "constraint" else (f"event['{SPEED}'] == 9137",)
     home.keys(f"met-{by}", f"yard-{by}")
