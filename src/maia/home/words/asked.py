@@ -173,12 +173,12 @@ def _type_right(
 
 
 def _versioned(right: Right, home: Folder) -> Right:
-    """Say what the versions have of the one type that a right is about; nothing where none is known here."""
+    """Say what the versions have of the one type that a right is about; nothing where its own is not known here."""
     match right.tag.to_sexp():
-        case (b"maia-type", bytes() as owner, bytes() as name, *_):
-            known = home.versions(owner, name.decode("utf-8", "replace"))
-            versions = ((item.name.version.text, (one.uid for one in item.attributes)) for item in known)
-            return replace(right, versions=KnownVersions.of(versions) if known else None)
+        case (b"maia-type", bytes() as owner, bytes() as name, *rest):
+            kept = home.versions(owner, name.decode("utf-8", "replace"))
+            known = KnownVersions.of((item.name.version.text, (one.uid for one in item.attributes)) for item in kept)
+            return replace(right, versions=known) if not rest or known.knows(parse_tag(rest[0])) else right
         case _:
             return right
 
