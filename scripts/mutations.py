@@ -50,7 +50,7 @@ BUDGET, UP = "test_one_budget.py", "test_services_stay_up.py"
 CERTIFICATES, RIGHTS, VALIDITY = "test_certificates.py", "test_rights.py", "test_validity.py"
 NOTICES = "test_notices.py"
 STREAM, VERSIONS = "test_numberplate_stream.py", "test_versions_stream.py"
-SPEECH = "test_law_of_speech.py"
+SPEECH, ON_VERSIONS = "test_law_of_speech.py", "test_rights_on_versions.py"
 LANES = "test_lanes.py"
 AUDIT = "test_audit.py"
 TIME = "test_plans_end.py"
@@ -389,9 +389,31 @@ MUTATIONS = (
     Mutation(
         "speech_forced: a link forces values that its issuer may not set",
         "authority/derive.py",
-        "self.tag, link.tag, conditions=link.conditions, known=self.conditions, budget=question.budget\n",
+        "self.tag, link.tag, conditions=link.conditions, known=self.conditions, budget=question.budget,\n"
+        "                versions=question.versions,\n",
         "_intersect(self.tag, link.tag, None), link.tag\n",
         (f"{SPEECH}::test_no_right_forces_a_value_that_its_issuer_may_not_set",),
+    ),
+    Mutation(
+        "speech_versions: all attributes of one version are those of every version",
+        "authority/known_versions.py",
+        "        if permits(version, _EVERY):\n",
+        "        if True:\n",
+        (f"{ON_VERSIONS}::test_all_of_a_version_chooses_no_rows_by_what_another_version_has",),
+    ),
+    Mutation(
+        "own_version: a broker publishes every version on a right to one",
+        "domain/plans.py",
+        "        request = ask_version(Action.PUBLISH, event_type)\n",
+        "        request = ask_type(Action.PUBLISH, event_type.name.owner, event_type.name.name, None)\n",
+        (f"{ON_VERSIONS}::test_a_broker_publishes_no_version_that_it_has_no_right_to",),
+    ),
+    Mutation(
+        "origin_version: an origin sets every attribute on a right to one version",
+        "kernel/clauses.py",
+        "            bound = replace(cells, uids=versions.opened(cells.version, cells.uids))\n",
+        "            bound = cells\n",
+        (f"{ON_VERSIONS}::test_a_reader_takes_from_a_broker_only_what_its_version_has",),
     ),
     Mutation(
         "a right on some rows brings the keys of whole columns",

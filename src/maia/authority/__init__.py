@@ -11,6 +11,7 @@ from maia.authority.fairness import fairly
 from maia.authority.gift import Gift, can_give
 from maia.authority.graph import Graph
 from maia.authority.hindsight import MAX_BROUGHT, split_evidence
+from maia.authority.known_versions import KnownVersions
 from maia.authority.limits import DEFAULT_VERIFIER_LIMITS, VerifierLimits
 from maia.authority.lint import TRUSTED, UNENFORCEABLE, RightFinding, lint_right
 from maia.authority.names import NameClosure
@@ -96,6 +97,7 @@ __all__ = [
     "Graph",
     "Held",
     "Joined",
+    "KnownVersions",
     "ListStatement",
     "MonotonicClock",
     "NameClosure",

@@ -69,7 +69,7 @@ class Case:
         """Derive every right from verified certificates."""
         graph, roots, found = self._search()
         unique: dict[tuple[object, ...], Derived] = {}
-        for derived in derive(graph, roots, found, self.request.wanted):
+        for derived in derive(graph, roots, found, self.request.wanted, versions=self.request.versions):
             until = self._ends(derived.proof.certificate_ids())
             key = (derived.tag, derived.period, derived.conditions, derived.delegate, until)
             unique.setdefault(key, replace(derived, until=until))
@@ -154,10 +154,10 @@ class Case:
         proof = find_proof(graph, roots, found)
         if proof is None:
             return None
-        wanted = self.request.wanted
-        if self.request.ground is not None and keeps_law(proof, wanted, self.budget):
+        wanted, versions = self.request.wanted, self.request.versions
+        if self.request.ground is not None and keeps_law(proof, wanted, self.budget, versions=versions):
             return _reduced(proof, wanted)
-        derived = next(derive(graph, roots, found, wanted), None)
+        derived = next(derive(graph, roots, found, wanted, versions=versions), None)
         return derived if derived is None or self.request.ground is None else replace(derived, tag=wanted)
 
     def _grant(self, derived: Derived) -> Grant:

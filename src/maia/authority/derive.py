@@ -10,12 +10,13 @@ one for all of them meet the same law.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import product
 
 from maia.authority.budget import Budget
 from maia.authority.graph import Graph
+from maia.authority.known_versions import KnownVersions
 from maia.authority.proof import Held, Joined, Proof, ProofTree
 from maia.authority.search import Reach
 from maia.authority.speech import join, narrow, scope_of, speaks
@@ -61,7 +62,14 @@ class _Question:
     scope: Tag
     offences: list[ChainError]
     budget: Budget
-    overruns: list[UncheckedError]
+    overruns: list[UncheckedError] = field(default_factory=list)
+    versions: KnownVersions | None = None
+
+    @classmethod
+    def of(cls, wanted: Tag, offences: list[ChainError], budget: Budget, versions: KnownVersions | None) -> _Question:
+        """Ask for something, over all cells of its types."""
+        scope = scope_of(wanted, every_version=versions is not None)
+        return cls(wanted, scope, offences, budget, versions=versions)
 
     def within(self, tag: Tag) -> Tag:
         """Cut what is held down to what is wanted."""
@@ -84,8 +92,9 @@ class _State:
             return None
         try:
             heard = narrow(
-                self.tag, link.tag, conditions=link.conditions, known=self.conditions, budget=question.budget
-            )
+                self.tag, link.tag, conditions=link.conditions, known=self.conditions, budget=question.budget,
+                versions=question.versions,
+            )  # fmt: skip
         except TagError as error:
             raise _too_large(error) from error
         if is_nothing(question.within(heard.tag)):
@@ -106,7 +115,13 @@ _Result = tuple[_State, ProofTree]
 
 
 def derive(
-    graph: Graph, roots: Sequence[Root], found: Reach, wanted: Tag, offences: list[ChainError] | None = None
+    graph: Graph,
+    roots: Sequence[Root],
+    found: Reach,
+    wanted: Tag,
+    offences: list[ChainError] | None = None,
+    *,
+    versions: KnownVersions | None = None,
 ) -> Iterator[Derived]:
     """Yield the rights of the principal within ``wanted``, one per chain, as they are found.
 
@@ -116,6 +131,7 @@ def derive(
         found: The finished search that tells which links matter.
         wanted: The part of authority that is of interest.
         offences: Takes the links that gave nothing because they speak of what is closed to their issuer.
+        versions: What the versions of the type have, where that is known.
 
     Raises:
         UncheckedError: More steps are needed than the limits allow.
@@ -124,7 +140,7 @@ def derive(
     for link in sorted(found.useful, key=lambda link: link.source):
         useful.setdefault(link.issuer, []).append(link)
     assert graph.budget is not None  # noqa: S101 - set when a graph is made
-    question = _Question(wanted, scope_of(wanted), [] if offences is None else offences, graph.budget, [])
+    question = _Question.of(wanted, [] if offences is None else offences, graph.budget, versions)
     walker = _Walker(graph, found, useful, question)
     nothing = True
     for root in roots:
@@ -140,14 +156,14 @@ def derive(
         raise question.overruns[0]
 
 
-def keeps_law(proof: Proof, wanted: Tag, budget: Budget) -> bool:
+def keeps_law(proof: Proof, wanted: Tag, budget: Budget, *, versions: KnownVersions | None = None) -> bool:
     """Tell whether along a proof no link takes the request away by speaking of what its issuer does not hold.
 
     ``False`` may also mean that only the derivation can tell: the shares of a threshold have to be compared.
     """
     if not any(speaks(link.tag, link.conditions) for link in proof.links()):
         return True
-    question = _Question(wanted, scope_of(wanted), [], budget, [])
+    question = _Question.of(wanted, [], budget, versions)
     root = proof.root
     tree, state = proof.tree, _State(_intersect(root.tag, question.scope, budget), root.period, root.delegate, ())
     while isinstance(tree, Held) and tree.link is not None and tree.then is not None:
@@ -264,7 +280,7 @@ def _join(states: list[_State], question: _Question) -> _State | None:
     if period is None:
         return None
     try:
-        heard = join([(state.tag, state.conditions) for state in states], question.budget)
+        heard = join([(state.tag, state.conditions) for state in states], question.budget, versions=question.versions)
     except TagError as error:
         raise _too_large(error) from error
     if is_nothing(question.within(heard.tag)):

@@ -35,7 +35,7 @@ NETWORK = b"maia-network"
 TYPE = b"maia-type"
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{0,127}")
 _MAX_NAME = 512
-_UIDS, _ROWS, _MENDS = 5, 6, 7  # positions in a right on cells
+_VERSION_AT, _UIDS, _ROWS, _MENDS = 3, 5, 6, 7  # positions in a right on cells
 
 
 class Action(Enum):
@@ -249,13 +249,15 @@ def _trim(*items: Tag) -> Tag:
 class CellRight:
     """One alternative of a right on cells: the uids it opens, the demands on the row, what a breach may become.
 
-    ``enforced`` lists the uids whose demand the receiving domain is trusted to enforce.
+    ``enforced`` lists the uids whose demand the receiving domain is trusted to enforce. Under a ``version`` that is not
+    ``(*)``, uids are those of that version alone.
     """
 
     uids: Tag
     constraints: tuple[tuple[str, Tag], ...]
     mends: Tag = EVERYTHING
     enforced: frozenset[str] = frozenset()
+    version: Tag = EVERYTHING
 
     @property
     def served(self) -> bool:
@@ -285,6 +287,7 @@ def cell_rights(tag: Tag) -> tuple[CellRight, ...]:
     for option in tag.members if isinstance(tag, OneOf) else (tag,):
         if not isinstance(option, ListTag) or option.items[:1] != (Exactly(TYPE),):
             raise TagError("not a right on the cells of a type", code="TAG_NOT_CELLS")
+        version = option.items[_VERSION_AT] if len(option.items) > _VERSION_AT else EVERYTHING
         uids = option.items[_UIDS] if len(option.items) > _UIDS else EVERYTHING
         demands = option.items[_ROWS] if len(option.items) > _ROWS else EVERYTHING
         mends = option.items[_MENDS] if len(option.items) > _MENDS else EVERYTHING
@@ -297,7 +300,7 @@ def cell_rights(tag: Tag) -> tuple[CellRight, ...]:
                 found = ()
             else:
                 raise TagError("not a constraint on rows", code="TAG_NOT_CELLS")
-            out.append(CellRight(uids, found, mends, trusted))
+            out.append(CellRight(uids, found, mends, trusted, version))
     return tuple(out)
 
 

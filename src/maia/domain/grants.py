@@ -175,7 +175,7 @@ def _check_gift(
         raise UsageError(f"nothing says who owns: {right.text}", code="NO_OWNER")
     gift = can_give(
         right.tag, issuer=issuer, owner=right.owner, roots=roots, pool=folder.pool(), book=folder.book(), at=at,
-        conditions=conditions,
+        conditions=conditions, versions=right.versions,
     )  # fmt: skip
     if gift.possible:
         return gift.until

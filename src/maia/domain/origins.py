@@ -7,8 +7,8 @@ Rules kept here (choice C43):
   revocation is refused;
 - conditions and rates of its chain were asked where it published; they are not asked again. Demands on rows still are,
   by whoever opens the parcels (`maia.kernel`);
-- a right that cannot be proven yet, since evidence or a statement is missing, is a doubt. Whatever else the origin's
-  certificates make the verifier say is a denial, and concerns that origin alone;
+- a right that cannot be proven yet, since evidence, a statement or the definition of its version is missing, is a doubt.
+  Whatever else the origin's certificates make the verifier say is a denial, and concerns that origin alone;
 - the lists that an origin's certificates demand are listened to, as those of one's own certificates are;
 - a commit over whose stamps the right changes more often than `MAX_PHASES` times is refused: nobody needs it, and each
   change costs a decision.
@@ -25,6 +25,7 @@ from typing import Any
 from maia.authority import (
     Action,
     CertificatePool,
+    KnownVersions,
     ListStatement,
     Statement,
     StatementBook,
@@ -37,7 +38,7 @@ from maia.domain.statements import named_signers
 from maia.errors import MaiaError, UncheckedError
 from maia.events import EventType, TypeName
 from maia.home import Home
-from maia.kernel import FOREVER, Origin, Tenure, clauses_from, milliseconds
+from maia.kernel import FOREVER, Origin, Tenure, clauses_from, milliseconds, versions_of
 from maia.log import Commit, LogDirectory
 from maia.principals import KeyHash, KeyId, OnlineTest, TestKind
 
@@ -113,6 +114,7 @@ class Origins:
             return Judged(doubt="EVIDENCE_MISSING")
         first, last = stamps_of(commit) if stamp is None else (stamp, stamp)
         turns = self._turns_of(evidence, book)
+        versions = versions_of(item.event_type for item in known.versions(event_type.type_id))
         phases = range(bisect_right(turns, first), bisect_right(turns, last) + 1)
         if len(phases) > MAX_PHASES:
             return Judged()
@@ -120,11 +122,11 @@ class Origins:
         giver = ""
         for phase in phases:
             start, end = turns[phase - 1] if phase else 0, turns[phase] if phase < len(turns) else FOREVER
-            key = (origin, event_type.type_id, known.verifier, evidence.pool.token, book.revision, phase)
+            key = (origin, event_type.type_id, known.verifier, evidence.pool.token, book.revision, versions, phase)
             judged = self._judged.get(key)
             if judged is None:
                 _make_room(self._judged)
-                judged = _judge(known.verifier, event_type.name, origin[0], evidence, start, end, max(first, start))
+                judged = _judge(known.verifier, event_type.name, versions, origin[0], evidence, (start, end), first)
                 self._judged[key] = judged
                 if judged.tenures or judged.doubt == "NO_STATEMENT":
                     # SECURITY: a root leads to these certificates, so strangers name nobody here.
@@ -172,13 +174,22 @@ def stamps_of(commit: Commit) -> tuple[int, int]:
 
 
 def _judge(
-    verifier: Verifier, name: TypeName, origin: bytes, evidence: _Evidence, start: int, end: int, stamp: int
+    verifier: Verifier,
+    name: TypeName,
+    versions: KnownVersions,
+    origin: bytes,
+    evidence: _Evidence,
+    phase: tuple[int, int],
+    first: int,
 ) -> Judged:
-    request, principal = ask_type(Action.PUBLISH, name.owner, name.name, None), KeyHash(KeyId(origin))
+    request, principal = ask_type(Action.PUBLISH, name.owner, name.name, None, versions), KeyHash(KeyId(origin))
+    stamp = max(first, phase[0])
     at, pool, brought = _EPOCH + timedelta(milliseconds=min(stamp, _LATEST)), evidence.pool, evidence.brought
     try:
         rights = verifier.clauses(request, principal=principal, evidence=pool, at=at, hindsight=brought)
-        clauses = clauses_from(rights)
+        clauses = clauses_from(rights, versions)
+        if not all(versions.knows(clause.cells.version) for clause in clauses):
+            return Judged(doubt="UNKNOWN_TYPE")
         if not clauses:
             verifier.verify(request, principal=principal, evidence=pool, at=at, hindsight=brought)
     except UncheckedError as error:
@@ -188,7 +199,7 @@ def _judge(
         return Judged()
     chain = clauses[0].chain if clauses else ()
     giver = pool.get(chain[-1]).body.issuer.key_id.hex() if chain else ""
-    return Judged((Tenure(start, end, clauses),) if clauses else (), giver=giver)
+    return Judged((Tenure(*phase, clauses),) if clauses else (), giver=giver)
 
 
 def _turns(evidence: _Evidence, book: StatementBook) -> set[int]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from maia.authority import MAX_BROUGHT, Action, ask_network, ask_type
+from maia.authority import MAX_BROUGHT, Action, ask_network
 from maia.domain.grounds import Grounds
 from maia.domain.keys import ensure_keys
 from maia.domain.origins import Origins
@@ -29,9 +29,11 @@ from maia.kernel import (
     PublishPlan,
     Sealing,
     Subscription,
+    ask_version,
     clauses_from,
     milliseconds,
     tests_behind,
+    versions_of,
 )
 from maia.log import Commit, LogDirectory
 from maia.principals import CertificateId, PublicKey
@@ -218,17 +220,17 @@ class Planner:
         Raises:
             VerificationError: It has none, or the conditions of its right do not hold.
         """
-        name, pool = event_type.name, known.pool
-        request = ask_type(Action.PUBLISH, name.owner, name.name, None)
+        pool = known.pool
+        request = ask_version(Action.PUBLISH, event_type)
         broker = self._home.broker.public_key
         grant = known.verifier.verify(request, principal=broker, evidence=pool, at=at)
         rights = known.verifier.clauses(request, principal=broker, evidence=pool, at=at)
         asked = frozenset.intersection(*(frozenset(clause.conditions) for clause in clauses))
         left = (
             replace(clause, conditions=tuple(text for text in clause.conditions if text not in asked))
-            for clause in clauses_from(rights)
+            for clause in clauses_from(rights, versions_of((event_type,)))
         )
-        own = known.sessions.guarded(left, broker, Action.PUBLISH, name.name, pool, at=at)
+        own = known.sessions.guarded(left, broker, Action.PUBLISH, event_type.name.name, pool, at=at)
         if not own:
             raise ChainError("the conditions of the broker's own right do not hold", code=CONDITION_FALSE)
         found = {item.certificate_id: item.raw for item in grant.certificates}

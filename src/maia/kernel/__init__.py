@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from maia.kernel.broker_places import BROKERS, DOMAINS, named
-from maia.kernel.clauses import Clause, clauses_from
+from maia.kernel.clauses import Clause, ask_version, clauses_from, versions_of
 from maia.kernel.conditions import CONDITION_FALSE, RATE_LIMITED, NoSurroundings, make_guard
 from maia.kernel.deliver import FOREVER, DeliverPlan, MakeKeys, Origin, Outcome, Tenure, deliver_parcels
 from maia.kernel.delivery import Delivery, DeliveryPlan, Subscription, check_readable, omit_closed, uid_filter
@@ -65,6 +65,7 @@ __all__ = [
     "Tenure",
     "VolumeWatch",
     "admit_broker",
+    "ask_version",
     "check_local",
     "check_readable",
     "check_served",
@@ -95,5 +96,6 @@ __all__ = [
     "sub_types",
     "tests_behind",
     "uid_filter",
+    "versions_of",
     "write_mark",
 ]

@@ -11,20 +11,38 @@ their constraints; plain values are looked up and cost nothing. All clauses of a
 One bad chain costs itself: what is no right on cells, or finds no room, is left out, and the others count. Room is
 given in turns (`maia.authority.fairly`), since whoever holds a right can write chains to others unasked. Fewer clauses
 only ever close cells. Where nothing is left, the reason is said instead of an empty answer.
+
+A clause knows its version. Bound to one, it opens the attributes of that version, whatever else is in the batch: the
+rows of a type hold the values of every version (`versions_of`). What it asks of rows was judged by the same definitions
+when its chain was reduced: what names attributes of other versions was said by somebody who holds those, or gave
+nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from maia.authority import CellRight, Derived, OnViolation, cell_rights, fairly, first_end, patterns_in
+from maia.authority import (
+    Action,
+    CellRight,
+    Derived,
+    KnownVersions,
+    OnViolation,
+    Request,
+    ask_type,
+    cell_rights,
+    fairly,
+    first_end,
+    patterns_in,
+)
 from maia.authority import Tag as ValueTag
 from maia.authority import permits as tag_permits
 from maia.encoding import encode
 from maia.errors import DeniedError, TagError
+from maia.events import EventType
 from maia.kernel.conditions import Guard
 from maia.principals import CertificateId
 
@@ -79,10 +97,25 @@ class Clause:
         return self.cells.on_violation or OnViolation.REJECT
 
 
-def clauses_from(rights: Iterable[Derived]) -> tuple[Clause, ...]:
+def versions_of(versions: Iterable[EventType]) -> KnownVersions:
+    """Tell the floor of authority what the known versions of a type have."""
+    return KnownVersions.of((item.name.version.text, (one.uid for one in item.attributes)) for item in versions)
+
+
+def ask_version(action: Action, event_type: EventType) -> Request:
+    """Ask for an action on the cells of one version, by its definition."""
+    name = event_type.name
+    return ask_type(action, name.owner, name.name, name.version.text, versions_of((event_type,)))
+
+
+def clauses_from(rights: Iterable[Derived], versions: KnownVersions) -> tuple[Clause, ...]:
     """Turn the rights that a verifier derived into clauses, equal ones once, in an order of their own.
 
     The order of the evidence, and which of several chains to the same clause was found first, make no difference.
+
+    Args:
+        rights: As they were derived with the same versions.
+        versions: By which a right that is bound to a version opens its attributes and no others.
 
     Raises:
         DeniedError: There are rights, and none that can be used: ``TAG_NOT_CELLS`` or ``CLAUSE_TOO_COSTLY``.
@@ -96,7 +129,8 @@ def clauses_from(rights: Iterable[Derived]) -> tuple[Clause, ...]:
         except TagError:
             bad = DeniedError("every right is malformed: none is on the cells of the type", code="TAG_NOT_CELLS")
             continue
-        for cells in parts:
+        for part in parts:
+            cells = replace(part, uids=versions.opened(part.version, part.uids))
             key = (cells, right.conditions)
             known = found.get(key)
             until = first_end(right.period, right.until)
@@ -130,4 +164,6 @@ def _affordable(clauses: Iterable[Clause]) -> list[Clause]:
 
 def _order(clause: Clause) -> tuple[object, ...]:
     demands = tuple((uid, encode(tag.to_sexp())) for uid, tag in clause.constraints)
-    return encode(clause.cells.uids.to_sexp()), demands, encode(clause.cells.mends.to_sexp()), clause.conditions
+    cells = clause.cells
+    opened = encode((cells.version.to_sexp(), cells.uids.to_sexp()))
+    return opened, demands, encode(cells.mends.to_sexp()), clause.conditions

@@ -22,13 +22,12 @@ from maia.authority import (
     VerifiedEventType,
     Verifier,
     ask_network,
-    ask_type,
     first_end,
 )
 from maia.errors import ChainError, DeniedError, NotFoundError, VerificationError
 from maia.events import AttributeType, EncryptionMode, EventType, TypeId
 from maia.filters import Bound, Side, TypedFilter, allows, compile_filter
-from maia.kernel.clauses import Clause, clauses_from
+from maia.kernel.clauses import Clause, ask_version, clauses_from, versions_of
 from maia.kernel.conditions import CONDITION_FALSE, MakeSurroundings, NoSurroundings, make_guard
 from maia.kernel.delivery import DeliveryPlan, Subscription, check_readable, uid_filter
 from maia.principals import CertificateId, Principal, PublicKey
@@ -261,8 +260,7 @@ class Sessions:
         """Return a principal's clauses, or raise what the verifier says when there are none."""
         clauses = self.clauses(principal, action, event_type, evidence, at=at)
         if not clauses:
-            name = event_type.name
-            request = ask_type(action, name.owner, name.name, name.version.text)
+            request = ask_version(action, event_type)
             self.verifier.verify(request, principal=principal, evidence=evidence, at=at)
             raise ChainError("the conditions of the right do not hold", code=CONDITION_FALSE)
         return clauses
@@ -285,17 +283,16 @@ class Sessions:
         book = self.verifier.statements
         moment = (evidence.phase(at), book.phase(at), book.revision)
         key = (principal, action, name, evidence.token, moment)
-        request = ask_type(action, name.owner, name.name, name.version.text)
         found = self._clauses.get(key) if challenge is None else None
-        if challenge is not None:
-            found = clauses_from(
-                self.verifier.clauses(request, principal=principal, evidence=evidence, at=at, challenge=challenge)
+        if found is None:
+            rights = self.verifier.clauses(
+                ask_version(action, event_type), principal=principal, evidence=evidence, at=at, challenge=challenge
             )
-        elif found is None:
-            found = clauses_from(self.verifier.clauses(request, principal=principal, evidence=evidence, at=at))
-            if len(self._clauses) > 10_000:
-                self._clauses.clear()
-            self._clauses[key] = found
+            found = clauses_from(rights, versions_of((event_type,)))
+            if challenge is None:
+                if len(self._clauses) > 10_000:
+                    self._clauses.clear()
+                self._clauses[key] = found
         return self.guarded(found, principal, action, name.name, evidence, at=at)
 
     def guarded(

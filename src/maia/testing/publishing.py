@@ -48,11 +48,11 @@ def publish_here(
         plan = publish_plan(home, type_name, as_=as_, publication=name, at=at, max_events=max(len(rows), 1))
     if not honest:
         plan = replace(plan, own=None)
-    batch = pa.RecordBatch.from_pylist([dict(row) for row in rows], schema=to_arrow_schema(plan.event_type()))
     log = LogDirectory(home.log_path)
     type_id = plan.sealing.type_id
     if change is not None:
         plan = change(plan)
+    batch = pa.RecordBatch.from_pylist([dict(row) for row in rows], schema=to_arrow_schema(plan.event_type()))
     stamp = milliseconds(at if stamped is None else stamped)
     writer = log.writer(name, type_id, 0, home.broker.public_key.key_id, at=at)
     admitted = refused = 0

@@ -14,7 +14,7 @@ from maia.encoding import html_table
 from maia.encryption import Tolerance
 from maia.events import EncryptionMode, EventType, TypeName, attribute, parse_version, sign_event_type
 from maia.filters import TypedFilter
-from maia.kernel import Clause, DeliverPlan, PlanTerm, PublishPlan, Sealing, Subscription, clauses_from
+from maia.kernel import Clause, DeliverPlan, PlanTerm, PublishPlan, Sealing, Subscription, clauses_from, versions_of
 from maia.principals import KeySigner
 from maia.testing import TYPE_NAME, TYPE_VERSION, NumberplateNetwork, numberplate_network
 
@@ -68,7 +68,7 @@ def whole_right(kind: EventType) -> tuple[Clause, ...]:
     """Give the owner's own clause."""
     request = ask_type(Action.SUBSCRIBE, kind.name.owner, kind.name.name, None)
     found = Verifier().clauses(request, principal=kind.name.owner, evidence=(), at=datetime(2026, 6, 1, tzinfo=UTC))
-    return clauses_from(found)
+    return clauses_from(found, versions_of((kind,)))
 
 
 def publish_plan(kind: EventType, owner: KeySigner) -> PublishPlan:

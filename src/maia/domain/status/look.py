@@ -11,7 +11,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from maia.authority import Action, ListStatement, StatementBook, ask_type, parse_statement
+from maia.authority import Action, ListStatement, StatementBook, parse_statement
 from maia.domain.parked import read_parked
 from maia.domain.shares import SHARES_FILE, read_shares
 from maia.domain.snapshot import Snapshot
@@ -31,7 +31,7 @@ from maia.encryption import WHOLE_EVENT, Keyring, groups_of
 from maia.errors import MaiaError, RevokedError, VerificationError
 from maia.events import EventType
 from maia.home import read_file
-from maia.kernel import milliseconds, read_mark
+from maia.kernel import ask_version, milliseconds, read_mark
 from maia.log import LogDirectory, Outbox, read_place
 from maia.principals import CertificateId, OnlineTest, PublicKey, TestKind
 
@@ -152,13 +152,10 @@ class _Look:
             )
 
     def _publish(self, known: Snapshot, event_type: EventType) -> RightStatus:
-        """Ask for what a plan asks for: the broker's right, whatever the version."""
-        name = event_type.name
+        """Ask for what a plan asks for: the broker's right on this version."""
+        request = ask_version(Action.PUBLISH, event_type)
         try:
-            known.verifier.verify(
-                ask_type(Action.PUBLISH, name.owner, name.name, None), principal=self.broker, evidence=known.pool,
-                at=self.at,
-            )  # fmt: skip
+            known.verifier.verify(request, principal=self.broker, evidence=known.pool, at=self.at)
         except VerificationError as error:
             return RightStatus(held=False, code=error.code, reason=self.folder.decorate(error.message))
         return RightStatus(held=True)
