@@ -7,8 +7,8 @@ Rules kept here (choice C43):
   revocation is refused;
 - conditions and rates of its chain were asked where it published; they are not asked again. Demands on rows still are,
   by whoever opens the parcels (`maia.kernel`);
-- a right that cannot be proven yet, since evidence, a statement or the definition of its version is missing, is a doubt.
-  Whatever else the origin's certificates make the verifier say is a denial, and concerns that origin alone;
+- a right that cannot be proven yet, since evidence, a statement or the definition of its version is missing, is
+  a doubt. Whatever else the origin's certificates make the verifier say is a denial, and concerns that origin alone;
 - the lists that an origin's certificates demand are listened to, as those of one's own certificates are;
 - a commit over whose stamps the right changes more often than `MAX_PHASES` times is refused: nobody needs it, and each
   change costs a decision.
