@@ -173,14 +173,22 @@ def _type_right(
 
 
 def _versioned(right: Right, home: Folder) -> Right:
-    """Say what the versions have of the one type that a right is about; nothing where its own is not known here."""
+    """Say what the versions have of the one type that a right is about, where its own is among those known here.
+
+    Nor where a version takes attributes over from another type: which, only the kernel puts together.
+    """
     match right.tag.to_sexp():
         case (b"maia-type", bytes() as owner, bytes() as name, *rest):
             kept = home.versions(owner, name.decode("utf-8", "replace"))
             known = KnownVersions.of((item.name.version.text, (one.uid for one in item.attributes)) for item in kept)
-            return replace(right, versions=known) if not rest or known.knows(parse_tag(rest[0])) else right
+            whole = kept and all(item.extends is None for item in kept)
+            return replace(right, versions=known) if whole and known.knows(_version(rest)) else right
         case _:
             return right
+
+
+def _version(rest: list[Sexp]) -> Tag:
+    return parse_tag(rest[0] if rest else (b"*",))
 
 
 def _network_right(home: Folder, text: str, actions: list[Action] | None) -> Right:
