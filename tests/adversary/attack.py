@@ -95,7 +95,7 @@ class Play:
     @singledispatchmethod
     def make(self, move: Move) -> None:
         """Make one move."""
-        raise NotImplementedError(move)
+        raise TypeError(move)
 
     # -- certificates
 

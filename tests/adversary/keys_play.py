@@ -76,7 +76,7 @@ class KeysPlay:
     @singledispatchmethod
     def make(self, move: Move) -> None:
         """Make one move."""
-        raise NotImplementedError(move)
+        raise TypeError(move)
 
     @make.register
     def _(self, move: Publish) -> None:
