@@ -32,7 +32,7 @@ from maia.authority.rights import (
     uids_tag,
 )
 from maia.authority.search import Reach, find_proof, reach
-from maia.authority.series import Series
+from maia.authority.series import Series, serving_lists
 from maia.authority.signatures import SignatureCache
 from maia.authority.speech import SPEAKS_OF_CLOSED, Narrowed, narrow, speaks
 from maia.authority.standing import check_standing
@@ -164,6 +164,7 @@ __all__ = [
     "renew",
     "row_request",
     "rows_tag",
+    "serving_lists",
     "speaks",
     "splits",
     "type_blanket",

@@ -2,9 +2,11 @@
 
 Rules kept here:
 
-- the next sequence number is above every known one, over timed and plain lists together;
-- a signer that ever issued timed lists goes on with timed lists, each starting where the last one ends, because lists
-  never overlap and are never superseded early; a plain list may be said beside them, at once.
+- one signer has one series of lists a kind, whoever makes them: the next number is above every one that was ever taken,
+  over timed and plain lists together;
+- what a list revoked, every later one revokes: a CRL carries over all that the series names;
+- timed lists never overlap and are never superseded early, so a successor starts where the last one ends. A revocation
+  does not wait for that: it is said at once by a plain list, whose number is above that of every list signed ahead.
 """
 
 from __future__ import annotations
@@ -14,9 +16,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from maia.authority.book import StatementBook
-from maia.authority.statements import ListStatement, parse_statement
+from maia.authority.statements import ListStatement, Statement, parse_statement
 from maia.errors import UsageError
 from maia.principals import CertificateId, KeyHash, PublicKey, TestKind
+
+_MAX_TIMED = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +32,7 @@ class Series:
         signer: Who signs them.
         sequence: The highest number so far; 0 when there is none.
         interval: When the last timed list is in force.
-        certificates: What the list that is continued names.
+        certificates: What was revoked so far; of revalidations, what the last one names.
     """
 
     kind: TestKind
@@ -38,16 +42,35 @@ class Series:
     certificates: frozenset[CertificateId] = frozenset()
 
     @classmethod
-    def of(cls, lists: Iterable[ListStatement], *, kind: TestKind, signer: PublicKey | KeyHash) -> Series:
-        """Sum up lists, of which only those of the signer and kind count."""
+    def of(
+        cls,
+        lists: Iterable[ListStatement],
+        *,
+        kind: TestKind,
+        signer: PublicKey | KeyHash,
+        taken: int = 0,
+        revoked: Iterable[CertificateId] = (),
+    ) -> Series:
+        """Sum up lists, of which only those of the signer and kind count.
+
+        Args:
+            lists: Those that are known.
+            kind: Which lists.
+            signer: Whose.
+            taken: The highest number that was ever taken, also for a list that is not known.
+            revoked: What was revoked besides what the lists name.
+        """
         own = [item for item in lists if item.signer.key_id == signer.key_id and item.kind is kind]
-        timed = [(item.starts, item.ends, item) for item in own if item.starts is not None and item.ends is not None]
-        last = max(timed, key=lambda found: found[0], default=None)
-        newest = last[2] if last is not None else max(own, key=lambda item: item.sequence, default=None)
+        timed = [(item.starts, item.ends) for item in own if item.starts is not None and item.ends is not None]
+        newest = max(own, key=lambda item: item.sequence, default=None)
+        if kind is TestKind.CRL:
+            # INVARIANT: the union never shrinks, whichever list is the newest
+            certificates = frozenset(revoked).union(*(item.certificates for item in own))
+        else:
+            certificates = frozenset() if newest is None else newest.certificates
         return cls(
-            kind=kind, signer=signer, sequence=max((item.sequence for item in own), default=0),
-            interval=None if last is None else (last[0], last[1]),
-            certificates=frozenset() if newest is None else newest.certificates,
+            kind=kind, signer=signer, sequence=max(taken, 0 if newest is None else newest.sequence),
+            interval=max(timed, default=None), certificates=certificates,
         )  # fmt: skip
 
     @classmethod
@@ -84,6 +107,9 @@ class Series:
     ) -> ListStatement:
         """Make the list that follows; it is not signed yet.
 
+        Raises:
+            UsageError: The number was taken before: ``LIST_NUMBER``.
+
         >>> from maia.principals import KeySigner
         >>> Series(kind=TestKind.CRL, signer=KeySigner(bytes(32)).public_key, sequence=7).next(
         ...     frozenset(), interval=None).sequence
@@ -91,6 +117,32 @@ class Series:
         """
         starts, ends = (None, None) if interval is None else interval
         number = self.sequence + 1 if sequence is None else sequence
+        if number <= self.sequence:
+            raise UsageError(f"the lists of this signer have reached number {self.sequence}", code="LIST_NUMBER")
+        carried = self.certificates if self.kind is TestKind.CRL else frozenset()
         return ListStatement(
-            kind=self.kind, signer=self.signer, sequence=number, certificates=certificates, starts=starts, ends=ends
-        )
+            kind=self.kind, signer=self.signer, sequence=number, certificates=certificates | carried, starts=starts,
+            ends=ends,
+        )  # fmt: skip
+
+
+def serving_lists(lists: Iterable[Statement], *, at: datetime | None = None) -> tuple[Statement, ...]:
+    """Leave out the lists of one signer and kind that can serve nobody any more.
+
+    Args:
+        lists: All of them.
+        at: Timed lists that ended by then serve nobody; the last one stays, since its successor starts at its end.
+    """
+    plain: Statement | None = None
+    timed: list[tuple[datetime, datetime, Statement]] = []
+    for item in lists:
+        body = item.body
+        if not isinstance(body, ListStatement):
+            continue
+        if body.starts is not None and body.ends is not None:
+            timed.append((body.starts, body.ends, item))
+        elif plain is None or not isinstance(plain.body, ListStatement) or plain.body.sequence < body.sequence:
+            plain = item
+    timed.sort(key=lambda found: found[0])
+    kept = [found[2] for found in timed[:-1] if at is None or found[1] > at] + [found[2] for found in timed[-1:]]
+    return (*kept[-_MAX_TIMED:], *(() if plain is None else (plain,)))

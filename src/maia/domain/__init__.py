@@ -36,7 +36,7 @@ if _typing.TYPE_CHECKING:
     from maia.domain.engine import Asked
     from maia.domain.expiry import expire_log, sweep_home, undelivered
     from maia.domain.explanation import CellExplanation
-    from maia.domain.grants import draft_grant, draft_revocation, sign_grant, sign_list
+    from maia.domain.grants import RevocationDraft, draft_grant, draft_revocation, sign_grant, sign_revocation
     from maia.domain.handed import keep_handed
     from maia.domain.key_groups import (
         check_admission,
@@ -46,6 +46,7 @@ if _typing.TYPE_CHECKING:
         open_key_manager,
     )
     from maia.domain.keys import HomeKeys, ensure_keys
+    from maia.domain.lists import MadeList, known_series, make_list
     from maia.domain.log_parts import LogPart, audit_refused, parts_of, scan, share_out
     from maia.domain.losses import find_losses
     from maia.domain.malformed import ROW_MALFORMED, audit_malformed
@@ -102,11 +103,13 @@ __all__ = [
     "HomeTelling",
     "LogPart",
     "LogStatus",
+    "MadeList",
     "OwnKeyManager",
     "OwnNotices",
     "ProvenClient",
     "Published",
     "Report",
+    "RevocationDraft",
     "RightQuestion",
     "SealingKeys",
     "Sight",
@@ -143,7 +146,9 @@ __all__ = [
     "join_key_groups",
     "keep_handed",
     "keep_parked",
+    "known_series",
     "leave_key_groups",
+    "make_list",
     "manager_signer",
     "mark_outbox",
     "next_stretch",
@@ -168,7 +173,7 @@ __all__ = [
     "show_type",
     "sight_of",
     "sign_grant",
-    "sign_list",
+    "sign_revocation",
     "submit_policy",
     "sweep_home",
     "type_stretch",
@@ -210,11 +215,13 @@ __getattr__ = _on_first_use(
         "HomeTelling": "access_control",
         "LogPart": "log_parts",
         "LogStatus": "status",
+        "MadeList": "lists",
         "OwnKeyManager": "own_key_manager",
         "ProvenClient": "possession",
         "OwnNotices": "own_notices",
         "Published": "publication",
         "Report": "delivery",
+        "RevocationDraft": "grants",
         "RightQuestion": "questions",
         "SealingKeys": "sealing_keys",
         "Sight": "sight",
@@ -248,7 +255,9 @@ __getattr__ = _on_first_use(
         "in_register": "register",
         "join_key_groups": "key_groups",
         "keep_handed": "handed",
+        "known_series": "lists",
         "leave_key_groups": "key_groups",
+        "make_list": "lists",
         "manager_signer": "manager_key",
         "mark_outbox": "deliveries",
         "open_access_control": "access_control",
@@ -269,7 +278,7 @@ __getattr__ = _on_first_use(
         "show_type": "types",
         "sight_of": "sight",
         "sign_grant": "grants",
-        "sign_list": "grants",
+        "sign_revocation": "grants",
         "submit_policy": "policy_files",
         "sweep_home": "expiry",
         "undelivered": "expiry",

@@ -7,6 +7,7 @@ key manager and the log, and looks again only at what changed. Every door calls 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -15,7 +16,7 @@ from maia.domain.client import Client
 from maia.domain.explanation import CellExplanation, explain_cell
 from maia.domain.following import Follower
 from maia.domain.given import AskPassphrase, asks, several
-from maia.domain.grants import Granted, RevocationDraft, draft_grant, draft_revocation, sign_grant, sign_list
+from maia.domain.grants import Granted, RevocationDraft, draft_grant, draft_revocation, sign_grant, sign_revocation
 from maia.domain.own_key_manager import OwnKeyManager
 from maia.domain.plans import MAX_EVENTS, Planner
 from maia.domain.possession import ProvenClient, is_locked, prove_by_agent, prove_client, unlock_client
@@ -314,7 +315,8 @@ class Domain:
         delegate: bool = False,
         not_before: datetime | None = None,
         until: datetime | None = None,
-        tests: str | OnlineTest | Sequence[str | OnlineTest] = (),
+        tests: str | OnlineTest | Sequence[str | OnlineTest] | None = None,
+        irrevocable: bool = False,
         passphrase: AskPassphrase | None = None,
     ) -> Granted:
         """Give a right on a type, signed with a key of this home, and keep its certificate.
@@ -332,7 +334,9 @@ class Domain:
             delegate: Whether the receiver may pass it on.
             not_before: From when it is valid.
             until: Until when it is valid.
-            tests: Statements that it demands, by which it can be revoked: ``crl:SIGNER``, as in ``maia grant --test``.
+            tests: Statements that it demands, by which it can be revoked: ``crl:SIGNER``, as in ``maia grant --test``;
+                the lists of whoever signs by default.
+            irrevocable: Whether it demands none, so that only its end ends it.
             passphrase: Asks for the passphrase of the signing key, when that is sealed.
 
         Raises:
@@ -344,25 +348,22 @@ class Domain:
         issuer = folder.key(self._issuer(folder, right.owner) if by is None else by)
         draft = draft_grant(
             folder, issuer, right, to=words.parse_principal_text(to, folder), at=at, delegate=delegate,
-            period=Period(not_before, until), tests=words.parse_tests(tests, folder),
-            conditions=several(conditions) or (),
+            period=Period(not_before, until), conditions=several(conditions) or (),
+            tests=() if irrevocable else None if tests is None else words.parse_tests(tests, folder),
         )  # fmt: skip
         return sign_grant(
             folder, draft, folder.signer(issuer, lambda name: asks(passphrase) or passphrase_asker(name)), at=at
         )
 
-    def revoke(
-        self, certificate: str | Granted, *, until: datetime | None = None, passphrase: AskPassphrase | None = None
-    ) -> RevocationDraft:
-        """Revoke a certificate that was given by hand, by the next list of the key that it obeys.
+    def revoke(self, certificate: str | Granted, *, passphrase: AskPassphrase | None = None) -> RevocationDraft:
+        """Revoke a certificate that was given by hand, by a list of the key that it obeys, and tell the log.
 
         Args:
             certificate: What `grant` returned, the beginning of the certificate's id, or its file.
-            until: The end of the new list, when lists are timed; as long as the last by default.
             passphrase: Asks for the passphrase of the list's key, when that is sealed.
 
         Returns:
-            What was signed, and how long verifiers may go on accepting the certificate.
+            What was signed, whether the log heard of it, and how long verifiers that did not may go on accepting it.
 
         Raises:
             UsageError: No list can revoke it, or one did, or the domain's service issued it: ``IN_REGISTER``.
@@ -375,10 +376,10 @@ class Domain:
                 f"the domain's service issued `{certificate}`; `maia revoke {certificate}` ends what stands on it too",
                 code="IN_REGISTER",
             )
-        draft = draft_revocation(folder, folder.certificate(certificate), at=self.clock(), ends=until)
+        draft, at = draft_revocation(folder, folder.certificate(certificate), at=self.clock()), self.clock()
         signer = folder.signer(draft.signer, lambda name: asks(passphrase) or passphrase_asker(name))
-        sign_list(folder, draft.body, signer)
-        return draft
+        made = sign_revocation(folder, draft, signer, at=at)
+        return replace(draft, body=made.body, told=made.told)
 
     def status(self, *, at: datetime | None = None) -> DomainStatus:
         """Tell what this domain is, which rights and keys it has and lacks, what ends when, and what to do next."""

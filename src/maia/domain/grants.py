@@ -4,7 +4,9 @@ Rules kept here:
 
 - nobody signs what is useless: a right that the issuer cannot pass on (unless it says so openly, ``blanket``), one that
   speaks of attributes closed to the issuer, one that is over before it begins, a condition that cannot be evaluated;
-- whoever signs is told the worst case: how long the right may outlive its revocation;
+- a right obeys its issuer's lists unless somebody says that it shall be irrevocable, and a list is there when it is
+  signed; whoever signs is told the worst case: how long the right may outlive its revocation;
+- a revocation takes force at once where it is heard, by a plain list; no timed list that is signed ahead outvotes it;
 - what is drafted is not signed: a door shows the draft, asks, and only then opens the private key.
 """
 
@@ -21,15 +23,13 @@ from maia.authority import (
     ListStatement,
     RightFinding,
     Root,
-    Series,
-    Statement,
     can_give,
     check_revocable,
     exposure_window,
     is_nothing,
-    issue_statement,
     lint_right,
 )
+from maia.domain.lists import MadeList, assure_list, known_series, make_list
 from maia.encoding import html_table
 from maia.errors import DeniedError, UsageError
 from maia.home import Folder, providers, words
@@ -58,11 +58,13 @@ class GrantDraft:
         body: What is to be signed.
         ends: When the issuer's own right ends, and with it what it gives.
         findings: What an issuer should know before it signs.
+        own_lists: Whether it obeys the issuer's own lists, so that one must be there.
     """
 
     body: Authorisation
     ends: datetime | None
     findings: tuple[RightFinding, ...]
+    own_lists: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +77,7 @@ class Granted:
         exposure: How long it may outlive its revocation.
         holder: Who received it, as this home names it.
         right: What it gives, in words.
+        made: The list of its issuer that was signed for it; nothing where one served already.
     """
 
     certificate: Certificate
@@ -82,6 +85,7 @@ class Granted:
     exposure: Exposure
     holder: str = ""
     right: str = ""
+    made: MadeList | None = None
 
     def __str__(self) -> str:
         """Say who received what, by which certificate."""
@@ -106,7 +110,7 @@ def draft_grant(
     at: datetime,
     delegate: bool = False,
     period: Period = _OPEN,
-    tests: tuple[OnlineTest, ...] = (),
+    tests: tuple[OnlineTest, ...] | None = None,
     conditions: Iterable[str] = (),
     renew: str | None = None,
     roots: Sequence[Root] = (),
@@ -122,7 +126,7 @@ def draft_grant(
         at: Now.
         delegate: Whether the receiver may pass it on.
         period: When it is valid.
-        tests: Statements that it demands.
+        tests: Statements that it demands; ``None`` for the issuer's own lists, nothing to make it irrevocable.
         conditions: What must hold whenever it is used.
         renew: Where a fresh certificate is asked for.
         roots: Who is trusted with what has no owner in its name.
@@ -143,23 +147,24 @@ def draft_grant(
             compile_condition(source, facts=facts)
     ends = None if blanket else _check_gift(folder, issuer, right, checked, roots, at)
     body = Authorisation(
-        issuer=issuer, subject=to, delegate=delegate, tag=right.tag.to_sexp(), period=period, tests=tests,
-        conditions=checked, renew=renew,
+        issuer=issuer, subject=to, delegate=delegate, tag=right.tag.to_sexp(), period=period,
+        tests=(OnlineTest(TestKind.CRL, issuer, ()),) if tests is None else tests, conditions=checked, renew=renew,
     )  # fmt: skip
     unknown = tuple(
         RightFinding("UNKNOWN_UID", f"no known version has an attribute `uid:{uid}`") for uid in right.unknown
     )
-    return GrantDraft(body=body, ends=ends, findings=(*lint_right(body, right.tag), *unknown))
+    findings = (*lint_right(body, right.tag), *unknown)
+    return GrantDraft(body=body, ends=ends, findings=findings, own_lists=tests is None)
 
 
 def sign_grant(folder: Folder, draft: GrantDraft, signer: Signer, *, at: datetime) -> Granted:
-    """Sign a drafted right and keep its certificate."""
+    """Sign a drafted right and keep its certificate; a list that it needs is there before it is."""
+    made = assure_list(folder, signer, at=at) if draft.own_lists else None
     certificate = issue(draft.body, signer)
     file = folder.certificates.add(certificate)
-    return Granted(
-        certificate=certificate, file=file, exposure=exposure_window(certificate, at=at, statements=folder.book()),
-        **_named(certificate, folder),
-    )  # fmt: skip
+    exposure = exposure_window(certificate, at=at, statements=folder.book())
+    holder, gives = _named(certificate, folder)
+    return Granted(certificate=certificate, file=file, exposure=exposure, made=made, holder=holder, right=gives)
 
 
 def _check_gift(
@@ -200,10 +205,11 @@ class RevocationDraft:
     Attributes:
         certificate: What is revoked.
         signer: The key whose list the certificate obeys.
-        body: The list.
-        exposure: How long verifiers may go on accepting the certificate.
+        body: The list, as it would be now.
+        exposure: How long verifiers that do not hear of it may go on accepting the certificate.
         holder: Who loses it, as this home names it.
         right: What is lost, in words.
+        told: Whether the log of this home heard of it; ``None`` before it is signed, and where there is no log.
     """
 
     certificate: UnverifiedCertificate
@@ -212,6 +218,7 @@ class RevocationDraft:
     exposure: Exposure
     holder: str = ""
     right: str = ""
+    told: bool | None = None
 
     def __str__(self) -> str:
         """Say who loses what, and how long that takes at worst."""
@@ -228,39 +235,30 @@ class RevocationDraft:
         return html_table(caption, ("", ""), [*rows, _worst(self.exposure)])
 
 
-def draft_revocation(
-    folder: Folder, certificate: UnverifiedCertificate, *, at: datetime, ends: datetime | None = None
-) -> RevocationDraft:
-    """Draft the list that revokes a certificate: the next one of the signer that the certificate names.
+def draft_revocation(folder: Folder, certificate: UnverifiedCertificate, *, at: datetime) -> RevocationDraft:
+    """Draft the list that revokes a certificate: a plain one of the signer that the certificate names.
 
     Raises:
         UsageError: No list can revoke it (``IRREVOCABLE``, ``NOT_BY_CRL``), or one did (``REVOKED_BEFORE``).
     """
     check_revocable(certificate)
     signer = _crl_signer(folder, certificate)
-    book = folder.book()
-    series = Series.in_book(book, kind=TestKind.CRL, signer=signer)
+    series = known_series(folder, signer, TestKind.CRL, at=at)
     identity = certificate.certificate_id
     if identity in series.certificates:
         raise UsageError(f"`{identity.hex()[:16]}` is on the last list already", code="REVOKED_BEFORE")
-    body = series.next(series.certificates | {identity}, interval=series.next_interval(at=at, ends=ends))
-    exposure = exposure_window(certificate, at=at, statements=book)
+    body = series.next(frozenset((identity,)), interval=None)
+    exposure = exposure_window(certificate, at=at, statements=folder.book())
+    holder, right = _named(certificate, folder)
     return RevocationDraft(
-        certificate=certificate, signer=signer, body=body, exposure=exposure, **_named(certificate, folder)
+        certificate=certificate, signer=signer, body=body, exposure=exposure, holder=holder, right=right
     )
 
 
-def sign_list(folder: Folder, body: ListStatement, signer: Signer) -> Statement:
-    """Sign a list and take it into the folder's own book.
-
-    Raises:
-        VerificationError: It does not follow the lists that are known.
-    """
-    statement = issue_statement(body, signer)
-    book = folder.book()
-    book.accept(statement)
-    folder.statements.save(book)
-    return statement
+def sign_revocation(folder: Folder, draft: RevocationDraft, signer: Signer, *, at: datetime) -> MadeList:
+    """Revoke what was drafted: durable here first, then told to the log of this home."""
+    identity, ends = draft.certificate.certificate_id, draft.certificate.body.period.not_after
+    return make_list(folder, signer, TestKind.CRL, at=at, revoke={identity: ends})
 
 
 def _crl_signer(folder: Folder, certificate: UnverifiedCertificate) -> PublicKey:
@@ -284,11 +282,11 @@ def _crl_signer(folder: Folder, certificate: UnverifiedCertificate) -> PublicKey
     raise UsageError("the certificate demands no statement, so no list can revoke it", code="IRREVOCABLE")
 
 
-def _named(certificate: Certificate | UnverifiedCertificate, folder: Folder) -> dict[str, str]:
+def _named(certificate: Certificate | UnverifiedCertificate, folder: Folder) -> tuple[str, str]:
     """Say in the words of a home who holds what by a certificate."""
     body = certificate.body
     right = words.describe_tag(body.tag, folder) if isinstance(body, Authorisation) else f"the name {body.name}"
-    return {"holder": words.show_subject(body.subject, folder), "right": right}
+    return words.show_subject(body.subject, folder), right
 
 
 def _short(certificate: Certificate | UnverifiedCertificate) -> str:

@@ -16,6 +16,7 @@ from maia.database import OpenDatabase, Transactions, migrate, open_database
 from maia.domain.access_control.agreements import POLICY_FOLDER, HomeAgreements
 from maia.domain.access_control.holdings import HomeHoldings, HomeProviders
 from maia.domain.access_control.listeners import HomeKeyGroups, HomeTelling
+from maia.domain.access_control.series import HomeSeries
 from maia.errors import NotFoundError
 from maia.home import Home
 from maia.principals import Authenticated, Signer, prove_by_nonce
@@ -87,6 +88,7 @@ def open_access_control(
         telling=HomeTelling(home, signer, listeners=[HomeKeyGroups(home, engine)]) if telling is None else telling,
         outside=HomeProviders(home) if outside is None else outside,
         named_roles=HomeAgreements(home, signer.public_key.key_id).named_roles,
+        own_series=HomeSeries(home, signer.public_key.key_id),
         transaction=transaction,
     )
 
