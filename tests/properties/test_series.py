@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maia.authority import ListStatement, Statement, StatementBook, parse_statement, verify_statement
-from maia.domain import make_list, open_access_control
+from maia.authority import ListStatement, Statement, StatementBook
+from maia.domain import make_list, open_register
 from maia.errors import RevokedError
 from maia.home import Folder, Home, HomeConfig, SeriesFile
-from maia.log import NoticeKind, NoticeLog
+from maia.log import NoticeLog, StatementSubscription
 from maia.principals import CertificateId, KeySigner, OnlineTest
 from maia.principals import TestKind as Kind
 
@@ -30,8 +30,7 @@ ACTS = st.lists(
 
 def told(home: Home, signer: KeySigner) -> list[Statement]:
     """List what the log says under a key, in order."""
-    found = NoticeLog(home.log_path).read(NoticeKind.STATEMENT, signer.public_key.key_id)
-    return [verify_statement(parse_statement(notice.body)) for notice in found]
+    return list(StatementSubscription(NoticeLog(home.log_path), signer.public_key.key_id).updates())
 
 
 @settings(max_examples=25, deadline=None)
@@ -46,10 +45,12 @@ def test_random_makers_make_one_series(acts: list[tuple[str, CertificateId]], ot
         for act, identity in acts:
             at += HOUR
             if act == "service" and not other:
-                open_access_control(home).state(Kind.CRL, at=at, revoke={identity: None})
+                with open_register(home, signer) as service:
+                    service.state(Kind.CRL, at=at, revoke={identity: None})
                 revoked.add(identity)
             elif act == "beat" and not other:
-                open_access_control(home).beat(at=at)
+                with open_register(home, signer) as service:
+                    service.beat(at=at)
             elif act == "timed":
                 record = SeriesFile(home.path, signer.public_key.key_id).record(Kind.CRL)
                 starts = max(at, record.ends or at)

@@ -16,6 +16,7 @@ if _typing.TYPE_CHECKING:
         HomeTelling,
         domain_signer,
         open_access_control,
+        open_register,
         prove_key,
     )
     from maia.domain.agreements import AgreementState, advance_agreement, draft_and_sign
@@ -155,6 +156,7 @@ __all__ = [
     "open_access_control",
     "open_home_groups",
     "open_key_manager",
+    "open_register",
     "outbox_of",
     "own_lanes",
     "parts_of",
@@ -263,6 +265,7 @@ __getattr__ = _on_first_use(
         "open_access_control": "access_control",
         "open_home_groups": "key_groups",
         "open_key_manager": "key_groups",
+        "open_register": "access_control",
         "outbox_of": "deliveries",
         "parts_of": "log_parts",
         "policy_paths": "policy_files",

@@ -16,7 +16,15 @@ from maia.domain.client import Client
 from maia.domain.explanation import CellExplanation, explain_cell
 from maia.domain.following import Follower
 from maia.domain.given import AskPassphrase, asks, several
-from maia.domain.grants import Granted, RevocationDraft, draft_grant, draft_revocation, sign_grant, sign_revocation
+from maia.domain.grants import (
+    Granted,
+    RevocationDraft,
+    draft_grant,
+    draft_revocation,
+    revoke_in_register,
+    sign_grant,
+    sign_revocation,
+)
 from maia.domain.own_key_manager import OwnKeyManager
 from maia.domain.plans import MAX_EVENTS, Planner
 from maia.domain.possession import ProvenClient, is_locked, prove_by_agent, prove_client, unlock_client
@@ -31,7 +39,7 @@ from maia.events import EventType, TypeName
 from maia.home import Folder, Home, HomeConfig, KeyAgent, now, passphrase_asker, words
 from maia.kernel import DeliverPlan, PublishPlan
 from maia.log import Commit, LogDirectory, OwnLanes
-from maia.principals import KeySigner, OnlineTest, Period, Principal, PublicKey
+from maia.principals import KeySigner, OnlineTest, Period, Principal, PublicKey, Signer
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -356,7 +364,9 @@ class Domain:
         )
 
     def revoke(self, certificate: str | Granted, *, passphrase: AskPassphrase | None = None) -> RevocationDraft:
-        """Revoke a certificate that was given by hand, by a list of the key that it obeys, and tell the log.
+        """Revoke a certificate by a list of the key that it obeys, at once, and tell the log.
+
+        What the domain's service issued is revoked there, with everything that stands on it.
 
         Args:
             certificate: What `grant` returned, the beginning of the certificate's id, or its file.
@@ -366,19 +376,20 @@ class Domain:
             What was signed, whether the log heard of it, and how long verifiers that did not may go on accepting it.
 
         Raises:
-            UsageError: No list can revoke it, or one did, or the domain's service issued it: ``IN_REGISTER``.
+            UsageError: No list can revoke it, or one did.
         """
-        folder = self.home.folder
+        folder, at = self.home.folder, self.clock()
         if isinstance(certificate, Granted):
             certificate = certificate.certificate.certificate_id.hex()
+
+        def signer_of(key: PublicKey) -> Signer:
+            return folder.signer(key, lambda name: asks(passphrase) or passphrase_asker(name))
+
+        named = folder.certificate(certificate)
         if in_register(folder, certificate):
-            raise UsageError(
-                f"the domain's service issued `{certificate}`; `maia revoke {certificate}` ends what stands on it too",
-                code="IN_REGISTER",
-            )
-        draft, at = draft_revocation(folder, folder.certificate(certificate), at=self.clock()), self.clock()
-        signer = folder.signer(draft.signer, lambda name: asks(passphrase) or passphrase_asker(name))
-        made = sign_revocation(folder, draft, signer, at=at)
+            return revoke_in_register(folder, named, signer_of(folder.key(self.home.config.domain)), at=at)
+        draft = draft_revocation(folder, named, at=at)
+        made = sign_revocation(folder, draft, signer_of(draft.signer), at=at)
         return replace(draft, body=made.body, told=made.told)
 
     def status(self, *, at: datetime | None = None) -> DomainStatus:

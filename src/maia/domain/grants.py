@@ -13,9 +13,10 @@ Rules kept here:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from maia.authority import (
     SPEAKS_OF_CLOSED,
@@ -28,15 +29,18 @@ from maia.authority import (
     exposure_window,
     is_nothing,
     lint_right,
+    parse_statement,
+    verify_statement,
 )
-from maia.domain.lists import MadeList, assure_list, known_series, make_list
+from maia.domain.lists import MadeList, assure_list, known_series, make_list, own_register
 from maia.encoding import html_table
-from maia.errors import DeniedError, UsageError
+from maia.errors import DeniedError, NotFoundError, UsageError
 from maia.home import Folder, providers, words
 from maia.policy import compile_condition
 from maia.principals import (
     Authorisation,
     Certificate,
+    CertificateId,
     OnlineTest,
     Period,
     Principal,
@@ -46,6 +50,9 @@ from maia.principals import (
     UnverifiedCertificate,
     issue,
 )
+
+if TYPE_CHECKING:
+    from maia.access_control import Revocation
 
 _OPEN = Period(None, None)
 
@@ -158,13 +165,31 @@ def draft_grant(
 
 
 def sign_grant(folder: Folder, draft: GrantDraft, signer: Signer, *, at: datetime) -> Granted:
-    """Sign a drafted right and keep its certificate; a list that it needs is there before it is."""
+    """Sign a drafted right and keep its certificate; a list that it needs is there before it is.
+
+    What was revoked stays so: the same right, given again, is another certificate, which begins at another second.
+    """
     made = assure_list(folder, signer, at=at) if draft.own_lists else None
-    certificate = issue(draft.body, signer)
+    certificate = _issue_alive(folder, draft.body, signer, at=at)
     file = folder.certificates.add(certificate)
     exposure = exposure_window(certificate, at=at, statements=folder.book())
     holder, gives = _named(certificate, folder)
     return Granted(certificate=certificate, file=file, exposure=exposure, made=made, holder=holder, right=gives)
+
+
+def _issue_alive(folder: Folder, body: Authorisation, signer: Signer, *, at: datetime) -> Certificate:
+    """Sign a right, in a certificate that no list has revoked: after a revocation it begins at another second."""
+    signers = [test.signer for test in body.tests if test.kind is TestKind.CRL and isinstance(test.signer, PublicKey)]
+    dead = frozenset[CertificateId]().union(
+        *(known_series(folder, key, TestKind.CRL, at=at).certificates for key in signers)
+    )
+    certificate, start, step = issue(body, signer), body.period.not_before, timedelta(seconds=1)
+    if start is None:
+        start, step = at.replace(microsecond=0), -step  # backwards, so that it counts from now on
+    while certificate.certificate_id in dead:  # bounded: each turn is one that was revoked
+        certificate = issue(replace(body, period=replace(body.period, not_before=start)), signer)
+        start += step
+    return certificate
 
 
 def _check_gift(
@@ -210,6 +235,7 @@ class RevocationDraft:
         holder: Who loses it, as this home names it.
         right: What is lost, in words.
         told: Whether the log of this home heard of it; ``None`` before it is signed, and where there is no log.
+        ended: What the domain's service ended with it; nothing for a certificate that was given by hand.
     """
 
     certificate: UnverifiedCertificate
@@ -219,10 +245,14 @@ class RevocationDraft:
     holder: str = ""
     right: str = ""
     told: bool | None = None
+    ended: Revocation | None = None
 
     def __str__(self) -> str:
         """Say who loses what, and how long that takes at worst."""
-        return f"{self.holder} loses {self.right}, certificate {_short(self.certificate)}; worst case {self.exposure}"
+        said = f"{self.holder} loses {self.right}, certificate {_short(self.certificate)}; worst case {self.exposure}"
+        if self.ended is None:
+            return said
+        return f"{said}; ended with it: {len(self.ended.roles)} roles, {len(self.ended.certificates)} certificates"
 
     def __repr__(self) -> str:
         """Say it as `str` does; the octets of a certificate are nothing to read."""
@@ -259,6 +289,27 @@ def sign_revocation(folder: Folder, draft: RevocationDraft, signer: Signer, *, a
     """Revoke what was drafted: durable here first, then told to the log of this home."""
     identity, ends = draft.certificate.certificate_id, draft.certificate.body.period.not_after
     return make_list(folder, signer, TestKind.CRL, at=at, revoke={identity: ends})
+
+
+def revoke_in_register(
+    folder: Folder, certificate: UnverifiedCertificate, signer: Signer, *, at: datetime
+) -> RevocationDraft:
+    """Revoke what the domain's service issued, with everything that stands on it."""
+    identity = certificate.certificate_id
+    with own_register(folder, signer) as service:
+        if service is None:
+            raise NotFoundError("this home has no register", code="NO_CERTIFICATE")
+        done = service.revoke(at=at, certificates=[identity])
+    if done.statement is None:
+        raise UsageError(f"`{identity.hex()[:16]}` is on the last list already", code="REVOKED_BEFORE")
+    body = verify_statement(parse_statement(done.statement)).body
+    assert isinstance(body, ListStatement)  # noqa: S101 - a register withdraws by lists
+    exposure = next(item.exposure for item in done.certificates if item.certificate_id == identity)
+    holder, right = _named(certificate, folder)
+    return RevocationDraft(
+        certificate=certificate, signer=signer.public_key, body=body, exposure=exposure, holder=holder, right=right,
+        told=done.told, ended=done,
+    )  # fmt: skip
 
 
 def _crl_signer(folder: Folder, certificate: UnverifiedCertificate) -> PublicKey:

@@ -211,16 +211,10 @@ def own_register(folder: Folder, signer: Signer) -> Iterator[AccessControl | Non
     if folder.config is None or _domain_key(folder) != signer.public_key or not has_register(folder):
         yield None
         return
-    from maia.database import migrate, open_database  # noqa: PLC0415 - most homes have no service
-    from maia.domain.access_control.service import open_access_control  # noqa: PLC0415 - as above
+    from maia.domain.access_control.service import open_register  # noqa: PLC0415 - most homes have no service
 
-    home = Home.open(folder.path)
-    engine = open_database(home.database_url)
-    try:
-        migrate(engine)
-        yield open_access_control(home, signer=signer, engine=engine)
-    finally:
-        engine.dispose()
+    with open_register(Home.open(folder.path), signer) as service:
+        yield service
 
 
 def _domain_key(folder: Folder) -> PublicKey | None:

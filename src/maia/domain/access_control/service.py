@@ -9,6 +9,8 @@ store.db                what the service keeps, unless `maia.toml` names another
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 
 from maia.access_control import AccessControl, Outside, Settings, Telling
@@ -91,6 +93,17 @@ def open_access_control(
         own_series=HomeSeries(home, signer.public_key.key_id),
         transaction=transaction,
     )
+
+
+@contextmanager
+def open_register(home: Home, signer: Signer) -> Iterator[AccessControl]:
+    """Open the service of a home, and close its database in the end."""
+    engine = open_database(home.database_url)
+    try:
+        migrate(engine)
+        yield open_access_control(home, signer=signer, engine=engine)
+    finally:
+        engine.dispose()
 
 
 def prove_key(service: AccessControl, signer: Signer, *, nonce: bytes, at: datetime) -> Authenticated:
