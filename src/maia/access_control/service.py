@@ -60,6 +60,7 @@ from maia.access_control.values import (
     Telling,
 )
 from maia.authority import Challenge, Statement, Tag
+from maia.errors import DeniedError
 from maia.policy import Atom, Decision, Fact, FactKind, Privilege, Proof, SignedAgreement
 from maia.principals import (
     Authenticated,
@@ -298,6 +299,14 @@ class AccessControl:
         return change
 
     # ------------------------------------------------------------------ capabilities
+
+    def renew_by_id(self, who: Authenticated, identity: bytes, *, at: datetime) -> Handed:
+        """As `renew`, for a certificate that the register knows by its identity."""
+        with self._register.reading_rows() as records:
+            known = records.certificates.find(identity)
+        if known is None or not known.raw:
+            raise DeniedError("its issuer does not renew the certificate", code="RENEWAL_REFUSED")
+        return self.renew(who, known.raw, at=at)
 
     def capabilities(self, who: Authenticated, *, at: datetime) -> Handed:
         """Hand a member the certificates of everything it may have now, with the domain's chain and lists.

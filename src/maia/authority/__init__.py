@@ -2,6 +2,7 @@
 
 from maia.authority.book import Confirmation, StatementBook
 from maia.authority.budget import Budget, MonotonicClock
+from maia.authority.bundles import MAX_BUNDLE, bundle, open_bundle
 from maia.authority.condition_attributes import attributes_of
 from maia.authority.constraints import Constraint, row_request, rows_tag, value_tag
 from maia.authority.decision import STAGES, Decision, Grant, Stage
@@ -71,6 +72,7 @@ __all__ = [
     "DEFAULT_VERIFIER_LIMITS",
     "EVERYTHING",
     "MANAGE_PARTS",
+    "MAX_BUNDLE",
     "NOTHING",
     "SPEAKS_OF_CLOSED",
     "STAGES",
@@ -128,6 +130,7 @@ __all__ = [
     "ask_network",
     "ask_type",
     "attributes_of",
+    "bundle",
     "can_give",
     "cell_rights",
     "check_ground",
@@ -150,6 +153,7 @@ __all__ = [
     "network_blanket",
     "network_right",
     "one_of",
+    "open_bundle",
     "parse_statement",
     "parse_tag",
     "patterns_in",

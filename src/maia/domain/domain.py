@@ -75,7 +75,7 @@ class Domain:
         self._own = OwnKeyManager(home)
         self._follower = Follower(home, self._own)
         self._snapshots = Snapshots(home)
-        self._planner = Planner(home, self.log, self._own)
+        self._planner = Planner(home, self.log, self._own, self._follower.fetcher)
         self._lanes: OwnLanes | None = None
         self._proven: dict[str, ProvenClient] = {}
         self._agents: dict[str, KeyAgent] = {}

@@ -15,6 +15,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from maia.domain.certificates import CertificateFollower
+from maia.domain.fetched import Fetcher
 from maia.domain.lists import OwnLists
 from maia.domain.memberships import GroupKeys
 from maia.domain.own_key_manager import OwnKeyManager
@@ -37,6 +38,7 @@ class Follower:
         self._statements = StatementFollower(home, self._notices)
         self._said = OwnNotices(home)
         self._own_lists = OwnLists(home)
+        self.fetcher = Fetcher(home)
 
     def follow(self, *, at: datetime) -> datetime:
         """Read what was said since; called before each plan of a micro-batch.
@@ -55,6 +57,7 @@ class Follower:
         self._own_lists.keep(at=moment)
         self._said.keep(at=moment)
         self._certificates.follow(at=moment)
+        self.fetcher.follow(self._folder.current_pool(), at=moment)
         self._statements.follow(self._folder.current_pool(), at=moment)
         if (self._home.path / "groups").exists():
             self._own.tick(at=moment)

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from maia.authority import Action, CertificatePool, Verifier, ask_type
+from maia.authority import Action, CertificatePool, Challenge, Request, Verifier, ask_type
+from maia.domain.fetched import Fetcher
 from maia.domain.keys import ensure_keys
 from maia.domain.own_key_manager import OwnKeyManager
 from maia.domain.snapshot import Snapshot
@@ -48,9 +49,17 @@ class Judged:
 class Planner:
     """Compiles plans from what a home holds, and remembers which origins were proven on which evidence."""
 
-    def __init__(self, home: Home, log: LogDirectory, own: OwnKeyManager) -> None:
-        """Plan for a home, over a log; ``own`` is the key manager that the home runs itself."""
+    def __init__(self, home: Home, log: LogDirectory, own: OwnKeyManager, fetcher: Fetcher) -> None:
+        """Plan for a home, over a log.
+
+        Args:
+            home: The home.
+            log: The log.
+            own: The key manager that the home runs itself.
+            fetcher: Asks those who have to confirm certificates for one decision.
+        """
         self._home = home
+        self._fetcher = fetcher
         self._log = log
         self._own = own
         self._origins: dict[tuple[object, ...], Judged] = {}
@@ -80,9 +89,9 @@ class Planner:
             MaiaError: The type is unknown, or the client or the broker has no right.
         """
         home, sessions, version = self._home, known.sessions, name.version.text
-        advertised = sessions.advertise(client, name.type_id, version, known.pool, at=at)
-        event_type = advertised.event_type
-        clauses = sessions.clauses(client, Action.PUBLISH, event_type, known.pool, at=at)
+        challenge = self._asked(known, client, Action.PUBLISH, name, at=at)
+        advertised = sessions.advertise(client, name.type_id, version, known.pool, at=at, challenge=challenge)
+        event_type, clauses = advertised.event_type, advertised.clauses
         ensure_keys(home, self._own, event_type, at=at)
         certificates, own = self._own_right(known, event_type, at)
         ids, stamp = home.type_ids(), milliseconds(at)
@@ -115,9 +124,18 @@ class Planner:
         """
         sessions = known.sessions
         sessions.unsubscribe(identity)  # whoever had the name before had it from this home too
-        made = sessions.subscribe(identity, client, name.type_id, name.version.text, where, known.pool, at=at)
-        clauses = sessions.clauses(client, Action.SUBSCRIBE, made.event_type, known.pool, at=at)
-        return Subscription(made.identity, made.event_type, made.filter, clauses)
+        challenge = self._asked(known, client, Action.SUBSCRIBE, name, at=at)
+        made = sessions.subscribe(
+            identity, client, name.type_id, name.version.text, where, known.pool, at=at, challenge=challenge
+        )
+        return Subscription(made.identity, made.event_type, made.filter, made.clauses)
+
+    def _asked(
+        self, known: Snapshot, client: PublicKey, action: Action, name: TypeName, *, at: datetime
+    ) -> Challenge | None:
+        """Ask for the answers that this one decision needs."""
+        request = ask_type(action, name.owner, name.name, name.version.text)
+        return self._fetcher.challenge(known.pool, client, request, known.verifier.statements, at=at)
 
     def deliver(
         self,
@@ -187,14 +205,24 @@ class Planner:
         if judged is None:
             if len(self._origins) >= _MAX_ORIGINS:
                 self._origins.clear()
-            judged = self._origins[key] = self._judge(known.verifier, name, KeyHash(KeyId(origin[0])), pool, at)
+            request, principal = ask_type(Action.PUBLISH, name.owner, name.name, None), KeyHash(KeyId(origin[0]))
+            challenge = self._fetcher.challenge(pool, principal, request, book, at=at)
+            judged = self._judge(known.verifier, request, principal, pool, at, challenge)
+            if challenge is None:  # what rests on answers to one question is asked again
+                self._origins[key] = judged
         return judged
 
     @staticmethod
-    def _judge(verifier: Verifier, name: TypeName, principal: KeyHash, pool: CertificatePool, at: datetime) -> Judged:
-        request = ask_type(Action.PUBLISH, name.owner, name.name, None)
+    def _judge(
+        verifier: Verifier,
+        request: Request,
+        principal: KeyHash,
+        pool: CertificatePool,
+        at: datetime,
+        challenge: Challenge | None,
+    ) -> Judged:
         try:
-            rights = verifier.clauses(request, principal=principal, evidence=pool, at=at)
+            rights = verifier.clauses(request, principal=principal, evidence=pool, at=at, challenge=challenge)
             clauses = tuple(clause for clause in clauses_from(rights) if not clause.conditions)
             if not clauses:
                 verifier.verify(request, principal=principal, evidence=pool, at=at)
@@ -230,8 +258,11 @@ class Planner:
         name = event_type.name
         request = ask_type(Action.PUBLISH, name.owner, name.name, None)
         broker = self._home.broker.public_key
-        grant = known.verifier.verify(request, principal=broker, evidence=known.pool, at=at)
-        rights = known.verifier.clauses(request, principal=broker, evidence=known.pool, at=at)
-        found = {item.certificate_id: item.raw for item in grant.certificates}
-        found |= {item: known.pool.get(item).raw for right in rights for item in right.proof.certificate_ids()}
+        challenge = self._fetcher.challenge(known.pool, broker, request, known.verifier.statements, at=at)
+        rights = known.verifier.clauses(
+            request, principal=broker, evidence=known.pool, at=at, challenge=challenge
+        )  # fmt: skip
+        if not rights:
+            known.verifier.verify(request, principal=broker, evidence=known.pool, at=at)
+        found = {item: known.pool.get(item).raw for right in rights for item in right.proof.certificate_ids()}
         return tuple(found.values()), clauses_from(rights)

@@ -93,6 +93,11 @@ def file_mark(path: Path) -> FileMark | None:
     return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
+def usable_lists(statements: Sequence[Statement], at: datetime) -> list[Statement]:
+    """Leave out what is over, comes too early, or is replaced by a newer one of the same signer."""
+    return _newest([item for item in statements if _wanted(item, at)])
+
+
 def named_signers(pool: CertificatePool) -> frozenset[KeyId]:
     """List the keys whose lists certificates demand."""
     return frozenset(
