@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
@@ -30,14 +30,14 @@ from maia.authority import (
     renew,
     type_right,
 )
-from maia.domain import DeliveryJob, Domain, DomainPlans, Wanted, delivery_job, own_lanes
+from maia.domain import DeliveryJob, Domain, DomainPlans, Planned, Wanted, delivery_job, own_lanes
 from maia.errors import DeniedError
 from maia.events import EventType, TypeName, attribute, parse_version, sign_event_type
 from maia.home import Home, HomeConfig
 from maia.kernel import DeliverPlan, Subscription, milliseconds, parcel_row
 from maia.kernel import publish_batches as sealed_batches
 from maia.log import START as LANE_START
-from maia.log import Commit, LogDirectory, NoticeKind, NoticeLog, Place, StatementPublisher, StatementSubscription
+from maia.log import LogDirectory, NoticeKind, NoticeLog, Place, StatementPublisher, StatementSubscription
 from maia.policy import PolicyEngine, parse_policy
 from maia.principals import Certificate, CertificateId, KeySigner, TestKind
 from maia.testing import ATTRIBUTES, TYPE_NAME, TYPE_VERSION, grant, numberplate_network, online, publish_plan
@@ -158,7 +158,7 @@ class World:
             delivery_job(Domain.open(self.met.path), regular), clock=lambda: self.broker_clock(self.now), audit=None
         )
         plans = DomainPlans(Domain.open(str(self.met.path)), regular)
-        self.job.make_plans = lambda commits, at: self._plans(plans, commits, at)
+        self.job.make_plans = lambda commits, at, whom: self._plans(plans(commits, at, whom), whom, at)
 
     def _subscriber(self, way: Way, name: str) -> None:
         signer = KeySigner(secrets.token_bytes(32))
@@ -323,29 +323,31 @@ class World:
         self.batches.append(self.now)
         self.job.run_here()
 
-    def _plans(self, plans: DomainPlans, commits: Sequence[Commit], at: datetime) -> Iterator[DeliverPlan]:
+    def _plans(self, planned: Planned, whom: Callable[[str], bool], at: datetime) -> Planned:
         """Plan as every home does, and ask those who confirm rights one by one, afresh for each micro-batch."""
-        for plan in plans(commits, at):
-            asked = [trial for trial in self.trials if trial.way is Way.ONE_TIME]
-            home = Home.open(self.met.path)
-            known = Domain(home).known(at=at)
-            sessions, pool = known.sessions, known.pool
-            extra = []
-            for trial in asked:
-                challenge = Challenge(nonce=secrets.token_bytes(16), verifier="met", until=at + timedelta(seconds=5))
-                good = self.now < trial.revoked
-                body = OneTimeAnswer(
-                    signer=self.signers[Way.ONE_TIME].public_key, nonce=challenge.nonce, verifier="met",
-                    certificates=frozenset([trial.certificate.certificate_id] if good else ()),
-                )  # fmt: skip
-                sessions.verifier.statements.accept(issue_statement(body, self.signers[Way.ONE_TIME]))
-                event_type = plan.subscriptions[0].event_type
-                clauses = sessions.clauses(
-                    home.key(trial.name), Action.SUBSCRIBE, event_type, pool, at=at, challenge=challenge
-                )
-                if clauses:
-                    extra.append(Subscription(trial.name, event_type, plan.subscriptions[0].filter, clauses))
-            yield replace(plan, subscriptions=(*plan.subscriptions, *extra))
+        return replace(planned, plans=tuple(self._asked(plan, whom, at) for plan in planned.plans))
+
+    def _asked(self, plan: DeliverPlan, whom: Callable[[str], bool], at: datetime) -> DeliverPlan:
+        asked = [trial for trial in self.trials if trial.way is Way.ONE_TIME and whom(trial.name)]
+        home = Home.open(self.met.path)
+        known = Domain(home).known(at=at)
+        sessions, pool = known.sessions, known.pool
+        extra = []
+        for trial in asked:
+            challenge = Challenge(nonce=secrets.token_bytes(16), verifier="met", until=at + timedelta(seconds=5))
+            good = self.now < trial.revoked
+            body = OneTimeAnswer(
+                signer=self.signers[Way.ONE_TIME].public_key, nonce=challenge.nonce, verifier="met",
+                certificates=frozenset([trial.certificate.certificate_id] if good else ()),
+            )  # fmt: skip
+            sessions.verifier.statements.accept(issue_statement(body, self.signers[Way.ONE_TIME]))
+            event_type = plan.subscriptions[0].event_type
+            clauses = sessions.clauses(
+                home.key(trial.name), Action.SUBSCRIBE, event_type, pool, at=at, challenge=challenge
+            )
+            if clauses:
+                extra.append(Subscription(trial.name, event_type, plan.subscriptions[0].filter, clauses))
+        return replace(plan, subscriptions=(*plan.subscriptions, *extra))
 
 
 def play(root: Path, *, seed: int, per_way: int, seconds: int = 17, cut: bool = False) -> World:

@@ -285,24 +285,40 @@ def test_a_clock_that_ran_ahead_acknowledges_nothing_that_is_lost(
 def test_damage_at_the_readers_own_home_parks_and_loses_nothing(
     spark: Any, world: NumberplateHomes, tmp_path: Path
 ) -> None:
-    """B17: a definition or a client's key is missing for a while: no row is skipped, by a stream or by deliveries."""
-    publish(world, "P1")
-    command = Command(world.ccs)
-    command.do("deliver", "add", "billing", "--as", "BO", "--type", TYPE_NAME)
-    checkpoint = tmp_path / "checkpoint"
-    assert follow(world, checkpoint) == ["P1"]
-    publish(world, "P2")
-    key = world.ccs / "keys" / "BO.pub"
-    octets = key.read_bytes()
-    for damage in (b"damaged", None):
-        key.unlink()
+    """B17: a key or a certificate is missing or damaged for a while: one subscriber waits, and no row is skipped."""
+    publish(world, "P0")
+    command, checkpoint = Command(world.ccs), tmp_path / "checkpoint"
+    for name, client in (("billing", "BO"), ("statistics", "SO")):
+        command.do("deliver", "add", name, "--as", client, "--type", TYPE_NAME)
+    assert command.do("deliver", "--once")["events"] == {"billing": 1, "statistics": 1}
+    assert follow(world, checkpoint) == ["P0"]
+    right = world.network.certificates["Cap7"]
+    [certificate] = [path for path in (world.ccs / "certificates").glob("*.cert") if path.read_bytes() == right.raw]
+    key, other = world.ccs / "keys" / "BO.pub", (world.ccs / "keys" / "SO.pub").read_bytes()
+    damages = {
+        "CLIENT_KEY_CHANGED": (key, other),
+        "KEY_FILE_SHAPE": (key, b"damaged"),
+        "NO_FILE": (key, None),
+        "CERTIFICATE_MISSING": (certificate, None),
+    }
+    for number, (code, (path, damage)) in enumerate(damages.items(), 1):
+        publish(world, f"P{number}")
+        octets = path.read_bytes()
+        path.unlink()
         if damage is not None:
-            key.write_bytes(damage)
-        assert command("deliver", "--once", "--json").code != 0
-    key.write_bytes(octets)
-    done = command.do("deliver", "--once")
-    assert done["events"] == {"billing": 2}
-    assert follow(world, checkpoint) == ["P2"]
+            path.write_bytes(damage)
+        done = command.do("deliver", "--once")
+        assert (done["events"], done["waits"]) == ({"billing": 0, "statistics": 1}, {"billing": code})
+        assert code in parked(world)
+        if path == certificate:
+            assert follow(world, checkpoint) == []
+        path.unlink(missing_ok=True)
+        path.write_bytes(octets)
+        done = command.do("deliver", "--once")
+        assert (done["events"], done["waits"]) == ({"billing": 1, "statistics": 0}, {})
+    assert follow(world, checkpoint) == ["P1", "P2", "P3", "P4"]
+    shown = command("deliver", "show", "billing", "--as", "BO", "--json").lines
+    assert [row["numberplate"] for row in shown] == [f"P{number}" for number in range(5)]
 
 
 def test_a_commit_that_failed_counts_once_when_it_is_tried_again(

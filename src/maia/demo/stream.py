@@ -84,7 +84,7 @@ def play(network: NumberplateNetwork, folder: Path, *, events: int, say: Say) ->
     spark = start_spark()
     frames = _sightings(spark, events, network.now)
     say(f"publishing {events:,} sightings")
-    _warm(domains["ccs"], frames["CCTV"], folder)
+    _warm(_domains(network, folder / "warm")["ccs"], frames["CCTV"], folder / "warm")
     facts.seconds["maia write"] = _timed(lambda: _publish(domains["ccs"], frames))
     _count(domains["ccs"], frames, facts)
     domains["met"].home.save_keyring(_copied(domains["ccs"].home.keyring()))
@@ -249,13 +249,12 @@ def _code(error: Exception) -> str:
 
 
 def _warm(domain: Domain, frame: DataFrame, folder: Path) -> None:
-    """Start workers and compilers on a few rows before anything is measured."""
+    """Start workers and compilers on a few rows, in homes of their own, before anything is measured."""
     frame.count()
     domain.client("CCTV").publish(frame.limit(64), TYPE_NAME)
     _drain(domain.client("SO").read(TYPE_NAME))
-    frame.limit(64).write.parquet(str(folder / "warm.parquet"))
-    shutil.rmtree(domain.home.log_path)
-    shutil.rmtree(domain.home.audit_path)
+    frame.limit(64).write.parquet(str(folder / "plain.parquet"))
+    shutil.rmtree(folder)
 
 
 def _all(frames: dict[str, DataFrame]) -> DataFrame:

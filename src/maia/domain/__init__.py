@@ -32,7 +32,8 @@ if _typing.TYPE_CHECKING:
         outbox_of,
         read_deliveries,
     )
-    from maia.domain.delivery import DeliveryJob, Group, Report, Work, check_log
+    from maia.domain.delivery import DeliveryJob, Planned, check_log
+    from maia.domain.delivery_work import Group, Report, Work
     from maia.domain.domain import Domain
     from maia.domain.engine import Asked
     from maia.domain.expiry import expire_log, sweep_home, undelivered
@@ -81,7 +82,7 @@ if _typing.TYPE_CHECKING:
     from maia.domain.stretches import Stretch, next_stretch, type_stretch, wire_types
     from maia.domain.subscriptions import JOB, DomainPlans, add_subscription, delivery_job
     from maia.domain.types import find_type, show_type
-    from maia.domain.wanted import Wanted, read_subscriptions
+    from maia.domain.wanted import Wanted, parse_wanted, read_subscriptions, write_wanted
 
 __all__ = [
     "JOB",
@@ -107,6 +108,7 @@ __all__ = [
     "MadeList",
     "OwnKeyManager",
     "OwnNotices",
+    "Planned",
     "ProvenClient",
     "Published",
     "Report",
@@ -159,6 +161,7 @@ __all__ = [
     "open_register",
     "outbox_of",
     "own_lanes",
+    "parse_wanted",
     "parts_of",
     "policy_paths",
     "policy_sources",
@@ -183,6 +186,7 @@ __all__ = [
     "who_lacks",
     "wire_types",
     "write_partition",
+    "write_wanted",
 ]
 
 __getattr__ = _on_first_use(
@@ -210,7 +214,7 @@ __getattr__ = _on_first_use(
         "Domain": "domain",
         "DomainPlans": "subscriptions",
         "DomainStatus": "status",
-        "Group": "delivery",
+        "Group": "delivery_work",
         "HomeAgreements": "access_control",
         "HomeKeyGroups": "access_control",
         "HomeKeys": "keys",
@@ -219,17 +223,18 @@ __getattr__ = _on_first_use(
         "LogStatus": "status",
         "MadeList": "lists",
         "OwnKeyManager": "own_key_manager",
+        "Planned": "delivery",
         "ProvenClient": "possession",
         "OwnNotices": "own_notices",
         "Published": "publication",
-        "Report": "delivery",
+        "Report": "delivery_work",
         "RevocationDraft": "grants",
         "RightQuestion": "questions",
         "SealingKeys": "sealing_keys",
         "Sight": "sight",
         "TypeStatus": "status",
         "Wanted": "wanted",
-        "Work": "delivery",
+        "Work": "delivery_work",
         "Written": "publication",
         "add_subscription": "subscriptions",
         "advance_agreement": "agreements",
@@ -267,6 +272,7 @@ __getattr__ = _on_first_use(
         "open_key_manager": "key_groups",
         "open_register": "access_control",
         "outbox_of": "deliveries",
+        "parse_wanted": "wanted",
         "parts_of": "log_parts",
         "policy_paths": "policy_files",
         "policy_sources": "policy_files",
@@ -287,5 +293,6 @@ __getattr__ = _on_first_use(
         "undelivered": "expiry",
         "who_lacks": "status",
         "write_partition": "publication",
+        "write_wanted": "wanted",
     },
 )

@@ -23,7 +23,7 @@ from maia.domain.subscriptions import HomeSecret
 from maia.domain.wanted import Wanted, read_subscriptions
 from maia.encoding import did_you_mean
 from maia.errors import DeniedError, NotFoundError
-from maia.log import Outbox, Places, read_audit
+from maia.log import Outbox, Places, hash_subscription, read_audit
 
 _DEAD = "dead letters"
 
@@ -37,6 +37,7 @@ class Delivered:
         events: Events that each subscription was delivered.
         refused: Subscriptions that got nothing, with the code that says why.
         dead: Events that became dead letters, by code.
+        waits: Subscriptions that cannot be judged and get what they miss later, with the code of the doubt.
         lag: Commits that still wait.
     """
 
@@ -44,13 +45,14 @@ class Delivered:
     events: Mapping[str, int] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
     dead: Mapping[str, int] = field(default_factory=dict)
+    waits: Mapping[str, str] = field(default_factory=dict)
     lag: int = 0
 
     def to_json(self) -> dict[str, object]:
         """Write it for machines."""
         return {
             "commits": self.commits, "events": dict(self.events), "refused": dict(self.refused),
-            "dead": dict(self.dead), "lag": self.lag,
+            "dead": dict(self.dead), "waits": dict(self.waits), "lag": self.lag,
         }  # fmt: skip
 
 
@@ -98,10 +100,12 @@ def delivered_since(domain: Domain, mark: Mark) -> Delivered:
             dead[row.code] += row.events
         elif row.kind == "refuse" and row.subject in counts:
             refused[row.subject] = row.code
+    waiting = {} if head is None else {name: code for item in head.waiting for name, code in item.subscriptions.items()}
+    waits = {name: waiting[hashed] for name in sorted(counts) if (hashed := hash_subscription(name)) in waiting}
     events = {name: count - mark.events.get(name, 0) for name, count in sorted(counts.items())}
     return Delivered(
         commits=sum(commit.commits for commit in outbox.commits()) - mark.commits, events=events, refused=refused,
-        dead=dict(dead), lag=lag(domain, {} if head is None else head.upto),
+        dead=dict(dead), waits=waits, lag=lag(domain, {} if head is None else head.upto),
     )  # fmt: skip
 
 

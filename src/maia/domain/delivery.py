@@ -8,8 +8,9 @@ into files, and one record makes files and progress count together. Rules kept h
 - an event is delivered to a subscription once: a lane has one writer and each of its commits is gone through once;
 - what is proven to be wrong becomes a dead letter with its code, before anything of it is opened where its origin has
   no right; a doubt parks its lane (`stretches`), and the others go on;
-- what is missing or damaged at this home stops the job: nobody loses events by it;
-- nothing leaves a worker after opening but sealed files and counts.
+- a subscription that cannot be judged, since a statement is late or something of this home is missing or damaged, waits
+  at its own place, and the others go on. It is delivered what it missed, in order, when the doubt is gone (`waiting`);
+- a file of this home that concerns everybody and is damaged stops the job: nobody loses events by it.
 
 The same steps run inside Spark, as a streaming query with a checkpoint (`maia.spark.start_job`), and without Spark
 (`run_here`).
@@ -17,154 +18,63 @@ The same steps run inside Spark, as a streaming query with a checkpoint (`maia.s
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from maia.domain.delivery_work import Group, MakeSecret, Report, Work, group_files, run_groups
 from maia.domain.log_parts import refusal
 from maia.domain.stretches import Stretch
+from maia.domain.waiting import Whom, held_back, left_waiting
+from maia.domain.wanted import Wanted
 from maia.errors import EncodingError, UnavailableError, UsageError
-from maia.events import ClosedAttributes
-from maia.kernel import VOLUME_HIGH, DeliverPlan, DeliveryPlan, MakeKeys, VolumeWatch, omit_closed
+from maia.kernel import VOLUME_HIGH, DeliverPlan, MakeKeys, VolumeWatch
 from maia.log import (
     BEGINNING,
     AuditRow,
     Commit,
     DeadLetter,
     LogDirectory,
-    LogFile,
     Outbox,
     OutboxCommit,
-    OutboxFile,
-    OutboxWriter,
     Places,
-    chain_hash,
-    deliver_segment,
+    hash_subscription,
     read_place,
     write_audit,
 )
 
 NextStretch = Callable[[Places, Places | None, int | None, datetime], Stretch]
 """Finds the stretch after an offset: up to another one, or about so many commits."""
-MakePlans = Callable[[Sequence[Commit], datetime], Iterable[DeliverPlan]]
-"""Compiles, on the driver, the subscriptions of each type with the rights they have at an instant."""
-MakeSecret = Callable[[], bytes]
-"""Builds, where it is called, the secret that seals the outbox; it carries no key."""
+Run = Callable[[Work, Sequence[Group]], Iterable[Report]]
+_CATCH_UP = 64
 
 
-@dataclass(frozen=True, slots=True)
-class FileTask:
-    """One segment of the log to deliver."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """By what a stretch of the log can be delivered now.
 
-    commit: int
-    lane: str
-    file: LogFile
+    Attributes:
+        plans: One for each type that somebody subscribes to.
+        waits: Subscriptions that cannot be judged now, with the code of the doubt.
+    """
 
-    @property
-    def type_id(self) -> str:
-        """The id of the type, in hex."""
-        return self.lane.partition("/")[0]
+    plans: tuple[DeliverPlan, ...] = ()
+    waits: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def origin(self) -> str:
-        """Whose lane it is, in hex."""
-        return self.lane.partition("/")[2]
+    def by_type(self) -> dict[str, DeliverPlan]:
+        """Give the plans by all ids that their types have in the log."""
+        return {name: plan for plan in self.plans for name in plan.type_ids()}
 
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """The files that one task works on, in order."""
-
-    number: int
-    files: tuple[FileTask, ...]
+    def doubted(self) -> dict[str, str]:
+        """Give those that wait by the hashes of their names, as an outbox has them."""
+        return {hash_subscription(name): code for name, code in self.waits.items()}
 
 
-@dataclass(slots=True)
-class Report:
-    """What one task did: names, counts and sealed files, no values."""
-
-    files: list[OutboxFile] = field(default_factory=list)
-    dead: list[DeadLetter] = field(default_factory=list)
-    delivered: dict[str, int] = field(default_factory=dict)
-    chains: dict[str, list[str]] = field(default_factory=dict)
-
-    def to_json(self) -> str:
-        """Write the report for its way back to the driver."""
-        return json.dumps(asdict(self))
-
-    @classmethod
-    def from_json(cls, text: str) -> Report:
-        """Read a report of one of our own workers."""
-        value = json.loads(text)
-        return cls(
-            files=[OutboxFile(**item) for item in value["files"]],
-            dead=[DeadLetter(**item) for item in value["dead"]],
-            delivered=value["delivered"],
-            chains=value["chains"],
-        )
-
-
-Run = Callable[["Work", Sequence[Group]], Iterable[Report]]
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """All that a worker needs for one micro-batch, but the keys."""
-
-    batch: int
-    log: str
-    outbox: str
-    plans: dict[str, DeliverPlan]
-    make_keys: MakeKeys
-    make_secret: MakeSecret
-
-    def deliver(self, group: Group) -> Report:
-        """Open, screen and seal the files of a group.
-
-        Raises:
-            MaiaError: The log is damaged, or the system refused to write.
-        """
-        report = Report()
-        keys = self.make_keys()
-        writer = OutboxWriter(Path(self.outbox), self.batch, group.number, self.make_secret())
-        log = LogDirectory(self.log)
-        chains: dict[str, set[str]] = {}
-        compiled: dict[str, DeliveryPlan] = {}
-        for task in group.files:
-            plan = self.plans[task.type_id]
-            if task.type_id not in compiled:
-                compiled[task.type_id] = plan.compiled()
-            versions = {item.identity: item.event_type for item in plan.subscriptions}
-            outcomes = deliver_segment(
-                plan, log.parcels(task.lane, task.file), keys, file=task.file, origin=task.origin,
-                compiled=compiled[task.type_id],
-            )  # fmt: skip
-            for index, outcome in enumerate(outcomes):
-                opened = outcome.opened
-                if opened is None or outcome.refused is not None:
-                    code = str(outcome.refused)
-                    report.dead.append(
-                        DeadLetter(task.commit, task.file.path, index, task.origin, code, outcome.events)
-                    )
-                    continue
-                for delivery in outcome.deliveries:
-                    version = versions[delivery.subscription]
-                    omits = version.options.closed is ClosedAttributes.OMIT
-                    writer.add(
-                        delivery.subscription, version, opened.name, opened.header.stamp, delivery.rows,
-                        omit_closed(delivery) if omits else delivery.batch,
-                    )  # fmt: skip
-                    count = report.delivered.get(delivery.subscription, 0) + len(delivery.rows)
-                    report.delivered[delivery.subscription] = count
-                    found = chains.setdefault(delivery.subscription, set())
-                    found.update(chain_hash(clause.chain) for clause in delivery.clauses)
-        report.files = writer.close()
-        report.chains = {name: sorted(found) for name, found in chains.items()}
-        return report
+MakePlans = Callable[[Sequence[Commit] | None, datetime, Whom], Planned]
+"""Compiles, on the driver, subscriptions with the rights they have at an instant, for commits or to see who waits."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -177,6 +87,7 @@ class DeliveryJob:
         next_stretch: Finds what can be gone through after an offset.
         home: The domain's home, for whoever follows its log elsewhere.
         make_plans: The subscriptions and their rights, asked anew for each micro-batch.
+        wanted: The subscriptions; ``None`` for those that the home keeps at each moment.
         make_keys: The domain's keys, built on the worker.
         make_secret: The outbox's secret, built on the worker.
         principal: Fingerprint of the broker, for the audit.
@@ -193,6 +104,7 @@ class DeliveryJob:
     make_keys: MakeKeys
     make_secret: MakeSecret
     principal: str
+    wanted: tuple[Wanted, ...] | None = None
     audit: Path | None = None
     volume: VolumeWatch | None = None
     clock: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
@@ -232,7 +144,7 @@ class DeliveryJob:
         if dict(stretch.upto) != {**after, **upto}:
             codes = ", ".join(sorted({code for _, code in stretch.parked})) or "LANE_GAP"
             raise UnavailableError(f"a part of the log is in doubt again: {codes}", code="LANE_PARKED")
-        return self._deliver(batch, after, stretch, run, query, at)
+        return self._deliver(batch, head, stretch, run, query, at)
 
     def run_here(self, *, max_commits: int = 64) -> int:
         """Deliver what the log holds now, without Spark and without a checkpoint; return how many commits that were.
@@ -247,24 +159,39 @@ class DeliveryJob:
             after, batch = (self.begin(), 0) if head is None else (head.upto, head.batch + 1)
             at = self.clock()
             stretch = self.next_stretch(after, None, max_commits, at)
-            if stretch.upto == after:
+            if stretch.upto == after and not self.due(at=at):
                 return done
             self.outbox.check_commits()
-            self._deliver(batch, after, stretch, run_groups, "", at)
+            self._deliver(batch, head, stretch, run_groups, "", at)
             done += len(stretch.commits)
 
-    def _deliver(self, batch: int, after: Places, stretch: Stretch, run: Run, query: str, at: datetime) -> OutboxCommit:
-        compiled = list(self.make_plans(stretch.commits, at))
-        plans = {name: plan for plan in compiled for name in plan.type_ids()}
-        work = Work(batch, str(self.log.path), str(self.outbox.path), plans, self.make_keys, self.make_secret)
-        wanted = [commit for commit in stretch.commits if commit.type_id in plans]
-        # SECURITY: what has no proven origin is refused here, and never opened.
-        open_ = [commit for commit in wanted if not refusal(commit, plans[commit.type_id])]
-        groups = _groups(open_)
-        reports = list(run(work, groups)) if groups else []
-        if len(reports) != len(groups):
-            raise EncodingError("a task did not report", code="REPORT_MISSING")
-        reports.append(Report(dead=list(_refused(wanted, plans))))
+    def due(self, *, at: datetime) -> bool:
+        """Tell whether a subscription that waited can be delivered something of what it missed."""
+        head = self.outbox.head()
+        return head is not None and any(
+            len(self.make_plans(None, at, held_back(item)).waits) < len(item.subscriptions)
+            and self.next_stretch(item.after, head.upto, 1, at).upto != item.after
+            for item in head.waiting
+        )
+
+    def _deliver(
+        self, batch: int, head: OutboxCommit | None, stretch: Stretch, run: Run, query: str, at: datetime
+    ) -> OutboxCommit:
+        """Deliver a stretch to whoever is up to date, and to those who waited something of what they missed."""
+        after = self.begin() if head is None else head.upto
+        waited = () if head is None else head.waiting
+        away = {name for item in waited for name in item.subscriptions}
+        planned = self.make_plans(stretch.commits, at, lambda name: hash_subscription(name) not in away)
+        reports = self._run(batch, planned, stretch.commits, run)
+        plans = list(planned.plans)
+        left: list[tuple[Places, Mapping[str, str]]] = [(after, planned.doubted())]
+        for item in waited:
+            missed = self.next_stretch(item.after, stretch.upto, _CATCH_UP, at)
+            late = self.make_plans(missed.commits, at, held_back(item))
+            doubted, plans = late.doubted(), [*plans, *late.plans]
+            reports += self._first_told(self._run(batch, late, missed.commits, run))
+            served = {name: "" for name in item.subscriptions if name not in doubted}
+            left += [(item.after, doubted), (missed.upto, served)]
         if self.audit is not None:
             rows = list(_audit(self.principal, batch, plans, reports, at))
             write_audit(self.audit, [*rows, *self._alarms(rows)])
@@ -277,10 +204,30 @@ class DeliveryJob:
             len(stretch.commits),
             tuple(file for item in reports for file in item.files),
             () if dead is None else (dead,),
+            left_waiting(left, stretch.upto),
         )
         if not self.outbox.commit(made):
             raise UsageError("another job delivers into this outbox", code="JOB_RUNNING")
         return made
+
+    def _run(self, batch: int, planned: Planned, commits: Sequence[Commit], run: Run) -> list[Report]:
+        plans = planned.by_type()
+        work = Work(batch, str(self.log.path), str(self.outbox.path), plans, self.make_keys, self.make_secret)
+        # SECURITY: what has no proven origin is refused here, and never opened.
+        open_ = [item for item in commits if item.type_id in plans and not refusal(item, plans[item.type_id])]
+        groups = group_files(open_)
+        reports = list(run(work, groups)) if groups else []
+        if len(reports) != len(groups):
+            raise EncodingError("a task did not report", code="REPORT_MISSING")
+        return [*reports, Report(dead=list(_refused(commits, plans)))]
+
+    def _first_told(self, reports: list[Report]) -> list[Report]:
+        """Leave out the dead letters that were written when the others were served."""
+        if any(report.dead for report in reports):
+            told = {(letter.file, letter.parcel) for letter in self.outbox.dead_letters()}
+            for report in reports:
+                report.dead = [letter for letter in report.dead if (letter.file, letter.parcel) not in told]
+        return reports
 
     def _alarms(self, rows: Sequence[AuditRow]) -> Iterator[AuditRow]:
         """Tell which of the deliveries in the audit are more than a subscription is expected to take."""
@@ -324,30 +271,19 @@ def check_log(outbox: Outbox, log: LogDirectory) -> None:
             raise UsageError(f"record {ours.number} of a lane is not the one the outbox knows", code="LOG_FOREIGN")
 
 
-def run_groups(work: Work, groups: Sequence[Group]) -> Iterator[Report]:
-    """Run groups in this process, one after the other."""
-    return (work.deliver(group) for group in groups)
-
-
-def _groups(commits: Sequence[Commit]) -> list[Group]:
-    """Make one group per segment."""
-    tasks = [FileTask(commit.sequence, commit.lane, file) for commit in commits for file in commit.files]
-    return [Group(number, (task,)) for number, task in enumerate(tasks)]
-
-
-def _refused(commits: Sequence[Commit], plans: dict[str, DeliverPlan]) -> Iterator[DeadLetter]:
+def _refused(commits: Sequence[Commit], plans: Mapping[str, DeliverPlan]) -> Iterator[DeadLetter]:
     """Name what is refused as a whole, a dead letter for each segment."""
     for commit in commits:
-        code = refusal(commit, plans[commit.type_id])
+        code = refusal(commit, plans[commit.type_id]) if commit.type_id in plans else ""
         if code:
             for file in commit.files:
                 yield DeadLetter(commit.sequence, file.path, -1, commit.origin, code, file.events)
 
 
 def _audit(
-    principal: str, batch: int, plans: dict[str, DeliverPlan], reports: Sequence[Report], at: datetime
+    principal: str, batch: int, plans: Sequence[DeliverPlan], reports: Sequence[Report], at: datetime
 ) -> Iterator[AuditRow]:
-    types = {item.identity: plan.type_id.hex() for plan in plans.values() for item in plan.subscriptions}
+    types = {item.identity: plan.type_id.hex() for plan in plans for item in plan.subscriptions}
     delivered: Counter[str] = Counter()
     chains: dict[str, set[str]] = {}
     dead: Counter[tuple[str, str]] = Counter()

@@ -229,8 +229,8 @@ class Domain:
         known = self.known(at=moment)
         found = find_type(self.home, name, version, among=known.names)
         made = self._planner.subscription(
-            known, found, client.key, identity=client.name, where=where, at=moment
-        )  # fmt: skip
+            known, found, client.key, holder=client.name, identity=client.name, where=where, at=moment
+        )
         return self._planner.deliver(known, (made,), commits, at=moment, history=history)
 
     @property

@@ -32,6 +32,9 @@ _WAITS = {
     "LANE_STAMP": "its origin, which signed a stamp that does not grow",
     "LOG_EXPIRED": "somebody to start anew behind what has expired",
     "STAMP_AHEAD": "the time that it is stamped with",
+    "NO_KEYS": "a key of the type",
+    "CERTIFICATE_MISSING": "a certificate of this home that is missing",
+    "CLIENT_KEY_CHANGED": "the client's key as it was, or a right for the one that is here now",
 }
 
 
@@ -40,8 +43,8 @@ class Parked:
     """A lane that cannot be read on.
 
     Attributes:
-        reader: Who reads: a client, or the delivery job.
-        lane: The type's id and the origin's, in hex.
+        reader: Who reads: a client, the delivery job, or one of its subscriptions.
+        lane: The type's id and the origin's, in hex; ``/`` for all that the reader wants.
         code: Why.
         since: Since when, in ISO form.
     """
@@ -66,15 +69,14 @@ def read_parked(path: Path) -> tuple[Parked, ...]:
     """List what the readers of a home wait for."""
     found: list[Parked] = []
     for file in list_files(path / _FOLDER, suffix=".json"):
-        with suppress(MaiaError, ValueError, TypeError):
-            found += [Parked(**item) for item in json.loads(read_file(file, limit=_MAX_FILE))]
+        found += _read(file)
     return tuple(sorted(found, key=lambda item: (item.since, item.reader, item.lane)))
 
 
 def keep_parked(home: Home, reader: str, waiting: Sequence[tuple[str, str]], *, at: datetime) -> tuple[Parked, ...]:
     """Remember for which lanes a reader waits, with the code of each, and say what changed in the audit."""
     path = home.path / _FOLDER / f"{hashlib.sha256(reader.encode()).hexdigest()[:24]}.json"
-    known = {(item.lane, item.code): item for item in read_parked(home.path) if item.reader == reader}
+    known = {(item.lane, item.code): item for item in _read(path)}
     new = {pair: Parked(reader=reader, lane=pair[0], code=pair[1], since=at.isoformat()) for pair in waiting}
     now = {pair: replace(item, since=known[pair].since) if pair in known else item for pair, item in new.items()}
     if now == known:
@@ -93,3 +95,9 @@ def keep_parked(home: Home, reader: str, waiting: Sequence[tuple[str, str]], *, 
     make_folder(path.parent, mode=0o700)
     write_file(path, json.dumps([asdict(item) for item in now.values()]).encode(), mode=0o600)
     return tuple(now.values())
+
+
+def _read(file: Path) -> list[Parked]:
+    with suppress(MaiaError, ValueError, TypeError):
+        return [Parked(**item) for item in json.loads(read_file(file, limit=_MAX_FILE))]
+    return []

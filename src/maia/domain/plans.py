@@ -10,13 +10,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from maia.authority import Action, CertificatePool, Challenge, Request, Verifier, ask_type
+from maia.authority import Action, CertificatePool, Challenge, Request, Verifier, ask_network, ask_type
 from maia.domain.fetched import Fetcher
+from maia.domain.grounds import Grounds
 from maia.domain.keys import ensure_keys
 from maia.domain.own_key_manager import OwnKeyManager
 from maia.domain.snapshot import Snapshot
 from maia.encryption import Tolerance
-from maia.errors import MaiaError, UncheckedError
+from maia.errors import DeniedError, MaiaError, UncheckedError, VerificationError
 from maia.events import EventType, TypeName
 from maia.home import Home
 from maia.kernel import (
@@ -31,7 +32,7 @@ from maia.kernel import (
     milliseconds,
 )
 from maia.log import Commit, LogDirectory
-from maia.principals import KeyHash, KeyId, PublicKey
+from maia.principals import CertificateId, KeyHash, KeyId, PublicKey
 
 MAX_EVENTS = 16_384
 """Most events in one parcel, unless the publisher asks for fewer."""
@@ -64,6 +65,7 @@ class Planner:
         self._own = own
         self._origins: dict[tuple[object, ...], Judged] = {}
         self._pools: dict[bytes, CertificatePool] = {}
+        self._grounds = Grounds(home)
 
     def publish(
         self,
@@ -115,19 +117,47 @@ class Planner:
         )
 
     def subscription(
-        self, known: Snapshot, name: TypeName, client: PublicKey, *, identity: str, where: str, at: datetime
+        self,
+        known: Snapshot,
+        name: TypeName,
+        client: PublicKey,
+        *,
+        holder: str,
+        identity: str,
+        where: str,
+        at: datetime,
     ) -> Subscription:
         """Subscribe for a client, with the clauses that it has now.
 
+        Args:
+            known: The home's evidence.
+            name: The version that it wants.
+            client: Whose subscription.
+            holder: What the client's key is called in the home.
+            identity: Names the subscription.
+            where: Its filter.
+            at: Now.
+
         Raises:
+            UncheckedError: Something on which the right stood before is missing here: ``CERTIFICATE_MISSING``,
+                ``CLIENT_KEY_CHANGED``.
             MaiaError: The type is unknown, the client has no right, or the filter is refused.
         """
         sessions = known.sessions
         sessions.unsubscribe(identity)  # whoever had the name before had it from this home too
+        lost = self._grounds.lost(holder, name.type_id, client, known.pool, at=at)
         challenge = self._asked(known, client, Action.SUBSCRIBE, name, at=at)
-        made = sessions.subscribe(
-            identity, client, name.type_id, name.version.text, where, known.pool, at=at, challenge=challenge
-        )
+        try:
+            made = sessions.subscribe(
+                identity, client, name.type_id, name.version.text, where, known.pool, at=at, challenge=challenge
+            )
+        except (VerificationError, DeniedError) as error:
+            if lost:
+                raise _in_doubt(holder, lost) from error
+            raise
+        if lost == "CERTIFICATE_MISSING":  # SECURITY: less than was proven before would be shown, for ever
+            raise _in_doubt(holder, lost)
+        self._grounds.note(holder, name.type_id, client, self._proof(known, client, made.clauses, at), known.pool)
         return Subscription(made.identity, made.event_type, made.filter, made.clauses)
 
     def _asked(
@@ -136,6 +166,18 @@ class Planner:
         """Ask for the answers that this one decision needs."""
         request = ask_type(action, name.owner, name.name, name.version.text)
         return self._fetcher.challenge(known.pool, client, request, known.verifier.statements, at=at)
+
+    @staticmethod
+    def _proof(
+        known: Snapshot, client: PublicKey, clauses: tuple[Clause, ...], at: datetime
+    ) -> frozenset[CertificateId]:
+        """Name the certificates by which a client may connect and see."""
+        found = {identity for clause in clauses for identity in clause.chain}
+        if known.sessions.network is not None:
+            request = ask_network(Action.CONNECT, *known.sessions.network)
+            grant = known.verifier.verify(request, principal=client, evidence=known.pool, at=at)
+            found |= {item.certificate_id for item in grant.certificates}
+        return frozenset(found)
 
     def deliver(
         self,
@@ -266,3 +308,9 @@ class Planner:
             known.verifier.verify(request, principal=broker, evidence=known.pool, at=at)
         found = {item: known.pool.get(item).raw for right in rights for item in right.proof.certificate_ids()}
         return tuple(found.values()), clauses_from(rights)
+
+
+def _in_doubt(holder: str, code: str) -> UncheckedError:
+    what = "is another one" if code == "CLIENT_KEY_CHANGED" else "stood on a certificate that is missing here"
+    subject = "key" if code == "CLIENT_KEY_CHANGED" else "right"
+    return UncheckedError(f"the {subject} of `{holder}` {what}, so nothing is known of it", code=code)

@@ -2,6 +2,7 @@
 
 A file's name comes from a hash and from nothing inside the certificate, so no name that anyone chose becomes a path.
 Files that people put there under other names count too, as long as they end in ``.cert``; what they hold decides.
+What was removed on purpose is noted (``let-go/``), so that it is told from what was lost.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from maia.home.files import PUBLIC_FILE, PUBLIC_FOLDER, list_files, make_folder,
 from maia.principals import Certificate, CertificateId, UnverifiedCertificate, parse_certificate
 
 _SUFFIX = ".cert"
+_LET_GO = "let-go"
 _SHORT = 16
 _ID_LENGTH = 32
 _Stamp = tuple[int, int, int]
@@ -60,10 +62,11 @@ class CertificateFolder:
         if len(identity) != _ID_LENGTH:
             raise UsageError(f"the identity of a certificate has {_ID_LENGTH} octets")
         found = [path for path, data in self if _identity(data) == identity]
-        for path in found:
-            remove_file(path)
         if not found:
             raise NotFoundError(f"there is no certificate `{identity.hex()[:_SHORT]}`", code="NO_CERTIFICATE")
+        self._note(identity)
+        for path in found:
+            remove_file(path)
 
     def discard(self, identities: Iterable[CertificateId]) -> None:
         """Remove the files that `add` made for certificates, without a look at the others in the folder.
@@ -73,7 +76,16 @@ class CertificateFolder:
         for identity in identities:
             for path in self._places(identity):
                 if self._held(path) == identity:
+                    self._note(identity)
                     remove_file(path)
+
+    def let_go(self, identity: CertificateId) -> bool:
+        """Tell whether a certificate that is not here was removed by `remove` or `discard`, and not lost."""
+        return (self.path / _LET_GO / identity.hex()).exists()
+
+    def _note(self, identity: CertificateId) -> None:
+        make_folder(self.path / _LET_GO, mode=PUBLIC_FOLDER)
+        write_file(self.path / _LET_GO / identity.hex(), b"", mode=PUBLIC_FILE)
 
     def pool(self, *, limits: VerifierLimits = DEFAULT_VERIFIER_LIMITS) -> CertificatePool:
         """Read all of them as evidence; files that are no certificates are counted as refused.

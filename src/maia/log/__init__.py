@@ -25,7 +25,7 @@ from maia.log.migration import Migrated, migrate
 from maia.log.notices import MAX_NOTICE, OWN_RHYTHM, NoticeKind, NoticeLog, notice_lane
 from maia.log.numbered import named_errors, write_once
 from maia.log.outbox import Outbox, OutboxWriter, outbox_secret
-from maia.log.outbox_commits import DeadLetter, OutboxCommit, OutboxFile
+from maia.log.outbox_commits import DeadLetter, OutboxCommit, OutboxFile, Waiting, hash_subscription
 from maia.log.segments import PARCEL_SCHEMA, deliver_segment, read_segment
 from maia.log.statements import StatementPublisher, StatementSubscription, publish_statement, tidy_statements
 from maia.log.store import DirectoryStore, Store
@@ -72,6 +72,7 @@ __all__ = [
     "StatementPublisher",
     "StatementSubscription",
     "Store",
+    "Waiting",
     "assert_record",
     "chain_hash",
     "check_lane",
@@ -79,6 +80,7 @@ __all__ = [
     "deliver_segment",
     "expire",
     "find_lanes",
+    "hash_subscription",
     "instant_of",
     "migrate",
     "named_errors",

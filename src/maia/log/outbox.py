@@ -39,7 +39,14 @@ from maia.errors import EncodingError, MaiaError, SealError, UnavailableError
 from maia.events import ARROW_TYPES, AttributeType, EventType
 from maia.log.columns import EVENT, STAMP
 from maia.log.numbered import NumberedRecords, named_errors, sync_folder
-from maia.log.outbox_commits import DeadLetter, OutboxCommit, OutboxFile, outbox_commit, places_of
+from maia.log.outbox_commits import (
+    DeadLetter,
+    OutboxCommit,
+    OutboxFile,
+    hash_subscription,
+    outbox_commit,
+    places_of,
+)
 
 _META = b"maia.outbox"
 _FORMAT = 1
@@ -129,12 +136,12 @@ class Outbox:
         """
         for commit in self.commits(after=after):
             for file in commit.files:
-                if file.subscription == _hashed(subscription):
+                if file.subscription == hash_subscription(subscription):
                     yield from _open_file(self._data(file), subscription, secret)
 
     def count(self, subscriptions: Iterable[str]) -> dict[str, int]:
         """Count the events that each of these subscriptions was delivered so far."""
-        names = {_hashed(name): name for name in subscriptions}
+        names = {hash_subscription(name): name for name in subscriptions}
         found = dict.fromkeys(names.values(), 0)
         for commit in self.commits():
             for file in commit.files:
@@ -211,7 +218,9 @@ class OutboxWriter:
         """Seal one delivery; all of a subscription have the same columns."""
         file = self._files.get(subscription)
         if file is None:
-            relative = f"{_hashed(subscription)}/{self.batch:012d}-{self.group:05d}-{secrets.token_hex(8)}.parquet"
+            relative = (
+                f"{hash_subscription(subscription)}/{self.batch:012d}-{self.group:05d}-{secrets.token_hex(8)}.parquet"
+            )
             names = batch.schema.names
             file = _SealedFile(self.root, relative, subscription, event_type, names, self.secret)
             self._files[subscription] = file
@@ -268,7 +277,7 @@ class _SealedFile:
     def close(self) -> OutboxFile:
         with named_errors(self._root / self._relative):
             self._writer.close()
-        return _finish(self._root, self._relative, _hashed(self._subscription), self._events)
+        return _finish(self._root, self._relative, hash_subscription(self._subscription), self._events)
 
 
 def outbox_secret(seed: bytes) -> bytes:
@@ -326,10 +335,6 @@ def _delivery(plain: bytes, names: list[str], kinds: list[AttributeType], count:
     fields = [pa.field(name, ARROW_TYPES[kind]) for name, kind in zip(names, kinds, strict=True)]
     fields += [pa.field(EVENT, pa.string(), nullable=False), pa.field(STAMP, pa.int64(), nullable=False)]
     return pa.RecordBatch.from_arrays([*columns[1:], events, stamps], schema=pa.schema(fields))
-
-
-def _hashed(subscription: str) -> str:
-    return hashlib.sha256(b"maia/1 subscription " + subscription.encode()).hexdigest()[:32]
 
 
 def _file_key(secret: bytes, salt: bytes) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 from maia.errors import EncodingError
@@ -32,6 +33,19 @@ class DeadLetter:
 
 
 @dataclass(frozen=True, slots=True)
+class Waiting:
+    """Subscriptions that were delivered nothing after these places yet.
+
+    Attributes:
+        after: The places, by lane.
+        subscriptions: The hashes of their names, each with the code of its doubt; empty when it is catching up.
+    """
+
+    after: dict[str, str]
+    subscriptions: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class OutboxCommit:
     """What one micro-batch added.
 
@@ -43,6 +57,7 @@ class OutboxCommit:
         commits: How many commits it covers.
         files: Sealed deliveries.
         dead: Dead letters.
+        waiting: Subscriptions that are not as far as ``upto``.
     """
 
     batch: int
@@ -52,6 +67,7 @@ class OutboxCommit:
     commits: int = 0
     files: tuple[OutboxFile, ...] = ()
     dead: tuple[OutboxFile, ...] = ()
+    waiting: tuple[Waiting, ...] = ()
 
     @property
     def events(self) -> int:
@@ -70,6 +86,8 @@ def outbox_commit(record: Record) -> OutboxCommit:
         for name in ("files", "dead"):
             items = value[name]
             value[name] = tuple(OutboxFile(**item) for item in items)  # type: ignore[attr-defined]
+        waiting = value.get("waiting", ())
+        value["waiting"] = tuple(Waiting(**item) for item in waiting)  # type: ignore[attr-defined]
         value |= {name: places_of(value[name]) for name in ("after", "upto")}
         return OutboxCommit(batch=record.number, **value)  # type: ignore[arg-type]
     except (TypeError, KeyError) as error:
@@ -87,3 +105,8 @@ def places_of(value: object) -> dict[str, str]:
             "the outbox was made from a log of an older format: deliver into a new one", code="LOG_FORMAT_OLD"
         )
     return value
+
+
+def hash_subscription(name: str) -> str:
+    """Give what an outbox calls a subscription: names never become paths."""
+    return hashlib.sha256(b"maia/1 subscription " + name.encode()).hexdigest()[:32]

@@ -11,8 +11,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from maia.domain import DeliveryJob, Group, Report, Work
-from maia.spark.guard import check_start, query_id
+from maia.domain import DeliveryJob, Group, Report, Work, write_wanted
+from maia.spark.guard import check_start, places_in, query_id
 from maia.spark.log_stream import LogSource
 
 
@@ -34,10 +34,11 @@ def start_job(
     check_start(checkpoint, job.outbox, job.log)
     spark.dataSource.register(LogSource)
     source = spark.readStream.format(LogSource.name()).option("home", str(job.home))
-    frame = source.option("first", json.dumps(job.begin())).load()
+    source = source.option("outbox", str(job.outbox.path.resolve())).option("first", json.dumps(job.begin()))
+    frame = (source if job.wanted is None else source.option("wanted", write_wanted(job.wanted))).load()
 
     def each(rows: DataFrame, batch: int) -> None:
-        upto = {row[0]: row[1] for row in rows.collect()}
+        upto = places_in({row[0]: row[1] for row in rows.collect()})
         job.step(batch, upto, partial(_run_on, rows.sparkSession), query=query_id(checkpoint))
 
     writer = frame.writeStream.foreachBatch(each).option("checkpointLocation", str(checkpoint))

@@ -2,6 +2,9 @@
 
 An offset is a map from lanes to places, and a place is a number, a stamp and a digest: a checkpoint knows its lanes
 again and refuses others under the same path. A lane that is in doubt stays where it is; the others go on.
+
+The offset of a delivery job has a *turn* besides: the micro-batch after which a subscription that waited can go on. It
+makes Spark run a micro-batch although the log has nothing new.
 """
 
 from __future__ import annotations
@@ -16,13 +19,25 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
 from pyspark.sql.types import StringType, StructField, StructType
 
-from maia.domain import JOB, Domain, Stretch, keep_parked, next_stretch, wire_types
+from maia.domain import (
+    JOB,
+    Domain,
+    Stretch,
+    delivery_job,
+    keep_parked,
+    next_stretch,
+    parse_wanted,
+    wire_types,
+)
 from maia.errors import EncodingError, UsageError
 from maia.log import Places, read_place
+from maia.spark.guard import places_in
 from maia.spark.one_line import in_one_line
 
 Offset = dict[str, str]
 MAX_COMMITS = 64
+TURN = "turn"
+"""Where an offset keeps the turn of a delivery job."""
 _SCHEMA = pa.schema([pa.field("lane", pa.string(), nullable=False), pa.field("place", pa.string(), nullable=False)])
 
 
@@ -88,9 +103,15 @@ class LogFollower(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 keep_parked(self.domain.home, self._reader, [("/", code)], at=at)
                 return start
             most = None if isinstance(limit, ReadAllAvailable) else self._most
+            turn = {key: text for key, text in start.items() if key == TURN}
+            start = places_in(start)
             found = self.stretch(start, at=at, most=most, upto=self._within(start))
             keep_parked(self.domain.home, self._reader, found.parked, at=at)
-            return dict(found.upto)
+            return self.turned({**found.upto, **turn}, at=at)
+
+    def turned(self, offset: Offset, *, at: datetime) -> Offset:  # noqa: ARG002 - whoever has subscriptions looks
+        """Add what makes a micro-batch due although the log has nothing new."""
+        return offset
 
     def _within(self, start: Offset) -> Places | None:
         """Give the end that a run over what there is now goes to; of lanes that are beyond it, where they are."""
@@ -134,7 +155,18 @@ class PlaceRange(InputPartition):
 
 
 class PlaceReader(LogFollower):
-    """Gives the places themselves."""
+    """Gives the places themselves, to the delivery job."""
+
+    def __init__(self, home: str, *, first: str, outbox: str, wanted: str | None) -> None:
+        """Follow a home's log for an outbox; ``wanted`` are subscriptions other than those that the home keeps."""
+        super().__init__(home, reader=JOB, first=first)
+        self._outbox = outbox
+        self._wanted = None if wanted is None else parse_wanted(wanted)
+
+    def turned(self, offset: Offset, *, at: datetime) -> Offset:
+        """Give the next turn when somebody who waited can go on."""
+        job = delivery_job(self.domain, self._wanted, outbox=self._outbox)
+        return {**offset, TURN: str(job.outbox.latest())} if job.due(at=at) else offset
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:  # noqa: ARG002 - Spark's signature
         """Give the whole stretch to one task: places are small."""
@@ -161,4 +193,7 @@ class LogSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's signature
         """Follow the log."""
-        return PlaceReader(self.options["home"], reader=JOB, first=self.options["first"])
+        options = self.options
+        return PlaceReader(
+            options["home"], first=options["first"], outbox=options["outbox"], wanted=options.get("wanted")
+        )

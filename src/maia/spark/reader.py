@@ -141,10 +141,13 @@ class MaiaStreamReader(LogFollower):
     def doubt(self, *, at: datetime) -> str:
         """Tell why the client's right cannot be judged: something is missing or damaged here, or a statement late."""
         try:
+            client = self.asked.prove(self.domain)
+        except (VerificationError, NotFoundError, MalformedError) as error:
+            return error.code  # the key was here when the stream began
+        try:
             self.domain.deliver_plan(
-                self.asked.type, client=self.asked.prove(self.domain), where=self.asked.where,
-                version=self.asked.version, commits=(), at=at,
-            )  # fmt: skip
+                self.asked.type, client=client, where=self.asked.where, version=self.asked.version, commits=(), at=at
+            )
         except (UncheckedError, NotFoundError, MalformedError) as error:
             return error.code
         except (VerificationError, DeniedError) as error:
@@ -159,6 +162,8 @@ class MaiaStreamReader(LogFollower):
             if dict(found.upto) != end:
                 codes = ", ".join(sorted({code for _, code in found.parked})) or "LANE_GAP"
                 raise UnavailableError(f"a part of the log is in doubt again: {codes}", code="LANE_PARKED")
+            if code := self.doubt(at=at):
+                raise UnavailableError(f"the client's right is in doubt again: {code}", code="LANE_PARKED")
             try:
                 return _partitions(self.domain, self.asked, found)
             except UncheckedError:

@@ -62,7 +62,7 @@ def damage(home: Home) -> None:
 PLANS = {
     "publish": lambda home: publish_plan(home, "Report", as_="owner", version=None, publication="p", at=NOW),
     "deliver": lambda home: deliver_plan(home, "Report", as_="owner", commits=(), at=NOW),
-    "job": lambda home: list(DomainPlans(Domain.open(str(home.path)), ())((), NOW)),
+    "job": lambda home: DomainPlans(Domain.open(str(home.path)), ())((), NOW),
 }
 
 
