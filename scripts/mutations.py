@@ -49,7 +49,7 @@ class Mutation:
 BUDGET, UP = "test_one_budget.py", "test_services_stay_up.py"
 CERTIFICATES, RIGHTS, VALIDITY = "test_certificates.py", "test_rights.py", "test_validity.py"
 NOTICES = "test_notices.py"
-REVOCATION = "test_revocation_laws.py"
+REVOCATION, FETCHED = "test_revocation_laws.py", "test_fetched.py"
 STREAM, VERSIONS = "test_numberplate_stream.py", "test_versions_stream.py"
 SPEECH = "test_law_of_speech.py"
 LANES = "test_lanes.py"
@@ -155,7 +155,7 @@ MUTATIONS = (
     Mutation(
         "a revocation by hand does not reach the log",
         "domain/lists.py",
-        "                notices.append(NoticeKind.STATEMENT, signer, statement.raw)\n",
+        "                publish_statement(notices, signer, statement.raw, at=at)\n",
         "                pass\n",
         (f"{REVOCATION}::test_a_revocation_by_hand_reaches_other_homes",),
     ),
@@ -212,9 +212,58 @@ MUTATIONS = (
     Mutation(
         "an old file of statements is believed under a running process",
         "domain/statements.py",
-        "        if is_older(file.load(), known):\n",
+        "        if self._mark != mark:\n",
         "        if False:\n",
         (f"{REVOCATION}::test_an_old_file_of_statements_brings_nothing_back",),
+    ),
+    Mutation(
+        "a right given again is the certificate that was revoked",
+        "domain/grants.py",
+        "    while certificate.certificate_id in dead:",
+        "    while False:",
+        (f"{REVOCATION}::test_a_right_given_again_is_another_certificate",),
+    ),
+    Mutation(
+        "Python revokes what the service issued beside the register",
+        "domain/grants.py",
+        "    if folder.config is not None and in_register(folder, text):\n",
+        "    if False:\n",
+        (f"{REVOCATION}::test_python_revokes_through_the_register_what_the_service_issued",),
+    ),
+    Mutation(
+        "a list is renewed for longer than the one before",
+        "domain/lists.py",
+        "        length = min(length, rhythm.period)\n",
+        "        length = rhythm.period\n",
+        (f"{REVOCATION}::test_a_list_is_renewed_for_no_longer_than_the_one_before",),
+    ),
+    Mutation(
+        "whoever writes an address into a certificate sends a home there",
+        "domain/fetched.py",
+        'hosts=frozenset((self._home.config.fetch or "").split())',
+        "hosts=frozenset((parts.netloc,))",
+        (f"{FETCHED}::test_only_hosts_that_the_home_allows_are_asked",),
+    ),
+    Mutation(
+        "lists are not fetched from the addresses in certificates",
+        "domain/following.py",
+        "        self.fetcher.follow(self._folder.current_pool(), at=moment)\n",
+        "",
+        (f"{FETCHED}::test_each_kind_is_fetched_from_its_address_and_a_revocation_with_it[crl]",),
+    ),
+    Mutation(
+        "nobody is asked to confirm a right for one decision",
+        "domain/fetched.py",
+        "        if not wanted or self._home.config.fetch is None:\n",
+        "        if True:\n",
+        (f"{FETCHED}::test_each_kind_is_fetched_from_its_address_and_a_revocation_with_it[one-time]",),
+    ),
+    Mutation(
+        "a service renews a certificate for whoever asks",
+        "access_control/issue.py",
+        "        if subject_key(old.body) != who.key.key_id:\n",
+        "        if False:\n",
+        (f"{FETCHED}::test_nobody_gets_the_certificate_of_somebody_else_renewed",),
     ),
     Mutation(
         "a right given by hand is irrevocable by default",

@@ -215,6 +215,53 @@ def test_a_right_that_was_revoked_by_itself_is_not_issued_anew(met: Command) -> 
     assert met.refused("revoke", "--lift", "--principal", "smith") == (5, "NOT_REVOKED")
 
 
+def test_python_revokes_through_the_register_what_the_service_issued(met: Command) -> None:
+    """As `maia revoke` does: with what stands on it, at once, and not to be issued anew."""
+    track(met)
+    with maia.open(met.home) as domain:
+        done = domain.revoke(smiths_right(met))
+    assert done.told is True
+    assert done.ended is not None
+    assert "smith" in str(done)
+    assert holds(met) == "REVOKED"
+    again = met.do("role", "activate", ROLE, "--as", "smith")
+    assert "RIGHT_REVOKED" in [item["error"] for item in again["refused"]]
+
+
+def test_what_a_revocation_prints_is_who_loses_what_and_until_when_the_lists_last(met: Command) -> None:
+    """For people and for machines, before and after; the instant is the end of the last list that was signed."""
+    (met.home / "policy" / "domain.toml").write_text("life = 604800\n", "utf-8")
+    track(met)
+    ends = max(item["ends"] for item in met.do("statement", "show")["statements"] if item["ends"])
+    asked = ("revoke", "--role", ROLE, "--principal", "smith")
+    (shown,) = met.do(*asked, "--preview")["certificates"]
+    assert (shown["holder"], shown["by"]) == ("smith", ends)
+    assert "numberplate = 'AE05 XYZ'" in shown["privilege"]
+    ran = met(*asked, "--yes")
+    assert ran.code == 0
+    assert f"smith: {shown['privilege']}" in ran.out
+    assert f"by {ends}" in ran.out
+    assert holds(met) == "REVOKED"
+
+
+def test_a_certificate_of_others_is_taken_in_when_its_signature_verifies(met: Command, tmp_path: Path) -> None:
+    """`maia cert add` keeps it and tells the domain's brokers; one that was changed is refused."""
+    pito = Command(tmp_path / "pito")
+    shutil.copytree(met.home / "types", pito.home / "types")
+    shutil.copytree(met.home / "keys", pito.home / "keys")
+    (pito.home / "keys" / "domain.key").unlink()
+    made = pito.do("grant", "--from", "pito", "--to", "domain", "--type", PLATE, "--action", "publish", "--irrevocable")
+    asked = ("prove", "--as", "domain", "--type", f"{PLATE}@8516", "--action", "publish")
+    assert met(*asked).code != 0
+    assert met.do("cert", "add", made["file"])["told"] is True
+    assert met(*asked).code == 0
+    data = bytearray(Path(made["file"]).read_bytes())
+    data[-1] ^= 1
+    changed = tmp_path / "changed.cert"
+    changed.write_bytes(data)
+    assert met("cert", "add", str(changed)).code != 0
+
+
 def test_an_appointment_is_in_the_register_and_ends_with_its_revocation(met: Command, tmp_path: Path) -> None:
     """Its holder joins with it; revoked, nobody joins with it, and what stood on the fact falls."""
     cards = {name: tmp_path / f"{name}.cert" for name in ("jones", "late")}
@@ -286,6 +333,35 @@ def test_a_right_given_by_hand_obeys_its_issuers_lists_and_the_window_is_told(tw
     given = two.pito.do(*asked, "--irrevocable")
     assert "unbounded" in given["exposure"]
     assert two.pito.refused("revoke", given["id"], "--yes") == (2, "IRREVOCABLE")
+
+
+def test_a_right_given_again_is_another_certificate(two: TwoHomes) -> None:
+    """What was revoked stays revoked; who gets the right back gets a certificate that counts at once, each time."""
+    given = [two.give("jones")]
+    asked = ("grant", "--from", "PITO", "--to", "jones", "--type", READ, "--action", "subscribe")
+    for _ in range(3):
+        two.pito.do("revoke", given[-1], "--yes")
+        assert two.reads("jones") == "REVOKED"
+        made = two.pito.do(*asked)
+        shutil.copy(made["file"], two.reader.home / "certificates")
+        given.append(made["id"])
+        assert two.reads("jones") == "yes"
+    assert len(set(given)) == 4
+
+
+def test_a_list_is_renewed_for_no_longer_than_the_one_before(two: TwoHomes) -> None:
+    """Who was told a window of ten minutes is not given one of a day because the home was opened."""
+    two.pito.do("statement", "crl", "--from", "PITO", "--until", "+10m")
+    two.give("jones")
+    now = datetime.now(UTC)
+    for minutes in (9, 12, 40):
+        with maia.open(two.pito.home) as pito:
+            pito.follow(at=now + timedelta(minutes=minutes))
+        assert two.reads("jones", now + timedelta(minutes=minutes)) == "yes"
+    timed = [item for item in two.pito.do("statement", "show")["statements"] if item["ends"]]
+    lasts = {datetime.fromisoformat(item["ends"]) - datetime.fromisoformat(item["starts"]) for item in timed}
+    assert len(timed) >= 2
+    assert max(lasts) <= timedelta(minutes=10)
 
 
 @pytest.mark.parametrize("door", ["command", "python"])

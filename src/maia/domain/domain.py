@@ -7,7 +7,6 @@ key manager and the log, and looks again only at what changed. Every door calls 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -16,20 +15,11 @@ from maia.domain.client import Client
 from maia.domain.explanation import CellExplanation, explain_cell
 from maia.domain.following import Follower
 from maia.domain.given import AskPassphrase, asks, several
-from maia.domain.grants import (
-    Granted,
-    RevocationDraft,
-    draft_grant,
-    draft_revocation,
-    revoke_in_register,
-    sign_grant,
-    sign_revocation,
-)
+from maia.domain.grants import Granted, RevocationDraft, draft_grant, revoke_certificate, sign_grant
 from maia.domain.own_key_manager import OwnKeyManager
 from maia.domain.plans import MAX_EVENTS, Planner
 from maia.domain.possession import ProvenClient, is_locked, prove_by_agent, prove_client, unlock_client
 from maia.domain.publication import own_lanes
-from maia.domain.register import in_register
 from maia.domain.snapshot import Snapshot, Snapshots
 from maia.domain.status import DomainStatus, domain_status
 from maia.domain.types import find_type
@@ -39,7 +29,7 @@ from maia.events import EventType, TypeName
 from maia.home import Folder, Home, HomeConfig, KeyAgent, now, passphrase_asker, words
 from maia.kernel import DeliverPlan, PublishPlan
 from maia.log import Commit, LogDirectory, OwnLanes
-from maia.principals import KeySigner, OnlineTest, Period, Principal, PublicKey, Signer
+from maia.principals import KeySigner, OnlineTest, Period, Principal, PublicKey
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -378,19 +368,12 @@ class Domain:
         Raises:
             UsageError: No list can revoke it, or one did.
         """
-        folder, at = self.home.folder, self.clock()
-        if isinstance(certificate, Granted):
-            certificate = certificate.certificate.certificate_id.hex()
-
-        def signer_of(key: PublicKey) -> Signer:
-            return folder.signer(key, lambda name: asks(passphrase) or passphrase_asker(name))
-
-        named = folder.certificate(certificate)
-        if in_register(folder, certificate):
-            return revoke_in_register(folder, named, signer_of(folder.key(self.home.config.domain)), at=at)
-        draft = draft_revocation(folder, named, at=at)
-        made = sign_revocation(folder, draft, signer_of(draft.signer), at=at)
-        return replace(draft, body=made.body, told=made.told)
+        folder = self.home.folder
+        text = certificate.certificate.certificate_id.hex() if isinstance(certificate, Granted) else certificate
+        return revoke_certificate(
+            folder, text, lambda key: folder.signer(key, lambda name: asks(passphrase) or passphrase_asker(name)),
+            at=self.clock(),
+        )  # fmt: skip
 
     def status(self, *, at: datetime | None = None) -> DomainStatus:
         """Tell what this domain is, which rights and keys it has and lacks, what ends when, and what to do next."""

@@ -30,6 +30,7 @@ from maia.authority import (
     MAX_BUNDLE,
     CertificatePool,
     Challenge,
+    ListStatement,
     OneTimeAnswer,
     Request,
     Statement,
@@ -83,7 +84,7 @@ class Fetcher:
         ends = time.monotonic() + _STEP_SECONDS
         found: list[Statement] = []
         for test in _due(_lists_in(pool), self._next, at):
-            found += self._lists(test, at=at, ends=ends)
+            found += self._lists(test, at=at, deadline=ends)
         if found:
             accept_statements(self._home.statements, found, at)
         for certificate in list(_ending(pool, at=at)):
@@ -123,17 +124,19 @@ class Fetcher:
                 book.accept(answer)
         return made
 
-    def _lists(self, test: OnlineTest, *, at: datetime, ends: float) -> Sequence[Statement]:
+    def _lists(self, test: OnlineTest, *, at: datetime, deadline: float) -> Sequence[Statement]:
         for address in test.uris:
             try:
-                data = self._get(address, "/v1/open/statements", {}, ends=ends)
+                data = self._get(address, "/v1/open/statements", {}, ends=deadline)
                 found = [item for item in _statements(data) if item.signer_id == test.signer.key_id]
             except MaiaError as error:
                 _log.warning("no lists of %s at its address: %s", test.signer.fingerprint, error.code)
                 self._next[_track(test)] = at + _REST
                 continue
-            self._next[_track(test)] = at + _EVERY
-            return usable_lists(found, at)
+            usable = usable_lists(found, at)
+            ends = [item.body.ends for item in usable if isinstance(item.body, ListStatement) and item.body.ends]
+            self._next[_track(test)] = min(at + _EVERY, max(ends, default=at + _EVERY))
+            return usable
         return ()
 
     def _answers(

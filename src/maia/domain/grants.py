@@ -12,7 +12,7 @@ Rules kept here:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -33,6 +33,7 @@ from maia.authority import (
     verify_statement,
 )
 from maia.domain.lists import MadeList, assure_list, known_series, make_list, own_register
+from maia.domain.register import in_register
 from maia.encoding import html_table
 from maia.errors import DeniedError, NotFoundError, UsageError
 from maia.home import Folder, providers, words
@@ -291,7 +292,29 @@ def sign_revocation(folder: Folder, draft: RevocationDraft, signer: Signer, *, a
     return make_list(folder, signer, TestKind.CRL, at=at, revoke={identity: ends})
 
 
-def revoke_in_register(
+def revoke_certificate(
+    folder: Folder, text: str, signer_of: Callable[[PublicKey], Signer], *, at: datetime
+) -> RevocationDraft:
+    """Revoke a certificate: through the register of the home's domain what its service issued, else by a list.
+
+    Args:
+        folder: Whose keys, lists and log.
+        text: The certificate: the beginning of its id, or its file.
+        signer_of: Opens the private key of a list's signer.
+        at: Now.
+
+    Raises:
+        UsageError: No list can revoke it, or one did.
+    """
+    named = folder.certificate(text)
+    if folder.config is not None and in_register(folder, text):
+        return _revoke_in_register(folder, named, signer_of(folder.key(folder.config.domain)), at=at)
+    draft = draft_revocation(folder, named, at=at)
+    made = sign_revocation(folder, draft, signer_of(draft.signer), at=at)
+    return replace(draft, body=made.body, told=made.told)
+
+
+def _revoke_in_register(
     folder: Folder, certificate: UnverifiedCertificate, signer: Signer, *, at: datetime
 ) -> RevocationDraft:
     """Revoke what the domain's service issued, with everything that stands on it."""
