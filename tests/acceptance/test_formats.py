@@ -10,6 +10,7 @@ import signal
 import subprocess
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from processes import MAIA, environment
@@ -57,6 +58,28 @@ def test_a_golden_home_is_refused_by_name_migrated_once_and_then_works(golden: P
         plan = domain.publish_plan("clinic.Result", client=domain.prove("lab"), publication="second")
         assert [item.name for item in plan.event_type().attributes] == ["patient", "glucose"]
         assert domain.deliver_plan("clinic.Result", client=domain.prove("doctor"), commits=()).subscriptions
+
+
+def test_a_golden_log_becomes_lanes_once_and_is_read_as_before(spark: Any, golden: Path) -> None:
+    """The old format is refused by name; `maia log migrate` signs what this broker published, and tells of damage."""
+    home = Command(golden)
+    home.do("domain", "migrate")
+    assert home.refused("log", "show") == (2, "LOG_FORMAT_OLD")
+    [segment] = (golden / "log").glob("type=*/date=*/*.parquet")
+    whole = segment.read_bytes()
+    segment.write_bytes(whole[:-1])
+    with tarfile.open(golden.parent / "copy.tar", "w") as archive:
+        archive.add(golden, "copy")
+    with tarfile.open(golden.parent / "copy.tar") as archive:
+        archive.extractall(golden.parent, filter="data")
+    told = Command(golden.parent / "copy").do("log", "migrate")
+    assert (told["events"], len(told["damaged"])) == (0, 1)
+    segment.write_bytes(whole)
+    assert home.do("log", "migrate") == {"code": 0, "commits": 1, "events": 2, "others": {}, "damaged": []}
+    assert home.do("log", "migrate")["commits"] == 0
+    assert [item["publication"] for item in home.do("log", "show")["commits"]] == ["first"]
+    rows = home("subscribe", "--type", "clinic.Result", "--as", "doctor", "--json").lines
+    assert sorted((row["patient"], row["glucose"]) for row in rows) == [("p1", 5.5), ("p2", 7.25)]
 
 
 @pytest.mark.fault("F24")

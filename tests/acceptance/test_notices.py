@@ -21,7 +21,7 @@ from urllib.request import urlopen
 import pytest
 
 import maia
-from maia.errors import UnavailableError
+from maia.errors import UnavailableError, VerificationError
 from maia.testing import Command, ManagedHomes, grant, managed_homes, publish_plan
 
 TYPE = "org.example.Reading"
@@ -258,6 +258,21 @@ def test_a_restored_manager_notices_it_whatever_is_replayed(world: ManagedHomes)
     assert owner.do("keys", "refresh", GROUP)["epoch"] == newest + 2
     epochs = owner.do("keys", "history", GROUP)["epochs"]
     assert [item["epoch"] for item in epochs] == list(range(1, newest + 3))
+
+
+@pytest.mark.threat("T41")
+def test_an_old_statement_file_revives_nothing(world: ManagedHomes) -> None:
+    """A31: the file as it was before a withdrawal is put back under a running process, which reads the log again."""
+    member, statements = maia.open(world.member), world.member / "statements"
+    client = member.prove("reader")
+    assert member.deliver_plan(TYPE, client=client, commits=()).subscriptions
+    before = statements.read_bytes()
+    world.withdraw()
+    for _ in range(2):
+        with pytest.raises(VerificationError) as refused:
+            member.deliver_plan(TYPE, client=client, commits=())
+        assert refused.value.code == "REVOKED"
+        statements.write_bytes(before)
 
 
 def test_a_partner_fills_its_own_share_of_a_home_and_no_other(world: ManagedHomes) -> None:

@@ -218,7 +218,10 @@ WAITS = {
     "a file of the log": ("log/type=*/origin=*/date=*/*.parquet", {"LOG_FILE_DAMAGED", "LOG_FILE_MISSING"}),
     "a commit of the log": ("log/type=*/origin=*/000000000002.record", {"LANE_GAP"}),
     "the evidence in the log": ("log/_evidence/*", {"EVIDENCE_MISSING"}),
-    "the public key of a client": ("ccs/keys/BO.pub", {"NO_FILE", "KEY_FILE_SHAPE"}),
+    "the public key of a client": (
+        "ccs/keys/BO.pub",
+        {"NO_FILE", "KEY_FILE_SHAPE", "KEY_NOT_ON_CURVE", "CLIENT_KEY_CHANGED"},
+    ),
 }
 STOPS = {
     "a commit of the outbox": ("ccs/outbox/_commits/000000000000.json", {"COMMIT_DAMAGED", "COMMIT_MISSING"}),

@@ -228,11 +228,11 @@ def test_subscribe_says_what_was_closed_and_refused(maia: Program, tmp_path: Pat
     assert "2 rows; 1 attribute closed to you: patient\n" in ran.stderr
     ran = maia("subscribe", "--type", TYPE, "--as", "researcher", "--json", "--where", "ward = 'Z'")
     assert "0 rows; 2 attributes closed to you: patient, taken; 2 events not in your right or filter" in ran.stderr
-    for path in (home.log_path / "_evidence").iterdir():
-        path.write_bytes(b"()")
+    for path in home.log_path.glob("type=*/origin=*/date=*/*.parquet"):
+        path.write_bytes(path.read_bytes()[:-1])
     ran = maia("subscribe", "--type", TYPE, "--as", "doctor", "--json")
     assert (ran.code, ran.stdout) == (1, "")
-    assert "0 rows; 1 lane of the log waits, and not all of it was read: EVIDENCE_MISSING (`maia status`)" in ran.stderr
+    assert "0 rows; 1 lane of the log waits, and not all of it was read: LOG_FILE_DAMAGED (`maia status`)" in ran.stderr
 
 
 def test_following_into_a_file_goes_on_where_it_ended(maia: Program, tmp_path: Path) -> None:

@@ -22,13 +22,14 @@ from maia.domain.possession import ProvenClient, is_locked, prove_by_agent, prov
 from maia.domain.publication import own_lanes
 from maia.domain.snapshot import Snapshot, Snapshots
 from maia.domain.status import DomainStatus, domain_status
+from maia.domain.stretches import admits_at, wire_types
 from maia.domain.types import find_type
 from maia.encoding import html_table
 from maia.errors import UsageError
 from maia.events import EventType, TypeName
 from maia.home import Folder, Home, HomeConfig, KeyAgent, now, passphrase_asker, words
 from maia.kernel import DeliverPlan, PublishPlan
-from maia.log import Commit, LogDirectory, OwnLanes
+from maia.log import Admits, Commit, LogDirectory, OwnLanes
 from maia.principals import KeySigner, OnlineTest, Period, Principal, PublicKey
 
 if TYPE_CHECKING:
@@ -59,11 +60,11 @@ class Domain:
         """
         self.home = home
         self.clock = clock
-        self.log = LogDirectory(home.log_path)
+        self.log = LogDirectory(home.log_path, judge=self._admits)
         self._make_engine = engine
         self._engine: Engine | None = None
         self._own = OwnKeyManager(home)
-        self._follower = Follower(home, self._own)
+        self._follower = Follower(home, self._own, self.log)
         self._snapshots = Snapshots(home)
         self._planner = Planner(home, self.log, self._own, self._follower.fetcher)
         self._lanes: OwnLanes | None = None
@@ -152,6 +153,12 @@ class Domain:
         """Bring the home up to date with the notices of its log; return the instant to plan with."""
         return self._follower.follow(at=self.clock() if at is None else at)
 
+    def _admits(self) -> Admits:
+        """Tell whose lanes count now."""
+        at = self.clock()
+        known = self.known(at=at)
+        return admits_at(self, known, wire_types(self, known), at=at)
+
     def known(self, *, at: datetime) -> Snapshot:
         """Give the home's evidence, its sessions and its verified types at an instant."""
         return self._snapshots.now(at=at)
@@ -219,7 +226,7 @@ class Domain:
         known = self.known(at=moment)
         found = find_type(self.home, name, version, among=known.names)
         made = self._planner.subscription(
-            known, found, client.key, holder=client.name, identity=client.name, where=where, at=moment
+            known, found, client.key, holder=client.name, identity=client.name, where=where, at=moment, proven=True
         )
         return self._planner.deliver(known, (made,), commits, at=moment, history=history)
 

@@ -22,15 +22,22 @@ from maia.domain.own_key_manager import OwnKeyManager
 from maia.domain.own_notices import OwnNotices
 from maia.domain.statements import StatementFollower
 from maia.home import ClockFile, Home
-from maia.log import NoticeLog
+from maia.log import LogDirectory, NoticeLog
 
 
 class Follower:
     """Brings a home up to date with the notices of its log."""
 
-    def __init__(self, home: Home, own: OwnKeyManager) -> None:
-        """Follow a home's log; ``own`` is the key manager that the home runs itself."""
+    def __init__(self, home: Home, own: OwnKeyManager, log: LogDirectory | None = None) -> None:
+        """Follow a home's log.
+
+        Args:
+            home: The home.
+            own: The key manager that it runs itself.
+            log: Its log, with somebody who judges whose lanes of events count.
+        """
         self._home = home
+        self._log = log
         self._own = own
         self._folder = home.certificates
         self._notices = NoticeLog(home.log_path)
@@ -61,5 +68,5 @@ class Follower:
         self._statements.follow(self._folder.current_pool(), at=moment)
         if (self._home.path / "groups").exists():
             self._own.tick(at=moment)
-            GroupKeys(self._home).follow(self._notices, at=moment)
+            GroupKeys(self._home).follow(self._notices, at=moment, log=self._log)
         return moment

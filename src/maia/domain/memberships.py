@@ -53,7 +53,17 @@ from maia.encryption import (
 from maia.errors import EncodingError, MaiaError, SealError, UnavailableError, UsageError, VerificationError
 from maia.home import PRIVATE_FILE, Home, locked, read_file, with_head, without_head, write_file
 from maia.kernel import milliseconds
-from maia.log import START, AuditRow, LaneRead, LaneRecord, LogDirectory, NoticeKind, NoticeLog, Place, write_audit
+from maia.log import (
+    START,
+    AuditRow,
+    LaneRead,
+    LaneRecord,
+    LogDirectory,
+    NoticeKind,
+    NoticeLog,
+    Place,
+    write_audit,
+)
 from maia.principals import PublicKey, public_key
 
 MAX_STATE = 64 << 20
@@ -167,8 +177,13 @@ class GroupKeys:
             if held.pop(group, None) is not None:
                 self._save(held)
 
-    def follow(self, notices: NoticeLog, *, at: datetime) -> Followed:
+    def follow(self, notices: NoticeLog, *, at: datetime, log: LogDirectory | None = None) -> Followed:
         """Read what the managers said since last time, take the keys, and erase those whose time is over.
+
+        Args:
+            notices: Of the log.
+            at: Now.
+            log: As `retention` takes it.
 
         Raises:
             MaiaError: The home cannot be read or written. Nothing was taken by halves.
@@ -183,7 +198,7 @@ class GroupKeys:
             for group, item in held.items():
                 self._follow_group(group, item, notices, ring, done)
             if _replaced(ring):
-                done.erased = ring.retire(now=milliseconds(at), tolerance=retention(self._home, at=at))
+                done.erased = ring.retire(now=milliseconds(at), tolerance=retention(self._home, at=at, log=log))
             if done.keys or done.closed or done.erased:
                 self._home.save_keyring(ring)
             if {group: item.read for group, item in held.items()} != before:
@@ -320,17 +335,22 @@ def _code(found: LaneRead) -> str:
     return "" if found.alarm is None else found.alarm.code
 
 
-def retention(home: Home, *, at: datetime) -> Tolerance:
+def retention(home: Home, *, at: datetime, log: LogDirectory | None = None) -> Tolerance:
     """Tell how long a replaced key is kept.
 
     A home says so in its settings: ``history`` seconds, but at least ``grace``. Without ``history`` it keeps what the
-    log still needs: keys that were replaced before the oldest commit that has not expired go.
+    log still needs: keys that were replaced before the oldest commit that has not expired go. What strangers put into
+    the log needs no key, for whoever can judge who is one.
+
+    Args:
+        home: Whose settings and log.
+        at: Now.
+        log: Its log, with somebody who judges whose lanes count; without, all of them count.
     """
     grace = home.tolerance.grace
     if home.config.history is not None:
         return Tolerance(grace=max(grace, home.config.history * 1000), skew=home.tolerance.skew)
-    log = LogDirectory(home.log_path)
-    oldest = log.oldest()
+    oldest = (LogDirectory(home.log_path) if log is None else log).oldest()
     if oldest is not None:
         kept = milliseconds(at) - oldest
         grace += max(0, kept)

@@ -1,4 +1,4 @@
-"""The notices that a home says itself: its own record of them, and keeping the log to it.
+"""What a home says itself, notices and events: its own record of it, and keeping the log to it.
 
 Rules kept here:
 
@@ -16,7 +16,18 @@ from datetime import datetime, timedelta
 
 from maia.errors import MaiaError
 from maia.home import Home, list_files
-from maia.log import MAX_NOTICE, OWN_RHYTHM, DirectoryStore, LaneId, LaneWriter, NoticeKind, NoticeLog, find_lanes
+from maia.log import (
+    MAX_NOTICE,
+    OWN_RHYTHM,
+    DirectoryStore,
+    LaneId,
+    LaneWriter,
+    LogDirectory,
+    NoticeKind,
+    NoticeLog,
+    OwnLanes,
+    find_lanes,
+)
 from maia.principals import KeyId, KeySigner
 
 _FOLDER = "lanes"
@@ -52,7 +63,7 @@ class OwnNotices:
         ):
             return 0
         self._kept = at
-        put, signers = 0, dict[KeyId, KeySigner]()
+        put, signers = self._keep_events(at), dict[KeyId, KeySigner]()
         for lane in self._lanes():
             try:
                 signers = signers or self._signers()
@@ -62,6 +73,15 @@ class OwnNotices:
             except MaiaError as error:
                 _logger.warning("the log cannot be told again what lane %s says: %s", lane, error.code)
         return put
+
+    def _keep_events(self, at: datetime) -> int:
+        """Put again what the log lost of the broker's own lanes of events, and assert their heads."""
+        try:
+            own = OwnLanes(LogDirectory(self._home.log_path), self._own.path, self._home.broker)
+            return own.reassert(at=at, rhythm=OWN_RHYTHM) if own.types() else 0
+        except MaiaError as error:
+            _logger.warning("the log cannot be told again what was published: %s", error.code)
+            return 0
 
     def _lanes(self) -> Iterator[LaneId]:
         for kind in _KINDS:

@@ -31,10 +31,11 @@ _WAITS = {
     "LANE_FORKED": "its origin, which signed two records of one number",
     "LANE_STAMP": "its origin, which signed a stamp that does not grow",
     "LOG_EXPIRED": "somebody to start anew behind what has expired",
+    "LANE_SILENT": "its origin to say where it ends; what is there was read",
     "STAMP_AHEAD": "the time that it is stamped with",
     "NO_KEYS": "a key of the type",
     "CERTIFICATE_MISSING": "a certificate of this home that is missing",
-    "CLIENT_KEY_CHANGED": "the client's key as it was, or a right for the one that is here now",
+    "CLIENT_KEY_CHANGED": "the client's key as it was, or its client to prove the new one by reading",
 }
 
 

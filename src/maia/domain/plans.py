@@ -41,10 +41,14 @@ _MAX_ORIGINS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What an origin may set; nothing when it is proven to have no right, or when ``doubt`` names what is missing."""
+    """What an origin may set; nothing when it is proven to have no right, or when ``doubt`` names what is missing.
+
+    ``giver`` is who issued the right to it, in hex; empty for the owner itself.
+    """
 
     clauses: tuple[Clause, ...] = ()
     doubt: str = ""
+    giver: str = ""
 
 
 class Planner:
@@ -126,6 +130,7 @@ class Planner:
         identity: str,
         where: str,
         at: datetime,
+        proven: bool = False,
     ) -> Subscription:
         """Subscribe for a client, with the clauses that it has now.
 
@@ -137,6 +142,7 @@ class Planner:
             identity: Names the subscription.
             where: Its filter.
             at: Now.
+            proven: Whether somebody proved to hold the client's key, which may be a new one then.
 
         Raises:
             UncheckedError: Something on which the right stood before is missing here: ``CERTIFICATE_MISSING``,
@@ -146,6 +152,8 @@ class Planner:
         sessions = known.sessions
         sessions.unsubscribe(identity)  # whoever had the name before had it from this home too
         lost = self._grounds.lost(holder, name.type_id, client, known.pool, at=at)
+        if lost == "CLIENT_KEY_CHANGED" and not proven:  # SECURITY: a file that was exchanged is nobody's proof
+            raise _in_doubt(holder, lost)
         challenge = self._asked(known, client, Action.SUBSCRIBE, name, at=at)
         try:
             made = sessions.subscribe(
@@ -273,7 +281,8 @@ class Planner:
         except MaiaError:
             # SECURITY: what is wrong with another party's object is that party's refusal, not this reader's doubt.
             return Judged()
-        return Judged(clauses)
+        chain = clauses[0].chain if clauses else ()
+        return Judged(clauses, giver=pool.get(chain[-1]).body.issuer.key_id.hex() if chain else "")
 
     def _evidence(self, verifier: Verifier, digest: bytes) -> CertificatePool:
         """Read the certificates that a hash names; what was there whole once is not read again."""

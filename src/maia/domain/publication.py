@@ -222,15 +222,45 @@ def commit_publication(
         if any(file.first_stamp <= last for file in files) and (known is None or known.batch < batch):
             sealing = replace(plan.sealing, type_id=TypeId(bytes.fromhex(type_id)), evidence=bytes.fromhex(evidence))
             files = stamp_anew(home, log, files, sealing, plan.publication, at=at)
-        made = lanes.commit(
-            plan.publication, type_id, files, evidence=evidence, refused=sum(refused.values()), query=query,
-            batch=batch, at=at,
+        made = _committed(
+            home, lanes, plan.publication, type_id, files, evidence=evidence, refused=sum(refused.values()),
+            query=query, batch=batch, at=at,
         )  # fmt: skip
     repeated = bool(files) and made.files != files
     return Published(
         publication=plan.publication, commit=made.sequence, events=made.events, refused=dict(refused), forced=forced,
         nulled=nulled, repeated=repeated,
     )  # fmt: skip
+
+
+def _committed(
+    home: Home,
+    lanes: OwnLanes,
+    publication: str,
+    type_id: str,
+    files: tuple[LogFile, ...],
+    *,
+    evidence: str,
+    refused: int,
+    query: str,
+    batch: int,
+    at: datetime,
+) -> Commit:
+    """Commit, and acknowledge what is durable at this home although the log does not have it yet: it is told later."""
+    try:
+        return lanes.commit(
+            publication, type_id, files, evidence=evidence, refused=refused, query=query, batch=batch, at=at
+        )
+    except UnavailableError as error:
+        made = lanes.find(publication) if error.code == "LANE_PENDING" else None
+        if made is None:
+            raise
+        row = AuditRow(
+            at=at, kind="alarm", principal=home.broker.public_key.fingerprint, type_id=type_id, source=made.name,
+            subject=home.config.broker, code=error.code, events=made.events,
+        )  # fmt: skip
+        write_audit(home.audit_path, [row])
+        return made
 
 
 def own_lanes(home: Home, log: LogDirectory) -> OwnLanes:

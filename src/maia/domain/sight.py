@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from maia.domain.parked import read_parked
+from maia.domain.stretches import SILENT
 from maia.encryption import groups_of
 from maia.home import Home
 from maia.kernel import DeliverPlan
@@ -28,6 +29,7 @@ class Sight:
         refused: Events that were refused, by code.
         unmatched: Events that no right admits, or that the client's filter leaves out.
         parked: Lanes of which something is in doubt, damaged or missing, so that it was not read, by code.
+        silent: How many lanes there are whose origin does not say any more where they end.
     """
 
     events: int = 0
@@ -36,13 +38,14 @@ class Sight:
     refused: Mapping[str, int] = field(default_factory=dict)
     unmatched: int = 0
     parked: Mapping[str, int] = field(default_factory=dict)
+    silent: int = 0
 
     def to_json(self) -> dict[str, object]:
         """Write it for machines."""
         return {
             "events": self.events, "closed": list(self.closed), "keyless": list(self.keyless),
             "refused": dict(self.refused), "unmatched": self.unmatched,
-            "parked": dict(self.parked),
+            "parked": dict(self.parked), "silent": self.silent,
         }  # fmt: skip
 
 
@@ -89,11 +92,14 @@ def sight_of(
     for (kind, _, code), events in counts.items():
         if kind == "refuse" and events:
             refused[code] = refused.get(code, 0) + events
+    codes = Counter(code for _, code in parked)
+    silent = codes.pop(SILENT, 0)
     return Sight(
         events=sum(events for (kind, _, _), events in counts.items() if kind == "deliver"),
         closed=closed,
         keyless=keyless,
         refused=dict(sorted(refused.items())),
         unmatched=sum(events for (kind, _, _), events in counts.items() if kind == "withhold"),
-        parked=dict(sorted(Counter(code for _, code in parked).items())),
+        parked=dict(sorted(codes.items())),
+        silent=silent,
     )

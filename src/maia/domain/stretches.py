@@ -9,7 +9,9 @@ Rules kept here:
   stamp lies in the future. Other lanes go on, and the lane goes on when the doubt is gone;
 - what is wrong with an object of another party is that party's refusal: whatever its certificates make the verifier
   raise is a denial of that lane;
-- each lane has its share of a stretch, so that a busy one delays nobody.
+- each lane has its share of a stretch, so that a busy one delays nobody;
+- an origin with a right that has not said again where its lane ends, when it had promised to, is an alarm
+  (``LANE_SILENT``): what it published last may be withheld. What is there is read all the same.
 """
 
 from __future__ import annotations
@@ -22,11 +24,15 @@ from typing import TYPE_CHECKING
 from maia.errors import MaiaError, NotFoundError, UnavailableError, VerificationError
 from maia.events import EventType, TypeName
 from maia.kernel import milliseconds
-from maia.log import BEGINNING, Commit, EventLane, Places, check_lane, read_place
+from maia.log import BEGINNING, Admits, Commit, EventLane, Places, check_lane, read_place
 
 if TYPE_CHECKING:
     from maia.domain.domain import Domain
     from maia.domain.snapshot import Snapshot
+
+
+SILENT = "LANE_SILENT"
+"""The alarm about a lane whose end nobody confirms any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,11 +43,18 @@ class Stretch:
         commits: In the order of their stamps.
         upto: The place after them, of every lane that was read so far.
         parked: Lanes that wait, each with the code of the doubt.
+        silent: Lanes whose end nobody confirms any more, by name.
     """
 
     commits: tuple[Commit, ...] = ()
     upto: Places = field(default_factory=dict)
     parked: tuple[tuple[str, str], ...] = ()
+    silent: tuple[str, ...] = ()
+
+    @property
+    def alarms(self) -> tuple[tuple[str, str], ...]:
+        """All that is to be said of lanes: those that wait, and those that are silent."""
+        return (*self.parked, *((lane, SILENT) for lane in self.silent))
 
 
 def wire_types(domain: Domain, known: Snapshot, names: Iterable[str] | None = None) -> dict[str, EventType]:
@@ -93,12 +106,12 @@ def next_stretch(
         upto: Go no further than this.
         deep: Compare the digest of every segment now; otherwise whoever reads them does.
     """
+    known = domain.known(at=at)
     lanes = domain.log.lanes(types, first=tuple(after))
     waiting = [lane for lane in lanes if lane.count > read_place(after.get(lane.name, BEGINNING))[0].number + 1]
     share = most if not most else max(1, most // max(1, len(waiting)))
-    known = domain.known(at=at)
     found: list[Commit] = []
-    places, parked = dict(after), []
+    places, parked, silent = dict(after), list[tuple[str, str]](), list[str]()
     for lane in lanes:
         event_type = types[lane.lane.topic]
         start = _start(lane, after, upto)
@@ -120,10 +133,37 @@ def next_stretch(
             else:
                 if lane.alarm is not None:
                     parked.append((lane.name, lane.alarm.code))
+                elif upto is None and _silent(domain, known, event_type, lane, at=at):
+                    silent.append(lane.name)
         except (NotFoundError, VerificationError) as error:
             parked.append((lane.name, error.code))
     found.sort(key=lambda commit: (commit.stamp, commit.lane))
-    return Stretch(commits=tuple(found), upto=places, parked=tuple(parked))
+    return Stretch(commits=tuple(found), upto=places, parked=tuple(parked), silent=tuple(silent))
+
+
+def admits_at(domain: Domain, known: Snapshot, types: Mapping[str, EventType], *, at: datetime) -> Admits:
+    """Tell whose place a lane takes when there are many: that of who gave its origin the right."""
+
+    def admits(commit: Commit) -> str | None:
+        event_type = types.get(commit.type_id)
+        if event_type is None:
+            return None
+        judged = domain.planner.judge(known, event_type, commit, at=at)
+        return "in doubt" if judged.doubt else judged.giver if judged.clauses else None
+
+    return admits
+
+
+def _silent(domain: Domain, known: Snapshot, event_type: EventType, lane: EventLane, *, at: datetime) -> bool:
+    """Tell whether an origin with a right has not said for too long where its lane ends."""
+    head = lane.heard
+    if head is None or not lane.count:
+        return False  # one that never promised anything breaks no promise
+    now = milliseconds(at) - domain.home.config.silence * 1000
+    if head.due >= now or head.due <= head.asserted:
+        return False
+    newest = lane.newest()
+    return newest is not None and bool(domain.planner.judge(known, event_type, newest, at=at).clauses)
 
 
 def _start(lane: EventLane, after: Places, upto: Places | None) -> str:

@@ -133,7 +133,7 @@ class JobStretches:
         types = wire_types(self.domain, self.domain.known(at=at))
         found = next_stretch(self.domain, types, after=after, upto=upto, most=most, at=at)
         if upto is None and most != 0:
-            keep_parked(self.domain.home, JOB, found.parked, at=at)
+            keep_parked(self.domain.home, JOB, found.alarms, at=at)
         return found
 
 

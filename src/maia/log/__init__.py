@@ -20,6 +20,7 @@ from maia.log.lane_objects import (
     sign_record,
     stamp_of,
 )
+from maia.log.lane_search import Admits
 from maia.log.lane_writer import LaneWriter, assert_record
 from maia.log.migration import Migrated, migrate
 from maia.log.notices import MAX_NOTICE, OWN_RHYTHM, NoticeKind, NoticeLog, notice_lane
@@ -44,6 +45,7 @@ __all__ = [
     "STAMP",
     "START",
     "SUBSCRIPTION",
+    "Admits",
     "AuditRow",
     "Commit",
     "DeadLetter",

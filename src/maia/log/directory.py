@@ -7,8 +7,9 @@
 
 An offset is a map from lanes to places. Rules kept here:
 
-- lanes are found by the names of their folders, which prove nothing: at most so many of a type, those that a reader
-  knows first, so that folders of strangers cost their listing;
+- lanes are found by the names of their folders, which prove nothing (`lane_search`): when there are many, a reader
+  looks at those that it knows and at those whose origin has a right, so many for each issuer of rights, so that
+  strangers hide nobody;
 - an origin writes into its own lane alone, and its own record (`lane_writer`) says what was published: publishing again
   under a name is recognised there, and nobody else can claim it;
 - evidence is named by its hash, so it is true or not there; an origin puts it again whenever it writes;
@@ -19,10 +20,10 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -31,8 +32,9 @@ from maia.encoding import SexpLimits, encode, parse_canonical
 from maia.errors import EncodingError, MaiaError, NotFoundError, UsageError
 from maia.log.commits import MAX_COMMIT, Commit, LogFile, check_turn, read_commit, read_place, write_commit
 from maia.log.event_lane import BEGINNING, EVENTS, EventLane, lane_name, lane_of
-from maia.log.lane import MAX_LANES, LaneReader, find_lanes
+from maia.log.lane import LaneReader
 from maia.log.lane_objects import LaneId
+from maia.log.lane_search import Admits, LaneSearch
 from maia.log.lane_writer import LaneWriter
 from maia.log.segments import PartitionWriter, segment_name
 from maia.log.store import DirectoryStore
@@ -49,11 +51,19 @@ _EVIDENCE_LIMITS = SexpLimits(max_bytes=_MAX_EVIDENCE, max_depth=2, max_atom=1 <
 class LogDirectory:
     """A log in a directory."""
 
-    def __init__(self, path: Path | str) -> None:
-        """Use a directory; it is made when something is written."""
+    def __init__(self, path: Path | str, *, judge: Callable[[], Admits] | None = None) -> None:
+        """Use a directory; it is made when something is written.
+
+        Args:
+            path: The directory.
+            judge: Gives, at this moment, whose place a lane takes when there are many; whoever comes first by name
+                when nobody can judge.
+        """
         self.path = Path(path)
         self.store = DirectoryStore(self.path)
         self._lanes: dict[str, EventLane] = {}
+        self._search = LaneSearch(self.store)
+        self._judge = judge
 
     # -- reading
 
@@ -75,8 +85,7 @@ class LogDirectory:
         for topic in types:
             known = {name: lane_of(name) for name in first if name.startswith(f"{topic}/")}
             with suppress(UsageError):  # a folder that is no type
-                others = find_lanes(self.store, EVENTS, topic, limit=MAX_LANES + len(known))
-                known |= {lane_name(lane): lane for lane in others[:MAX_LANES]}
+                known |= {lane_name(lane): lane for lane in self._search.find(topic, known, self._judge)}
             found |= known
         if not found:
             self._check_format()
@@ -102,16 +111,18 @@ class LogDirectory:
         return found
 
     def oldest(self) -> int | None:
-        """Tell the stamp of the oldest record that the log still holds; nothing when it holds none."""
+        """Tell the stamp of the oldest record that the log still holds, of an origin that is no stranger if known."""
         found: list[int] = []
-        folders = self.store.list_folders("", "type=", limit=_MAX_TYPES)
-        for folder in folders:
-            with suppress(UsageError):
-                for lane in find_lanes(self.store, EVENTS, folder.removeprefix("type=")):
+        admits = None if self._judge is None else self._judge()
+        for folder in self.store.list_folders("", "type=", limit=_MAX_TYPES):
+            with suppress(UsageError):  # a folder that is no type
+                for lane in self._search.find(folder.removeprefix("type="), (), self._judge):
                     reader = LaneReader(self.store, lane, limit=MAX_COMMIT)
                     head = reader.head()
                     record = reader.record(0 if head is None else head.floor.number + 1)
-                    found += [] if record is None else [record.stamp]
+                    commit = None if record is None else read_commit(record, before=-1)
+                    if record is not None and (admits is None or commit is None or admits(commit) is not None):
+                        found.append(record.stamp)
         return min(found, default=None)
 
     def commits(
@@ -148,7 +159,7 @@ class LogDirectory:
     def evidence(self, digest: bytes) -> tuple[bytes, ...]:
         """Return the certificates that a hash names; none when they are missing or altered, which proves nothing."""
         try:
-            data = self.store.get(f"{_EVIDENCE}/{digest.hex()}", limit=_MAX_EVIDENCE)
+            data = self.store.get(_evidence_name(digest), limit=_MAX_EVIDENCE)
             if hashlib.sha256(data).digest() != digest:
                 return ()
             expression = parse_canonical(data, limits=_EVIDENCE_LIMITS)
@@ -164,7 +175,7 @@ class LogDirectory:
         """Keep the certificates behind an origin's right; return the hash that parcels name them by."""
         data = encode((b"evidence", *certificates))
         digest = hashlib.sha256(data).digest()
-        name = f"{_EVIDENCE}/{digest.hex()}"
+        name = _evidence_name(digest)
         if not self.store.put_new(name, data) and not self.evidence(digest):
             self.store.put(name, data)  # something else had its name
         return digest
@@ -265,6 +276,7 @@ class OwnLanes:
         made = Commit(0, publication, type_id, "", evidence, files, refused, query, batch)
         if stamp is None:
             stamp = max((file.last_stamp for file in files), default=None)
+        self._keep_evidence(bytes.fromhex(evidence))
         record = writer.append(write_commit(made, writer.lane.folder), at=at, stamp=stamp)
         return replace(
             made, sequence=record.number, origin=writer.lane.owner.hex(), stamp=record.stamp, digest=record.digest.hex()
@@ -278,10 +290,26 @@ class OwnLanes:
             empty = Commit(0, "", type_id, "", newest.evidence, ())
             writer.append(write_commit(empty, writer.lane.folder), at=at)
 
-    def reassert(self, *, at: datetime, depth: int | None = 16) -> int:
-        """Put again what the store lost of this broker's lanes; return how many records that were."""
-        folders = self._own.list_folders("", "type=", limit=_MAX_TYPES)
-        return sum(self.writer(name.removeprefix("type=")).reassert(at=at, depth=depth) for name in folders)
+    def reassert(self, *, at: datetime, depth: int | None = 16, rhythm: timedelta = timedelta(0)) -> int:
+        """Put again what the store lost of this broker's lanes and of the evidence that they name.
+
+        Args:
+            at: Now, for the heads.
+            depth: How many of the newest records are compared; all of them when ``None``.
+            rhythm: Within which time the heads will be asserted again.
+
+        Returns:
+            How many records had to be put again.
+        """
+        put = 0
+        for type_id in self.types():
+            writer = self.writer(type_id)
+            put += writer.reassert(at=at, depth=depth, rhythm=rhythm)
+            newest = writer.newest()
+            count = 0 if newest is None else newest.number + 1
+            for digest in self._evidence(writer, range(0 if depth is None else max(0, count - depth), count)):
+                self._put_evidence(digest)
+        return put
 
     def adopt(self) -> int:
         """Take over what the log holds of this broker beyond its own record; return how many records."""
@@ -293,6 +321,28 @@ class OwnLanes:
         """List the types that this broker has a lane of."""
         folders = self._own.list_folders("", "type=", limit=_MAX_TYPES)
         return [name.removeprefix("type=") for name in folders]
+
+    def _keep_evidence(self, digest: bytes) -> None:
+        """Keep a copy of evidence, to be put again when the log loses it."""
+        with suppress(NotFoundError, EncodingError):
+            name = _evidence_name(digest)
+            data = self._log.store.get(name, limit=_MAX_EVIDENCE)
+            if hashlib.sha256(data).digest() == digest:
+                self._own.put_new(name, data)
+
+    def _put_evidence(self, digest: bytes) -> None:
+        if not self._log.evidence(digest):
+            with suppress(NotFoundError, EncodingError):
+                self._log.store.put(_evidence_name(digest), self._own.get(_evidence_name(digest), limit=_MAX_EVIDENCE))
+
+    def _evidence(self, writer: LaneWriter, numbers: range) -> frozenset[bytes]:
+        """Name the evidence that records of a lane rest on."""
+        found: set[bytes] = set()
+        for number in numbers:
+            with suppress(NotFoundError):
+                commit = read_commit(writer.kept(number), before=-1)
+                found |= set() if commit is None or not commit.evidence else {bytes.fromhex(commit.evidence)}
+        return frozenset(found)
 
     def _newest(self, writer: LaneWriter) -> Commit | None:
         record = writer.newest()
@@ -309,6 +359,10 @@ class OwnLanes:
                     names[commit.publication] = commit
         self._names[writer.lane.topic] = (-1 if newest is None else newest.number, names)
         return names
+
+
+def _evidence_name(digest: bytes) -> str:
+    return f"{_EVIDENCE}/{digest.hex()}"
 
 
 def instant_of(commit: Commit) -> datetime:

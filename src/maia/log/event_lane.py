@@ -18,7 +18,7 @@ import pyarrow as pa
 from maia.errors import NotFoundError, UnavailableError, UncheckedError
 from maia.log.commits import MAX_COMMIT, Commit, LogFile, Moved, read_commit, read_moves, read_place, write_place
 from maia.log.lane import LaneReader
-from maia.log.lane_objects import START, LaneId, LaneRecord, Place
+from maia.log.lane_objects import START, LaneHead, LaneId, LaneRecord, Place
 from maia.log.segments import check_segment, read_moved, read_segment
 from maia.log.store import Store
 from maia.principals import KeyId
@@ -62,6 +62,7 @@ class EventLane:
         self._reader = LaneReader(store, lane, limit=MAX_COMMIT)
         self._end, self._stamp = START, -1
         self._floor = START
+        self._head: LaneHead | None = None
         self._moves: dict[str, Moved] = {}
         self._kept: OrderedDict[int, tuple[LaneRecord, Commit | None]] = OrderedDict()
 
@@ -89,6 +90,8 @@ class EventLane:
         while True:
             found = self._reader.since(self._end, stamp=self._stamp, limit=_PAGE)
             self.alarm = found.alarm
+            if found.head is not None and (self._head is None or found.head.asserted > self._head.asserted):
+                self._head = found.head
             if found.head is not None and found.head.floor.number > self._floor.number:
                 self._floor = found.head.floor
             if found.alarm is not None and found.alarm.code == "LANE_EXPIRED" and found.head is not None:
@@ -101,6 +104,16 @@ class EventLane:
                 self._end, self._stamp = record.place, record.stamp
             if len(found.records) < _PAGE:
                 return
+
+    @property
+    def heard(self) -> LaneHead | None:
+        """The newest head of the lane that was seen."""
+        return self._head
+
+    def newest(self) -> Commit | None:
+        """Give the newest commit that is in memory."""
+        found = (commit for _, commit in reversed(self._kept.values()) if commit is not None)
+        return next(found, None)
 
     def commits(self, after: str | None = None, upto: str | None = None) -> list[Commit]:
         """Read the commits after a place, up to a place.

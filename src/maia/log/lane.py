@@ -61,10 +61,13 @@ class LaneRead:
     alarm: UncheckedError | None = None
 
 
-def find_lanes(store: Store, kind: str, topic: str, *, limit: int = MAX_LANES) -> tuple[LaneId, ...]:
-    """List the lanes of a topic by the names of their folders, which prove nothing; at most so many."""
+def find_lanes(
+    store: Store, kind: str, topic: str, *, after: KeyId | None = None, limit: int = MAX_LANES
+) -> tuple[LaneId, ...]:
+    """List the lanes of a topic by the names of their folders, which prove nothing; at most so many, after an owner."""
     prefix = "origin="
-    names = store.list_folders(topic_folder(kind, topic), prefix, limit=limit)
+    start = prefix if after is None else f"{prefix}{after.hex()}"
+    names = store.list_folders(topic_folder(kind, topic), start, limit=limit)
     keys = (name.removeprefix(prefix) for name in names if name.startswith(prefix))
     return tuple(
         LaneId(kind=kind, owner=KeyId(bytes.fromhex(key)), topic=topic)

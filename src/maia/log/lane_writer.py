@@ -263,8 +263,8 @@ class LaneWriter:
             if error.code == "LANE_AHEAD":
                 raise
             raise UnavailableError(
-                f"lane {self.lane}: record {record.number} counts, but the store does not have it yet; try again: "
-                f"{error.message}",
+                f"lane {self.lane}: record {record.number} counts, and the store does not have it yet; it is told "
+                f"whenever this home is opened, or by `maia log reassert`: {error.message}",
                 code="LANE_PENDING",
             ) from error
 

@@ -4,7 +4,8 @@ Rules kept here:
 
 - a segment counts for nothing until a commit names it; it is synced before its length and digest are told;
 - reading begins with the length and the digest that a verified commit names. What differs, is no regular file or is
-  missing is *damage* (``LOG_FILE_DAMAGED``, ``LOG_FILE_MISSING``): nobody knows what it held, so readers wait;
+  missing is *damage* (``LOG_FILE_DAMAGED``, ``LOG_FILE_MISSING``): nobody knows what it held, so readers wait. What is
+  compared is what is read: octets that nobody else can write to, since a file may be written to while it is open;
 - then the file's own description is compared, before anything of it is unpacked: the columns, the number of rows, and
   that nothing is compressed, so that it cannot be larger than it lies there. A file that its origin named and that
   is not so is *malformed* (``SEGMENT_MALFORMED``): its origin's fault, and a dead letter;
@@ -21,6 +22,8 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from io import BufferedReader
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -36,6 +39,8 @@ MISNAMED = "EVENTS_MISNAMED"
 MALFORMED = "SEGMENT_MALFORMED"
 MAX_SEGMENT = 8 << 30
 _BATCH = 1
+_CHUNK = 1 << 20
+_IN_MEMORY = 256 << 20
 _FOLDER = 0o775
 _ENCODINGS = frozenset(("PLAIN", "RLE", "BIT_PACKED"))
 
@@ -68,8 +73,8 @@ def check_segment(store: Store, file: LogFile) -> None:
         UnavailableError: It is missing: ``LOG_FILE_MISSING``.
         EncodingError: It is not what was committed: ``LOG_FILE_DAMAGED``.
     """
-    with _opened(store, file):
-        pass
+    with _source(store, file) as source:
+        _compare(source, file, None)
 
 
 def read_segment(store: Store, file: LogFile) -> Iterator[pa.RecordBatch]:
@@ -80,9 +85,9 @@ def read_segment(store: Store, file: LogFile) -> Iterator[pa.RecordBatch]:
         EncodingError: It is not what was committed: ``LOG_FILE_DAMAGED``.
         MalformedError: It is, and is no segment: ``SEGMENT_MALFORMED``.
     """
-    with _opened(store, file) as source:
+    with _source(store, file) as source, _private(source, file) as own:
         try:
-            with pq.ParquetFile(source) as parquet:
+            with pq.ParquetFile(own) as parquet:
                 _check_shape(parquet, file)
                 # A parcel is a row group, so however many there are, one is in memory.
                 yield from parquet.iter_batches(batch_size=_BATCH)
@@ -270,8 +275,8 @@ def _shared(value: bytes | memoryview) -> pa.Array:
 
 
 @contextmanager
-def _opened(store: Store, file: LogFile) -> Iterator[BufferedReader]:
-    """Open a segment whose length and digest are those of its commit."""
+def _source(store: Store, file: LogFile) -> Iterator[BufferedReader]:
+    """Open a segment that has the length which its commit names."""
     try:
         source = store.open(file.path, limit=file.size)
     except NotFoundError as error:
@@ -279,12 +284,38 @@ def _opened(store: Store, file: LogFile) -> Iterator[BufferedReader]:
     except EncodingError as error:
         raise _damaged(file.path) from error
     with source:
-        with named_errors(Path(file.path)):
-            same = os.fstat(source.fileno()).st_size == file.size
-            if not same or hashlib.file_digest(source, "sha256").hexdigest() != file.digest:
-                raise _damaged(file.path)
-            source.seek(0)
+        if os.fstat(source.fileno()).st_size != file.size:
+            raise _damaged(file.path)
         yield source
+
+
+@contextmanager
+def _private(source: BufferedReader, file: LogFile) -> Iterator[pa.BufferReader | IO[bytes]]:
+    """Give the octets of a segment whose digest was compared: in memory, or in a file without a name."""
+    if file.size <= _IN_MEMORY:
+        with named_errors(Path(file.path)):
+            data = source.read(file.size)
+        if len(data) != file.size or hashlib.sha256(data).hexdigest() != file.digest:
+            raise _damaged(file.path)
+        yield pa.BufferReader(data)
+        return
+    with TemporaryFile() as copy:
+        _compare(source, file, copy)
+        copy.seek(0)
+        yield copy
+
+
+def _compare(source: BufferedReader, file: LogFile, copy: IO[bytes] | None) -> None:
+    """Go through a segment once, keeping it if asked, and see that it is what was committed."""
+    found, left = hashlib.sha256(), file.size
+    with named_errors(Path(file.path)):
+        while left and (data := source.read(min(left, _CHUNK))):
+            found.update(data)
+            left -= len(data)
+            if copy is not None:
+                copy.write(data)
+    if left or found.hexdigest() != file.digest:
+        raise _damaged(file.path)
 
 
 def _check_shape(parquet: pq.ParquetFile, file: LogFile) -> None:

@@ -106,7 +106,7 @@ class LogFollower(DataSourceStreamReader, SupportsTriggerAvailableNow):
             turn = {key: text for key, text in start.items() if key == TURN}
             start = places_in(start)
             found = self.stretch(start, at=at, most=most, upto=self._within(start))
-            keep_parked(self.domain.home, self._reader, found.parked, at=at)
+            keep_parked(self.domain.home, self._reader, found.alarms, at=at)
             return self.turned({**found.upto, **turn}, at=at)
 
     def turned(self, offset: Offset, *, at: datetime) -> Offset:  # noqa: ARG002 - whoever has subscriptions looks

@@ -93,7 +93,7 @@ class MaiaReader(DataSourceReader):
             # Whoever reads a segment compares its digest; a reader without an offset loses nothing by passing one by.
             found = type_stretch(domain, name, after={}, at=at, deep=False)
             reader = reader_of(self.asked.as_, self.asked.type, batch=True)
-            keep_parked(domain.home, reader, found.parked, at=at)
+            keep_parked(domain.home, reader, found.alarms, at=at)
             return _partitions(domain, self.asked, found)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

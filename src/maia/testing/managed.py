@@ -11,8 +11,8 @@ from maia.authority import Action, type_right
 from maia.domain import push_certificates
 from maia.events import EncryptionMode, EventType, Options, TypeName, attribute, parse_version, sign_event_type
 from maia.home import Home, HomeConfig
-from maia.kernel import BROKERS
-from maia.log import NoticeLog
+from maia.kernel import BROKERS, DOMAINS
+from maia.log import NoticeLog, publish_statement
 from maia.principals import Certificate, KeySigner, TestKind
 from maia.testing.building import book, grant, listing, naming, online
 from maia.testing.people import People
@@ -57,6 +57,12 @@ class ManagedHomes:
             part = certificates[first : first + _TOGETHER]
             push_certificates(notices, self.people[sender], domain, part, at=datetime.now(UTC))
 
+    def withdraw(self) -> None:
+        """Let the owner's list end the member's right, and say so in the log."""
+        notices = NoticeLog(self.log, own=self.owner / "lanes")
+        list_ = listing(TestKind.CRL, self.people["owner"], [self.revocable], sequence=2)
+        publish_statement(notices, self.people["owner"], list_.raw, at=datetime.now(UTC))
+
     def settle(self, path: Path, **settings: object) -> None:
         """Change settings of a home."""
         home = Home.open(path)
@@ -72,6 +78,8 @@ def managed_homes(root: Path) -> ManagedHomes:
     revocable = grant(owner, member, whole[1], delegate=True, tests=[online(TestKind.CRL, owner)])
     certificates = [
         revocable,
+        naming(owner, DOMAINS, sender),
+        naming(owner, DOMAINS, member),
         naming(sender, BROKERS, people["sender-broker"]),
         naming(member, BROKERS, people["member-broker"]),
         grant(owner, sender, whole[0], delegate=True),

@@ -33,11 +33,11 @@ def show(
     json: options.Json = False,
 ) -> None:
     """Show the commits of the log: what each publication added. Whoever holds the log can see this, and no more."""
-    from maia.home import Home
-    from maia.log import LogDirectory, read_place
+    import maia
+    from maia.log import read_place
 
-    opened = Home.open(home)
-    log = LogDirectory(opened.log_path)
+    domain = maia.open(home)
+    opened, log = domain.home, domain.log
     lanes = [lane for lane in log.lanes() if lane.count]
     expired = sum(read_place(lane.floor)[0].number + 1 for lane in lanes)
     found = list(log.commits())

@@ -219,6 +219,9 @@ def sight_line(rows: int, sight: Sight) -> str:
     if sight.parked:
         lanes = counted(sum(sight.parked.values()), "lane of the log waits", "lanes of the log wait")
         parts.append(f"{lanes}, and not all of it was read: {', '.join(sight.parked)} (`maia status`)")
+    if sight.silent:
+        lanes = counted(sight.silent, "origin does not say", "origins do not say")
+        parts.append(f"{lanes} any more where its lane ends, so there may be more (`maia status`)")
     return "; ".join(parts)
 
 
