@@ -34,6 +34,7 @@ FUNCTION_LIMIT = 60
 PUBLIC_LIMIT = 40
 
 REASONS: Mapping[str, str] = {
+    "access_control/service.py": "the service's whole interface, a line or two a call; each subject has its own file",
     "authority/rights.py": "Maia's rights, their tags and their intersection are one algebra",
     "authority/tags.py": "every form of an RFC 2693 tag stands in one table of intersections",
     "authority/types.py": "every rule by which a definition speaks for its owner, in the order in which they are asked",

@@ -49,6 +49,7 @@ class Mutation:
 BUDGET, UP = "test_one_budget.py", "test_services_stay_up.py"
 CERTIFICATES, RIGHTS, VALIDITY = "test_certificates.py", "test_rights.py", "test_validity.py"
 NOTICES = "test_notices.py"
+REVOCATION, FETCHED = "test_revocation_laws.py", "test_fetched.py"
 STREAM, VERSIONS = "test_numberplate_stream.py", "test_versions_stream.py"
 SPEECH, ON_VERSIONS = "test_law_of_speech.py", "test_rights_on_versions.py"
 LANES = "test_lanes.py"
@@ -145,6 +146,134 @@ MUTATIONS = (
         'code="STATEMENT_OVERLAP")\n',
         "            pass\n",
         (f"{VALIDITY}::test_timed_lists_do_not_overlap_and_a_successor_counts_from_its_start",),
+    ),
+    # -- one series of lists, and revocation that lasts
+    Mutation(
+        "a list by hand forgets what was revoked",
+        "authority/series.py",
+        "            certificates |= self.certificates | (frozenset() if interval is not None else self.since.keys())\n",
+        "",
+        (f"{REVOCATION}::test_each_revocation_takes_force_at_once_whatever_was_signed_ahead",),
+    ),
+    Mutation(
+        "a revocation by hand does not reach the log",
+        "domain/lists.py",
+        "                publish_statement(notices, signer, statement.raw, at=at)\n",
+        "                pass\n",
+        (f"{REVOCATION}::test_a_revocation_by_hand_reaches_other_homes",),
+    ),
+    Mutation(
+        "a timed list signed ahead outvotes a revocation",
+        "authority/book.py",
+        "        if plain is None or not isinstance(plain.body, ListStatement) "
+        "or plain.body.sequence < served.sequence:\n",
+        "        if True:\n",
+        (f"{REVOCATION}::test_each_revocation_takes_force_at_once_whatever_was_signed_ahead",),
+    ),
+    Mutation(
+        "a restored register signs numbers that were taken",
+        "access_control/series.py",
+        "    elif number > last or (number == last and records.lists.get(kind, last) != known.raw):\n",
+        "    elif False:\n",
+        (f"{REVOCATION}::test_a_restored_register_notices_it_and_takes_over_what_its_lists_say",),
+    ),
+    Mutation(
+        "a register does not take over the lists that were made by hand before it",
+        "access_control/series.py",
+        "    if last == 0:\n        _take_over(register, records, kind, at=at)\n",
+        "    if last == 0:\n        pass\n",
+        (f"{REVOCATION}::test_lists_by_hand_before_there_is_a_register_are_taken_over",),
+    ),
+    Mutation(
+        "domains sign plain lists by default, which silence keeps alive",
+        "access_control/settings.py",
+        "(TestKind.CRL,)\n    rhythm: Rhythm | None = DEFAULT_RHYTHM\n",
+        "(TestKind.CRL,)\n    rhythm: Rhythm | None = None\n",
+        (f"{REVOCATION}::test_domains_sign_timed_lists_unless_they_say_otherwise",),
+    ),
+    Mutation(
+        "a home does not renew the lists of its own keys",
+        "domain/following.py",
+        "        self._own_lists.keep(at=moment)\n",
+        "",
+        (f"{REVOCATION}::test_a_revocation_that_is_kept_from_a_reader_ends_with_the_printed_window",),
+    ),
+    Mutation(
+        "a right that was revoked by itself is issued anew",
+        "access_control/issue.py",
+        "        ended = tuple(item for item in entitlements if right_digest(item.right) in barred)\n",
+        "        ended = ()\n",
+        (f"{REVOCATION}::test_a_right_that_was_revoked_by_itself_is_not_issued_anew",),
+    ),
+    Mutation(
+        "an appointment outlives its certificate",
+        "access_control/withdraw.py",
+        "            if (appointment := appointment_in(known.raw)) is not None:\n",
+        "            if False:\n",
+        (f"{REVOCATION}::test_an_appointment_is_in_the_register_and_ends_with_its_revocation",),
+    ),
+    Mutation(
+        "an old file of statements is believed under a running process",
+        "domain/statements.py",
+        "        if self._mark != mark:\n",
+        "        if False:\n",
+        (f"{REVOCATION}::test_an_old_file_of_statements_brings_nothing_back",),
+    ),
+    Mutation(
+        "a right given again is the certificate that was revoked",
+        "domain/grants.py",
+        "    while certificate.certificate_id in dead:",
+        "    while False:",
+        (f"{REVOCATION}::test_a_right_given_again_is_another_certificate",),
+    ),
+    Mutation(
+        "Python revokes what the service issued beside the register",
+        "domain/grants.py",
+        "    if folder.config is not None and in_register(folder, text):\n",
+        "    if False:\n",
+        (f"{REVOCATION}::test_python_revokes_through_the_register_what_the_service_issued",),
+    ),
+    Mutation(
+        "a list is renewed for longer than the one before",
+        "domain/lists.py",
+        "        length = min(length, rhythm.period)\n",
+        "        length = rhythm.period\n",
+        (f"{REVOCATION}::test_a_list_is_renewed_for_no_longer_than_the_one_before",),
+    ),
+    Mutation(
+        "whoever writes an address into a certificate sends a home there",
+        "domain/fetched.py",
+        'hosts=frozenset((self._home.config.fetch or "").split())',
+        "hosts=frozenset((parts.netloc,))",
+        (f"{FETCHED}::test_only_hosts_that_the_home_allows_are_asked",),
+    ),
+    Mutation(
+        "lists are not fetched from the addresses in certificates",
+        "domain/following.py",
+        "        self.fetcher.follow(self._folder.current_pool(), at=moment)\n",
+        "",
+        (f"{FETCHED}::test_each_kind_is_fetched_from_its_address_and_a_revocation_with_it[crl]",),
+    ),
+    Mutation(
+        "nobody is asked to confirm a right for one decision",
+        "domain/fetched.py",
+        "        if not wanted or self._home.config.fetch is None:\n",
+        "        if True:\n",
+        (f"{FETCHED}::test_each_kind_is_fetched_from_its_address_and_a_revocation_with_it[one-time]",),
+    ),
+    Mutation(
+        "a service renews a certificate for whoever asks",
+        "access_control/issue.py",
+        "        if subject_key(old.body) != who.key.key_id:\n",
+        "        if False:\n",
+        (f"{FETCHED}::test_nobody_gets_the_certificate_of_somebody_else_renewed",),
+    ),
+    Mutation(
+        "a right given by hand is irrevocable by default",
+        "domain/grants.py",
+        "        tests=(OnlineTest(TestKind.CRL, issuer, ()),) if tests is None else tests,",
+        "        tests=tests or (),",
+        (f"{REVOCATION}::test_a_right_given_by_hand_obeys_its_issuers_lists_and_the_window_is_told",),
     ),
     Mutation(
         "a one-time answer serves twice",

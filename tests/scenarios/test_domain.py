@@ -80,7 +80,7 @@ def test_the_court_order_becomes_the_capability_of_the_thesis(met):
 
 def test_the_certificate_ends_with_the_court_order(tmp_path):
     """The order ends on 2008-06-30, so does the certificate, although the domain would let it live for a year."""
-    met = Force(str(tmp_path / "store.db"), settings=Settings(life=365 * DAY))
+    met = Force(str(tmp_path / "store.db"), settings=Settings(life=365 * DAY, rhythm=None))
     met.now = at("2008-06-01T09:00:00")
     ends = at("2008-06-30T00:00:00")
     handed = met.service.capabilities(met.track(until=ends), at=met.now)

@@ -2,6 +2,7 @@
 
 from maia.authority.book import Confirmation, StatementBook
 from maia.authority.budget import Budget, MonotonicClock
+from maia.authority.bundles import MAX_BUNDLE, bundle, open_bundle
 from maia.authority.condition_attributes import attributes_of
 from maia.authority.constraints import Constraint, row_request, rows_tag, value_tag
 from maia.authority.decision import STAGES, Decision, Grant, Stage, first_end
@@ -35,7 +36,7 @@ from maia.authority.rights import (
     uids_tag,
 )
 from maia.authority.search import Reach, find_proof, reach
-from maia.authority.series import Series, first_moments
+from maia.authority.series import Series, first_moments, serving_lists
 from maia.authority.signatures import SignatureCache
 from maia.authority.speech import SPEAKS_OF_CLOSED, Narrowed, narrow, speaks
 from maia.authority.standing import check_standing
@@ -75,6 +76,7 @@ __all__ = [
     "EVERYTHING",
     "MANAGE_PARTS",
     "MAX_BROUGHT",
+    "MAX_BUNDLE",
     "NOTHING",
     "SPEAKS_OF_CLOSED",
     "STAGES",
@@ -133,6 +135,7 @@ __all__ = [
     "ask_network",
     "ask_type",
     "attributes_of",
+    "bundle",
     "can_give",
     "cell_rights",
     "check_ground",
@@ -158,6 +161,7 @@ __all__ = [
     "network_blanket",
     "network_right",
     "one_of",
+    "open_bundle",
     "parse_statement",
     "parse_tag",
     "patterns_in",
@@ -172,6 +176,7 @@ __all__ = [
     "renew",
     "row_request",
     "rows_tag",
+    "serving_lists",
     "speaks",
     "split_evidence",
     "splits",

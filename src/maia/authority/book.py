@@ -230,9 +230,9 @@ class StatementBook:
         self._plain[key] = statement
 
     def _taken_away(self, test: OnlineTest, certificate: CertificateId, served: ListStatement) -> bool:
-        """Tell whether a plain CRL that is newer than the list in force withdraws a certificate."""
+        """Tell whether a plain CRL that the list in force does not replace revokes a certificate."""
         plain = self._plain.get((test.signer.key_id, test.kind))
-        if plain is None or not isinstance(plain.body, ListStatement) or plain.body.sequence <= served.sequence:
+        if plain is None or not isinstance(plain.body, ListStatement) or plain.body.sequence < served.sequence:
             return False
         return certificate in plain.body.certificates
 

@@ -70,7 +70,7 @@ class Case:
         graph, roots, found = self._search()
         unique: dict[tuple[object, ...], Derived] = {}
         for derived in derive(graph, roots, found, self.request.wanted, versions=self.request.versions):
-            until = self._ends(derived.proof.certificate_ids())
+            until = self._ends(derived.proof.certificate_ids(), answered=self._answered)
             key = (derived.tag, derived.period, derived.conditions, derived.delegate, until)
             unique.setdefault(key, replace(derived, until=until))
         rights = list(unique.values())
@@ -124,10 +124,10 @@ class Case:
         until: datetime | None = None
         for test in certificate.body.tests:
             answer = self.statements.check(test, certificate.certificate_id, at=self.at, challenge=self.challenge)
-            end = answer.until
+            end = None
             if answer.nonce is not None:
                 self._nonces.setdefault(certificate.certificate_id, set()).add(answer.nonce)
-            elif end is not None:  # lists that were accepted already may follow the one in force
+            elif answer.until is not None:  # lists that were accepted already may follow the one in force
                 end = self.statements.assured_until(test, certificate.certificate_id, at=self.at)
             if end is not None and (until is None or end < until):
                 until = end
@@ -165,12 +165,25 @@ class Case:
         return Grant(
             self.principal, self.request, derived.proof, certificates, derived.tag,
             _common(derived.period, *(item.body.period for item in certificates)), self.at,
-            self._ends(item.certificate_id for item in certificates), derived.conditions, derived.delegate, SEAL,
+            self._ends((item.certificate_id for item in certificates), answered=self.at), derived.conditions,
+            derived.delegate, SEAL,
         )  # fmt: skip
 
-    def _ends(self, identities: Iterable[CertificateId]) -> datetime | None:
-        """Tell when the statements accepted so far carry the first of these certificates no longer."""
-        untils = (self._until.get(identity) for identity in identities)
+    @property
+    def _answered(self) -> datetime:
+        """Until when a right that rests on an answer may be worked by: as long as the question is open."""
+        return self.at if self.challenge is None else self.challenge.until
+
+    def _ends(self, identities: Iterable[CertificateId], *, answered: datetime) -> datetime | None:
+        """Tell when the statements accepted so far carry the first of these certificates no longer.
+
+        Args:
+            identities: The certificates.
+            answered: When answers to the challenge carry no longer.
+        """
+        chain = tuple(identities)
+        untils = [self._until.get(identity) for identity in chain]
+        untils += [answered for identity in chain if identity in self._nonces]
         return min((until for until in untils if until is not None), default=None)
 
     def _verified(self, identity: CertificateId) -> Certificate:

@@ -16,6 +16,7 @@ if _typing.TYPE_CHECKING:
         HomeTelling,
         domain_signer,
         open_access_control,
+        open_register,
         prove_key,
     )
     from maia.domain.agreements import AgreementState, advance_agreement, draft_and_sign
@@ -37,7 +38,7 @@ if _typing.TYPE_CHECKING:
     from maia.domain.engine import Asked
     from maia.domain.expiry import expire_log, sweep_home, undelivered
     from maia.domain.explanation import CellExplanation
-    from maia.domain.grants import draft_grant, draft_revocation, sign_grant, sign_list
+    from maia.domain.grants import RevocationDraft, draft_grant, draft_revocation, sign_grant, sign_revocation
     from maia.domain.handed import keep_handed
     from maia.domain.key_groups import (
         check_admission,
@@ -47,6 +48,7 @@ if _typing.TYPE_CHECKING:
         open_key_manager,
     )
     from maia.domain.keys import HomeKeys, ensure_keys
+    from maia.domain.lists import MadeList, known_series, make_list
     from maia.domain.log_parts import LogPart, begin_read, parts_of, scan, share_out
     from maia.domain.losses import find_losses
     from maia.domain.malformed import ROW_MALFORMED, audit_malformed
@@ -105,6 +107,7 @@ __all__ = [
     "HomeTelling",
     "LogPart",
     "LogStatus",
+    "MadeList",
     "Operation",
     "OwnKeyManager",
     "OwnNotices",
@@ -112,6 +115,7 @@ __all__ = [
     "ProvenClient",
     "Published",
     "Report",
+    "RevocationDraft",
     "RightQuestion",
     "SealingKeys",
     "Sight",
@@ -150,13 +154,16 @@ __all__ = [
     "join_key_groups",
     "keep_handed",
     "keep_parked",
+    "known_series",
     "leave_key_groups",
+    "make_list",
     "manager_signer",
     "mark_outbox",
     "next_stretch",
     "open_access_control",
     "open_home_groups",
     "open_key_manager",
+    "open_register",
     "outbox_of",
     "own_lanes",
     "parse_wanted",
@@ -177,7 +184,7 @@ __all__ = [
     "show_type",
     "sight_of",
     "sign_grant",
-    "sign_list",
+    "sign_revocation",
     "submit_policy",
     "sweep_home",
     "type_stretch",
@@ -221,6 +228,7 @@ __getattr__ = _on_first_use(
         "HomeTelling": "access_control",
         "LogPart": "log_parts",
         "LogStatus": "status",
+        "MadeList": "lists",
         "Operation": "operations",
         "OwnKeyManager": "own_key_manager",
         "Planned": "delivery",
@@ -228,6 +236,7 @@ __getattr__ = _on_first_use(
         "OwnNotices": "own_notices",
         "Published": "publication",
         "Report": "delivery_work",
+        "RevocationDraft": "grants",
         "RightQuestion": "questions",
         "SealingKeys": "sealing_keys",
         "Sight": "sight",
@@ -262,12 +271,15 @@ __getattr__ = _on_first_use(
         "in_register": "register",
         "join_key_groups": "key_groups",
         "keep_handed": "handed",
+        "known_series": "lists",
         "leave_key_groups": "key_groups",
+        "make_list": "lists",
         "manager_signer": "manager_key",
         "mark_outbox": "deliveries",
         "open_access_control": "access_control",
         "open_home_groups": "key_groups",
         "open_key_manager": "key_groups",
+        "open_register": "access_control",
         "outbox_of": "deliveries",
         "parse_wanted": "wanted",
         "parts_of": "log_parts",
@@ -285,7 +297,7 @@ __getattr__ = _on_first_use(
         "show_type": "types",
         "sight_of": "sight",
         "sign_grant": "grants",
-        "sign_list": "grants",
+        "sign_revocation": "grants",
         "submit_policy": "policy_files",
         "sweep_home": "expiry",
         "undelivered": "expiry",

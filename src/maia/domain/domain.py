@@ -15,13 +15,12 @@ from maia.domain.client import Client
 from maia.domain.explanation import CellExplanation, explain_cell
 from maia.domain.following import Follower
 from maia.domain.given import AskPassphrase, asks, several
-from maia.domain.grants import Granted, RevocationDraft, draft_grant, draft_revocation, sign_grant, sign_list
+from maia.domain.grants import Granted, RevocationDraft, draft_grant, revoke_certificate, sign_grant
 from maia.domain.operations import refusals
 from maia.domain.own_key_manager import OwnKeyManager
 from maia.domain.plans import MAX_EVENTS, Planner
 from maia.domain.possession import ProvenClient, is_locked, prove_by_agent, prove_client, unlock_client
 from maia.domain.publication import own_lanes
-from maia.domain.register import in_register
 from maia.domain.snapshot import Snapshot, Snapshots
 from maia.domain.status import DomainStatus, domain_status
 from maia.domain.stretches import admits_by, wire_types
@@ -68,7 +67,7 @@ class Domain:
         self._own = OwnKeyManager(home)
         self._follower = Follower(home, self._own, self.log)
         self._snapshots = Snapshots(home)
-        self._planner = Planner(home, self.log, self._own)
+        self._planner = Planner(home, self.log, self._own, self._follower.fetcher)
         self._lanes: OwnLanes | None = None
         self._proven: dict[str, ProvenClient] = {}
         self._agents: dict[str, KeyAgent] = {}
@@ -318,7 +317,8 @@ class Domain:
         delegate: bool = False,
         not_before: datetime | None = None,
         until: datetime | None = None,
-        tests: str | OnlineTest | Sequence[str | OnlineTest] = (),
+        tests: str | OnlineTest | Sequence[str | OnlineTest] | None = None,
+        irrevocable: bool = False,
         passphrase: AskPassphrase | None = None,
     ) -> Granted:
         """Give a right on a type, signed with a key of this home, and keep its certificate.
@@ -336,7 +336,9 @@ class Domain:
             delegate: Whether the receiver may pass it on.
             not_before: From when it is valid.
             until: Until when it is valid.
-            tests: Statements that it demands, by which it can be revoked: ``crl:SIGNER``, as in ``maia grant --test``.
+            tests: Statements that it demands, by which it can be revoked: ``crl:SIGNER``, as in ``maia grant --test``;
+                the lists of whoever signs by default.
+            irrevocable: Whether it demands none, so that only its end ends it.
             passphrase: Asks for the passphrase of the signing key, when that is sealed.
 
         Raises:
@@ -348,41 +350,34 @@ class Domain:
         issuer = folder.key(self._issuer(folder, right.owner) if by is None else by)
         draft = draft_grant(
             folder, issuer, right, to=words.parse_principal_text(to, folder), at=at, delegate=delegate,
-            period=Period(not_before, until), tests=words.parse_tests(tests, folder),
-            conditions=several(conditions) or (),
+            period=Period(not_before, until), conditions=several(conditions) or (),
+            tests=() if irrevocable else None if tests is None else words.parse_tests(tests, folder),
         )  # fmt: skip
         return sign_grant(
             folder, draft, folder.signer(issuer, lambda name: asks(passphrase) or passphrase_asker(name)), at=at
         )
 
-    def revoke(
-        self, certificate: str | Granted, *, until: datetime | None = None, passphrase: AskPassphrase | None = None
-    ) -> RevocationDraft:
-        """Revoke a certificate that was given by hand, by the next list of the key that it obeys.
+    def revoke(self, certificate: str | Granted, *, passphrase: AskPassphrase | None = None) -> RevocationDraft:
+        """Revoke a certificate by a list of the key that it obeys, at once, and tell the log.
+
+        What the domain's service issued is revoked there, with everything that stands on it.
 
         Args:
             certificate: What `grant` returned, the beginning of the certificate's id, or its file.
-            until: The end of the new list, when lists are timed; as long as the last by default.
             passphrase: Asks for the passphrase of the list's key, when that is sealed.
 
         Returns:
-            What was signed, and how long verifiers may go on accepting the certificate.
+            What was signed, whether the log heard of it, and how long verifiers that did not may go on accepting it.
 
         Raises:
-            UsageError: No list can revoke it, or one did, or the domain's service issued it: ``IN_REGISTER``.
+            UsageError: No list can revoke it, or one did.
         """
         folder = self.home.folder
-        if isinstance(certificate, Granted):
-            certificate = certificate.certificate.certificate_id.hex()
-        if in_register(folder, certificate):
-            raise UsageError(
-                f"the domain's service issued `{certificate}`; `maia revoke {certificate}` ends what stands on it too",
-                code="IN_REGISTER",
-            )
-        draft = draft_revocation(folder, folder.certificate(certificate), at=self.clock(), ends=until)
-        signer = folder.signer(draft.signer, lambda name: asks(passphrase) or passphrase_asker(name))
-        sign_list(folder, draft.body, signer)
-        return draft
+        text = certificate.certificate.certificate_id.hex() if isinstance(certificate, Granted) else certificate
+        return revoke_certificate(
+            folder, text, lambda key: folder.signer(key, lambda name: asks(passphrase) or passphrase_asker(name)),
+            at=self.clock(),
+        )  # fmt: skip
 
     def status(self, *, at: datetime | None = None) -> DomainStatus:
         """Tell what this domain is, which rights and keys it has and lacks, what ends when, and what to do next."""

@@ -2,7 +2,8 @@
 
 Rules kept here:
 
-- what the home's own keys said is compared with the log first, so it is never deaf to itself;
+- a home that holds the key of an issuer renews its lists before it reads what others said;
+- what the home's own keys said is compared with the log, so it is never deaf to itself;
 - every plan is made after its home has read what the log says by then, so a right or a key that ended is not in it;
 - notices are hints, not orders: each step verifies the objects that it takes up, and its place in the log is its own;
 - time never runs back: the instant to plan with is the one that `follow` returns;
@@ -14,6 +15,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from maia.domain.certificates import CertificateFollower
+from maia.domain.fetched import Fetcher
+from maia.domain.lists import OwnLists
 from maia.domain.memberships import GroupKeys
 from maia.domain.own_key_manager import OwnKeyManager
 from maia.domain.own_notices import OwnNotices
@@ -42,6 +45,8 @@ class Follower:
         self._certificates = CertificateFollower(home, self._notices)
         self._statements = StatementFollower(home, self._notices)
         self._said = OwnNotices(home)
+        self._own_lists = OwnLists(home)
+        self.fetcher = Fetcher(home)
 
     def follow(self, *, at: datetime, also: frozenset[KeyId] = frozenset()) -> datetime:
         """Read what was said since; called before each plan of a micro-batch.
@@ -58,8 +63,10 @@ class Follower:
             MaiaError: The home cannot be read or written; no plan is made then.
         """
         moment = ClockFile(self._home.path / "clock").steady(at)
+        self._own_lists.keep(at=moment)
         self._said.keep(at=moment)
         self._certificates.follow(at=moment)
+        self.fetcher.follow(self._folder.current_pool(), at=moment)
         self._statements.follow(self._folder.current_pool(), at=moment, also=also)
         if (self._home.path / "groups").exists():
             self._own.tick(at=moment)

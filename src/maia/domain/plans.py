@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from maia.authority import MAX_BROUGHT, Action, ask_network
+from maia.authority import MAX_BROUGHT, Action, Challenge, ask_network
+from maia.domain.fetched import Fetcher
 from maia.domain.grounds import Grounds
 from maia.domain.keys import ensure_keys
 from maia.domain.origins import Origins
@@ -50,9 +51,17 @@ class Planner:
         origins: Judges the brokers behind commits.
     """
 
-    def __init__(self, home: Home, log: LogDirectory, own: OwnKeyManager) -> None:
-        """Plan for a home, over a log; ``own`` is the key manager that the home runs itself."""
+    def __init__(self, home: Home, log: LogDirectory, own: OwnKeyManager, fetcher: Fetcher) -> None:
+        """Plan for a home, over a log.
+
+        Args:
+            home: The home.
+            log: The log.
+            own: The key manager that the home runs itself.
+            fetcher: Asks those who have to confirm certificates for one decision.
+        """
         self._home = home
+        self._fetcher = fetcher
         self._log = log
         self._own = own
         self.origins = Origins(home, log)
@@ -82,9 +91,9 @@ class Planner:
             MaiaError: The type is unknown, or the client or the broker has no right.
         """
         home, sessions, version = self._home, known.sessions, name.version.text
-        advertised = sessions.advertise(client, name.type_id, version, known.pool, at=at)
-        event_type = advertised.event_type
-        clauses = sessions.clauses(client, Action.PUBLISH, event_type, known.pool, at=at)
+        challenge = self._asked(known, client, Action.PUBLISH, name, at=at)
+        advertised = sessions.advertise(client, name.type_id, version, known.pool, at=at, challenge=challenge)
+        event_type, clauses = advertised.event_type, advertised.clauses
         ensure_keys(home, self._own, event_type, at=at)
         evidence, own = self._own_right(known, event_type, clauses, at)
         ends = sessions.ends(client, event_type, clauses, known.pool, at=at)
@@ -143,18 +152,28 @@ class Planner:
         lost = self._grounds.lost(holder, name.type_id, client, known.pool, at=at)
         if lost == "CLIENT_KEY_CHANGED" and not proven:  # SECURITY: a file that was exchanged is nobody's proof
             raise _in_doubt(holder, lost)
+        challenge = self._asked(known, client, Action.SUBSCRIBE, name, at=at)
         try:
-            made = sessions.subscribe(identity, client, name.type_id, name.version.text, where, known.pool, at=at)
-            clauses = sessions.clauses(client, Action.SUBSCRIBE, made.event_type, known.pool, at=at)
+            made = sessions.subscribe(
+                identity, client, name.type_id, name.version.text, where, known.pool, at=at, challenge=challenge
+            )
         except (VerificationError, DeniedError) as error:
             if lost:
                 raise _in_doubt(holder, lost) from error
             raise
         if lost == "CERTIFICATE_MISSING":  # SECURITY: less than was proven before would be shown, for ever
             raise _in_doubt(holder, lost)
-        self._grounds.note(holder, name.type_id, client, self._proof(known, client, clauses, at), known.pool)
-        ends = sessions.ends(client, made.event_type, clauses, known.pool, at=at)
-        return Subscription(made.identity, made.event_type, made.filter, clauses, ends)
+        self._grounds.note(holder, name.type_id, client, self._proof(known, client, made.clauses, at), known.pool)
+        ends = sessions.ends(client, made.event_type, made.clauses, known.pool, at=at)
+        return Subscription(made.identity, made.event_type, made.filter, made.clauses, ends)
+
+    def _asked(
+        self, known: Snapshot, client: PublicKey, action: Action, name: TypeName, *, at: datetime
+    ) -> Challenge | None:
+        """Ask for the answers that this one decision needs."""
+        event_type = known.sessions.event_type(name.type_id, name.version.text, at=at)
+        request = ask_version(action, event_type)
+        return self._fetcher.challenge(known.pool, client, request, known.verifier.statements, at=at)
 
     @staticmethod
     def _proof(
@@ -223,8 +242,11 @@ class Planner:
         pool = known.pool
         request = ask_version(Action.PUBLISH, event_type)
         broker = self._home.broker.public_key
-        grant = known.verifier.verify(request, principal=broker, evidence=pool, at=at)
-        rights = known.verifier.clauses(request, principal=broker, evidence=pool, at=at)
+        statements = known.verifier.statements
+        challenge = self._fetcher.challenge(pool, broker, request, statements, at=at)
+        rights = known.verifier.clauses(request, principal=broker, evidence=pool, at=at, challenge=challenge)
+        if not rights:
+            known.verifier.verify(request, principal=broker, evidence=pool, at=at)
         asked = frozenset.intersection(*(frozenset(clause.conditions) for clause in clauses))
         left = (
             replace(clause, conditions=tuple(text for text in clause.conditions if text not in asked))
@@ -233,12 +255,11 @@ class Planner:
         own = known.sessions.guarded(left, broker, Action.PUBLISH, event_type.name.name, pool, at=at)
         if not own:
             raise ChainError("the conditions of the broker's own right do not hold", code=CONDITION_FALSE)
-        found = {item.certificate_id: item.raw for item in grant.certificates}
-        found |= {item: pool.get(item).raw for right in rights for item in right.proof.certificate_ids()}
+        found = {item: pool.get(item).raw for right in rights for item in right.proof.certificate_ids()}
         lists: dict[bytes, None] = {}
         for identity in found:
             for test in pool.get(identity).body.tests:
-                serving = known.verifier.statements.serving(test, at=at)
+                serving = statements.serving(test, at=at)
                 # A list that is too large to go along with every commit is one that readers have to hear of themselves.
                 if serving is not None and len(serving.raw) <= _MAX_BROUGHT:
                     lists[serving.raw] = None

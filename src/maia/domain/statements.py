@@ -14,10 +14,16 @@ Rules kept here (rows 13.10 to 13.13, 22.13):
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from maia.authority import CertificatePool, ListStatement, Statement, StatementBook
+from maia.authority import (
+    CertificatePool,
+    ListStatement,
+    Statement,
+    StatementBook,
+)
 from maia.errors import MalformedError, UnavailableError, VerificationError
 from maia.home import Home, StatementFile
 from maia.log import START, NoticeLog, Place, StatementSubscription
@@ -72,7 +78,7 @@ class StatementFollower:
             if len(usable) == len([item for item in found if not _over(item, at)]):
                 reached[signer] = subscription.after  # what came too early is looked at again
         if fresh:
-            _accept(self._home.statements, fresh, at)
+            accept_statements(self._home.statements, fresh, at)
             mark = file_mark(self._home.statements.path)
         self._cursors.update(reached)
         self._mark = mark
@@ -87,6 +93,11 @@ def file_mark(path: Path) -> FileMark | None:
     return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
+def usable_lists(statements: Sequence[Statement], at: datetime) -> list[Statement]:
+    """Leave out what is over, comes too early, or is replaced by a newer one of the same signer."""
+    return _newest([item for item in statements if _wanted(item, at)])
+
+
 def named_signers(pool: CertificatePool) -> frozenset[KeyId]:
     """List the keys whose lists certificates demand."""
     return frozenset(
@@ -97,17 +108,25 @@ def named_signers(pool: CertificatePool) -> frozenset[KeyId]:
     )
 
 
-def _accept(file: StatementFile, statements: list[Statement], at: datetime) -> None:
-    """Put statements into the home's book and keep it, also when others write to it."""
+def accept_statements(file: StatementFile, statements: Sequence[Statement], at: datetime | None = None) -> None:
+    """Put statements into the home's book and keep it, also when others write to it.
+
+    Args:
+        file: The book.
+        statements: Verified; what the book knows better is left out.
+        at: Lists that ended before are forgotten.
+    """
     for attempt in range(_RETRIES):
         book = file.load()
         known = set(book.raw_statements())
         new = [item for item in statements if item.raw not in known and not _replaced(item, book)]
         if not sum(_offer(book, item) for item in new):
             return
-        book.forget_before(at - _KEPT)
+        forgotten = None if at is None else at - _KEPT
+        if forgotten is not None:
+            book.forget_before(forgotten)
         try:
-            file.save(book, forgotten=at - _KEPT)
+            file.save(book, forgotten=forgotten)
         except UnavailableError as error:
             if error.code != "STATEMENTS_NEWER_ON_DISK" or attempt == _RETRIES - 1:
                 raise

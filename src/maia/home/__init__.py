@@ -19,6 +19,7 @@ from maia.home.formats import HOME_FORMAT, newer_format, with_head, without_head
 from maia.home.keys import MAX_KEY_FILE, check_key_name, read_key, read_public_key, write_key, write_public_key
 from maia.home.machine import now
 from maia.home.passphrases import check_passphrase, passphrase_asker, read_descriptor_line, read_line
+from maia.home.series import SeriesFile, signers_of_lists
 from maia.home.soundness import HealthFinding, check_files
 from maia.home.statements import StatementFile
 from maia.home.types import DirectoryRegistry, verify_with_registry
@@ -47,6 +48,7 @@ __all__ = [
     "KeyAgent",
     "KeyUses",
     "Migration",
+    "SeriesFile",
     "StatementFile",
     "VerifiedCache",
     "ask_agent",
@@ -54,6 +56,7 @@ __all__ = [
     "check_key_name",
     "check_passphrase",
     "find_definition",
+    "is_older",
     "key_of",
     "list_files",
     "locked",
@@ -70,6 +73,7 @@ __all__ = [
     "read_public_key",
     "read_schema",
     "sign_definition",
+    "signers_of_lists",
     "verify_with_registry",
     "with_head",
     "without_head",

@@ -17,7 +17,7 @@ DEFAULT_PLAN_AGE = 3600
 _NUMBERS = ("grace", "skew", "plan_age", "silence", "history", "alarm")
 _TEXTS = ("name", "broker", "domain", "log", "keyed_types", "spill", *_NUMBERS)
 _SPILLS = ("sealed", "trusted")
-_SERVICES: dict[str, str | None] = {"database": "store.db", "key_manager": None, "access_control": None}
+_SERVICES: dict[str, str | None] = {"database": "store.db", "key_manager": None, "access_control": None, "fetch": None}
 _TABLES: dict[str, tuple[str, ...]] = {"": _TEXTS, "network": ("owner", "name"), "services": tuple(_SERVICES)}
 """The settings of each table of the file; those at its top are in none."""
 
@@ -48,6 +48,8 @@ class HomeConfig:
         database: Where the domain's services keep their state: a file in the home, or a database address.
         key_manager: Address of the key manager; without one it runs in process.
         access_control: Address of the access control service; without one it runs in process.
+        fetch: Hosts, ``name`` or ``name:port`` with blanks between them, that may be asked for lists, one-time answers
+            and renewals when a certificate gives an address there; without it, none is.
     """
 
     name: str
@@ -66,6 +68,7 @@ class HomeConfig:
     database: str = "store.db"
     key_manager: str | None = None
     access_control: str | None = None
+    fetch: str | None = None
 
     def to_toml(self) -> str:
         """Write the file."""

@@ -42,6 +42,7 @@ class Advertisement:
     principal: PublicKey
     event_type: EventType
     chains: tuple[tuple[CertificateId, ...], ...] = ()
+    clauses: tuple[Clause, ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class LiveSubscription:
     event_type: EventType
     filter: TypedFilter
     chains: tuple[tuple[CertificateId, ...], ...] = ()
+    clauses: tuple[Clause, ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(slots=True)
@@ -110,17 +112,24 @@ class Sessions:
         return frozenset(verified.event_type.options.encryption for verified in known)
 
     def advertise(
-        self, principal: PublicKey, type_id: TypeId, version: str, evidence: CertificatePool, *, at: datetime
+        self,
+        principal: PublicKey,
+        type_id: TypeId,
+        version: str,
+        evidence: CertificatePool,
+        *,
+        at: datetime,
+        challenge: Challenge | None = None,
     ) -> Advertisement:
-        """Check a client's right to publish once, before any state exists.
+        """Check a client's right to publish once, before any state exists; with a challenge, on its answers too.
 
         Raises:
             MaiaError: The type is unknown, or the right is not proven.
         """
         event_type = self.event_type(type_id, version, at=at)
         self.check_connected(principal, evidence, at=at)
-        clauses = self.require_clauses(principal, Action.PUBLISH, event_type, evidence, at=at)
-        made = Advertisement(principal, event_type, tuple(clause.chain for clause in clauses))
+        clauses = self.require_clauses(principal, Action.PUBLISH, event_type, evidence, at=at, challenge=challenge)
+        made = Advertisement(principal, event_type, tuple(clause.chain for clause in clauses), clauses)
         self._advertisements[principal, type_id] = made
         return made
 
@@ -149,8 +158,9 @@ class Sessions:
         evidence: CertificatePool,
         *,
         at: datetime,
+        challenge: Challenge | None = None,
     ) -> LiveSubscription:
-        """Check a client's right to subscribe and its filter, then remember it.
+        """Check a client's right to subscribe and its filter, then remember it; with a challenge, on its answers too.
 
         Raises:
             MaiaError: The type is unknown, the right is not proven, the filter is ill-typed, out of bounds or reads a
@@ -161,11 +171,12 @@ class Sessions:
             raise DeniedError("the subscription is somebody else's", code="NOT_YOUR_SUBSCRIPTION")
         event_type = self.event_type(type_id, version, at=at)
         self.check_connected(principal, evidence, at=at)
-        clauses = self.require_clauses(principal, Action.SUBSCRIBE, event_type, evidence, at=at)
+        clauses = self.require_clauses(principal, Action.SUBSCRIBE, event_type, evidence, at=at, challenge=challenge)
         typed, filter_ = self._compiled(event_type, filter_text)
         self._check_bounds(type_id, typed)
         check_readable(filter_, clauses)
-        made = LiveSubscription(identity, principal, event_type, filter_, tuple(clause.chain for clause in clauses))
+        chains = tuple(clause.chain for clause in clauses)
+        made = LiveSubscription(identity, principal, event_type, filter_, chains, clauses)
         self._subscriptions[identity] = made
         return made
 
@@ -255,13 +266,20 @@ class Sessions:
         return min((end for end in found if end is not None), default=None)
 
     def require_clauses(
-        self, principal: PublicKey, action: Action, event_type: EventType, evidence: CertificatePool, *, at: datetime
+        self,
+        principal: PublicKey,
+        action: Action,
+        event_type: EventType,
+        evidence: CertificatePool,
+        *,
+        at: datetime,
+        challenge: Challenge | None = None,
     ) -> tuple[Clause, ...]:
         """Return a principal's clauses, or raise what the verifier says when there are none."""
-        clauses = self.clauses(principal, action, event_type, evidence, at=at)
+        clauses = self.clauses(principal, action, event_type, evidence, at=at, challenge=challenge)
         if not clauses:
             request = ask_version(action, event_type)
-            self.verifier.verify(request, principal=principal, evidence=evidence, at=at)
+            self.verifier.verify(request, principal=principal, evidence=evidence, at=at, challenge=challenge)
             raise ChainError("the conditions of the right do not hold", code=CONDITION_FALSE)
         return clauses
 

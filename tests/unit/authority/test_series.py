@@ -37,11 +37,11 @@ def test_numbers_rise_over_plain_and_timed_lists_together():
 
 
 def test_timed_lists_follow_one_another_without_overlap():
-    """The next one starts where the last one ends, and lasts as long; after a gap it starts now."""
+    """The next one starts where the last one ends, and lasts as long, and carries all that any of them revoked."""
     found = series(crl(1, ONE, starts=NOON), crl(2, TWO))
     assert found.next_interval(at=NOON) == (NOON + DAY, NOON + 2 * DAY)
     assert found.next_interval(at=NOON + 5 * DAY) == (NOON + 5 * DAY, NOON + 6 * DAY)
-    assert found.certificates == {ONE}
+    assert found.certificates == {ONE, TWO}
 
 
 def test_plain_lists_stay_plain_until_an_end_is_given():

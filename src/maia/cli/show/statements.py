@@ -56,6 +56,15 @@ def statement_tree(body: ListStatement | OneTimeAnswer, home: Folder, *, at: dat
     return tree
 
 
+def told_words(told: bool | None) -> str:
+    """Say where a list is known by now."""
+    if told is None:
+        return "this folder has no log: hand the list over with --out, for `maia statement add`"
+    if told:
+        return "it is in the log: whoever follows it knows at its next step"
+    return "the log does not take it now; it is durable here, and said again whenever this home is opened"
+
+
 def tell_statement(body: ListStatement | OneTimeAnswer, home: Folder, *, json: bool, quiet: bool = False) -> None:
     """Say what was signed or taken in."""
     if json and not quiet:

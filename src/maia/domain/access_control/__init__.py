@@ -3,7 +3,7 @@
 from maia.domain.access_control.agreements import AGREEMENT_SUFFIX, HomeAgreements, read_agreement
 from maia.domain.access_control.holdings import HomeHoldings
 from maia.domain.access_control.listeners import HomeKeyGroups, HomeTelling
-from maia.domain.access_control.service import domain_signer, open_access_control, prove_key
+from maia.domain.access_control.service import domain_signer, open_access_control, open_register, prove_key
 
 __all__ = [
     "AGREEMENT_SUFFIX",
@@ -13,6 +13,7 @@ __all__ = [
     "HomeTelling",
     "domain_signer",
     "open_access_control",
+    "open_register",
     "prove_key",
     "read_agreement",
 ]

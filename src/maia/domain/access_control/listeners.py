@@ -11,13 +11,13 @@ from maia.database import OpenDatabase
 from maia.domain.certificates import push_certificates
 from maia.domain.key_groups import open_key_manager
 from maia.domain.own_notices import home_notices
-from maia.errors import KeyFormatError, NotFoundError, UnavailableError, UsageError, VerificationError
-from maia.home import Home, now
+from maia.domain.statements import accept_statements
+from maia.errors import KeyFormatError, NotFoundError, UsageError, VerificationError
+from maia.home import Home, SeriesFile, now
 from maia.key_manager import KeyManager
 from maia.log import publish_statement
 from maia.principals import Certificate, KeyId, Signer, parse_certificate, verify_certificate
 
-_RETRIES = 5
 _MAX_CHAIN = 64
 
 
@@ -40,20 +40,13 @@ class HomeTelling:
     def statement(self, signer: KeyId, raw: bytes) -> None:
         """Accept a list in the home, and publish it in the log."""
         statement = verify_statement(parse_statement(raw))
-        for _ in range(_RETRIES):
-            book = self._home.statements.load()
-            try:
-                book.accept(statement)
-                self._home.statements.save(book)
-                break
-            except VerificationError:
-                break  # told before: a newer one is known here
-            except UnavailableError as error:
-                if error.code != "STATEMENTS_NEWER_ON_DISK":
-                    raise
         if signer != self._signer.public_key.key_id:
             raise UsageError("a domain publishes its own statements", code="WRONG_SIGNER")
+        series = SeriesFile(self._home.path, signer)
+        series.note([statement])
+        accept_statements(self._home.statements, [statement])
         publish_statement(self._notices, self._signer, raw, at=now())
+        series.note([statement], told=True)
 
     def certificate(self, domain: KeyId, raw: bytes) -> None:
         """Publish a right of the domain to its brokers, in the log, with the certificates that lead to it."""

@@ -9,6 +9,8 @@ store.db                what the service keeps, unless `maia.toml` names another
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 
 from maia.access_control import AccessControl, Outside, Settings, Telling
@@ -16,6 +18,7 @@ from maia.database import OpenDatabase, Transactions, migrate, open_database
 from maia.domain.access_control.agreements import POLICY_FOLDER, HomeAgreements
 from maia.domain.access_control.holdings import HomeHoldings, HomeProviders
 from maia.domain.access_control.listeners import HomeKeyGroups, HomeTelling
+from maia.domain.access_control.series import HomeSeries
 from maia.errors import NotFoundError
 from maia.home import Home
 from maia.principals import Authenticated, Signer, prove_by_nonce
@@ -87,8 +90,20 @@ def open_access_control(
         telling=HomeTelling(home, signer, listeners=[HomeKeyGroups(home, engine)]) if telling is None else telling,
         outside=HomeProviders(home) if outside is None else outside,
         named_roles=HomeAgreements(home, signer.public_key.key_id).named_roles,
+        own_series=HomeSeries(home, signer.public_key.key_id),
         transaction=transaction,
     )
+
+
+@contextmanager
+def open_register(home: Home, signer: Signer) -> Iterator[AccessControl]:
+    """Open the service of a home, and close its database in the end."""
+    engine = open_database(home.database_url)
+    try:
+        migrate(engine)
+        yield open_access_control(home, signer=signer, engine=engine)
+    finally:
+        engine.dispose()
 
 
 def prove_key(service: AccessControl, signer: Signer, *, nonce: bytes, at: datetime) -> Authenticated:

@@ -1,6 +1,6 @@
 """What the services share over HTTP: the app around every request, its limits, sessions and standbys."""
 
-from maia.services.http.app import Body, Signed, blob_field, make_app, octets_field
+from maia.services.http.app import Body, Now, Signed, blob_field, make_app, octets_field
 from maia.services.http.envelope import HttpLimits
 from maia.services.http.serving import App, Listening, serve
 from maia.services.http.sessions import Caller
@@ -13,6 +13,7 @@ __all__ = [
     "Caller",
     "HttpLimits",
     "Listening",
+    "Now",
     "Signed",
     "Standby",
     "blob_field",

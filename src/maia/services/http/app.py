@@ -125,6 +125,15 @@ Signed = Annotated[Caller, Depends(_caller)]
 """A route's parameter: who signed the request. A route without it is open to everybody."""
 
 
+def _now(request: Request) -> datetime:
+    sessions: ServiceSessions = request.app.state.sessions
+    return sessions.now()
+
+
+Now = Annotated[datetime, Depends(_now)]
+"""A route's parameter: the service's time, for a route that is open to everybody."""
+
+
 def make_app(
     routers: tuple[APIRouter, ...],
     *,
