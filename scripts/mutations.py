@@ -151,9 +151,30 @@ MUTATIONS = (
     Mutation(
         "a list by hand forgets what was revoked",
         "authority/series.py",
-        "            certificates |= self.certificates | (frozenset() if interval is not None else self.since.keys())\n",
+        "            certificates |= carried\n",
         "",
         (f"{REVOCATION}::test_each_revocation_takes_force_at_once_whatever_was_signed_ahead",),
+    ),
+    Mutation(
+        "a later list dates a revocation anew",
+        "authority/series.py",
+        "tuple(self.since.get(identity, stamp_of(at)) for identity in sorted(certificates))",
+        "tuple(stamp_of(at) for _ in certificates)",
+        (f"{REVOCATION}::test_each_list_repeats_what_was_revoked_and_since_when",),
+    ),
+    Mutation(
+        "a plain list forgets what ended",
+        "authority/series.py",
+        " if interval is not None else self.certificates | self.since.keys()\n",
+        "\n",
+        (f"{REVOCATION}::test_a_plain_list_goes_on_naming_what_ended",),
+    ),
+    Mutation(
+        "two processes that revoke at once forget what the other revoked",
+        "home/series.py",
+        "        with locked(self.path):\n            records",
+        "        if self.path:\n            records",
+        (f"{REVOCATION}::test_two_processes_revoke_at_once_and_nothing_acknowledged_is_lost",),
     ),
     Mutation(
         "a revocation by hand does not reach the log",

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -11,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import environment
 
 import maia
 from maia.errors import MaiaError
@@ -409,6 +413,94 @@ def test_a_revocation_that_is_kept_from_a_reader_ends_with_the_printed_window(tw
         pito.follow(at=printed)  # the owner's home is opened, and renews its list
     assert two.reads("kim", printed) == "yes"
     assert two.reads("jones", printed) == "REVOKED"
+
+
+@pytest.mark.parametrize("signer", ["pito", "domain"], ids=["by hand", "register"])
+def test_each_list_repeats_what_was_revoked_and_since_when(met: Command, signer: str) -> None:
+    """Timed, plain, by whoever: a list names all that was revoked, each with the moment of the first that named it."""
+    seen = moments(met.do("statement", "crl", "aa" * 32, "--from", signer))
+    for more in (("bb" * 32,), (), ("cc" * 32,), ("--until", "+40d")):
+        wait_for_the_next_second()
+        made = moments(met.do("statement", "crl", *more, "--from", signer))
+        assert {identity: made[identity] for identity in seen} == seen
+        seen = made
+    assert seen.keys() == {"aa" * 32, "bb" * 32, "cc" * 32}
+    assert len(set(seen.values())) == 3
+    if signer == "domain":
+        track(met)
+        met.do("role", "revoke", ORDER)
+        newest = moments(max_list(met))
+        assert {identity: newest[identity] for identity in seen} == seen
+        assert len(newest) > len(seen)
+
+
+def test_a_plain_list_goes_on_naming_what_ended(two: TwoHomes) -> None:
+    """What was revoked and has ended since is named by the next plain list, which has no time of its own."""
+    ends = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=2)
+    over, other = two.give("ann", "--until", ends.isoformat()), two.give("bob")
+    two.pito.do("revoke", over, "--yes")
+    (since,) = moments(max_list(two.pito)).values()
+    while datetime.now(UTC) <= ends + timedelta(seconds=1):
+        time.sleep(0.05)
+    two.pito.do("revoke", other, "--yes")
+    assert moments(max_list(two.pito))[over] == since
+    assert other in moments(max_list(two.pito))
+
+
+REVOKER = """
+import sys, maia
+with maia.open(sys.argv[1]) as domain:
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for identity in sys.argv[2:]:
+        domain.revoke(identity)
+        print(identity, flush=True)
+"""
+
+
+def test_two_processes_revoke_at_once_and_nothing_acknowledged_is_lost(two: TwoHomes) -> None:
+    """F7: each draws up, signs and saves its lists under one lock, so no list leaves out what another revoked."""
+    ends = datetime.now(UTC).replace(microsecond=0) + timedelta(days=30)
+    two.reader.keys("jones")
+    two.pito.do("key", "import", "jones", str(two.reader.home / "keys" / "jones.pub"))
+    asked = ("grant", "--from", "PITO", "--to", "jones", "--type", READ, "--action", "subscribe", "--until")
+    given = [two.pito.do(*asked, (ends + timedelta(hours=hour)).isoformat())["id"] for hour in range(12)]
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-c", REVOKER, str(two.pito.home), *given[half::2]],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment(),
+        )
+        for half in (0, 1)
+    ]  # fmt: skip
+    for process in both:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+    for process in both:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    said = "".join(process.communicate()[0] for process in both).split()
+    assert sorted(said) == sorted(given), "each revocation is acknowledged"
+    assert set(given) <= set(max_list(two.pito)["certificates"])
+    assert len(numbers(two.pito, "PITO")) == len(set(numbers(two.pito, "PITO")))
+
+
+def moments(shown: dict[str, Any]) -> dict[str, int]:
+    """Tell since when a list revokes what it names."""
+    return dict(zip(shown["certificates"], shown.get("since", ()), strict=True))
+
+
+def max_list(home: Command) -> dict[str, Any]:
+    """Give the list with the highest number that a home knows."""
+    shown: list[dict[str, Any]] = home.do("statement", "show")["statements"]
+    return max(shown, key=lambda item: int(item["sequence"]))
+
+
+def wait_for_the_next_second() -> None:
+    """Wait until another moment can be told from this one; commands tell whole seconds."""
+    start = int(time.time())
+    while int(time.time()) <= start:
+        time.sleep(0.01)
 
 
 def test_junk_in_the_log_keeps_nobody_from_revoking(two: TwoHomes) -> None:

@@ -134,7 +134,8 @@ class Series:
             raise UsageError(f"the lists of this signer have reached number {self.sequence}", code="LIST_NUMBER")
         since: tuple[int, ...] = ()
         if self.kind is TestKind.CRL:
-            certificates |= self.certificates | (frozenset() if interval is not None else self.since.keys())
+            carried = self.certificates if interval is not None else self.certificates | self.since.keys()
+            certificates |= carried
             if at is not None:
                 since = tuple(self.since.get(identity, stamp_of(at)) for identity in sorted(certificates))
         return ListStatement(

@@ -36,6 +36,8 @@ def statement_to_json(body: ListStatement | OneTimeAnswer, *, at: datetime | Non
     if isinstance(body, OneTimeAnswer):
         return {"kind": "one-time", **data, "nonce": body.nonce.hex(), "verifier": body.verifier}
     data |= {"sequence": body.sequence, "starts": show_instant(body.starts), "ends": show_instant(body.ends)}
+    if body.since:
+        data["since"] = list(body.since)
     return {"kind": body.kind.value, **data} | ({} if at is None else {"in_force": body.in_force(at)})
 
 
