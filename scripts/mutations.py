@@ -283,6 +283,13 @@ MUTATIONS = (
         (f"{FETCHED}::test_each_kind_is_fetched_from_its_address_and_a_revocation_with_it[one-time]",),
     ),
     Mutation(
+        "a plan that rests on an answer lasts like any other",
+        "authority/case.py",
+        "        untils += [answered for identity in chain if identity in self._nonces]\n",
+        "",
+        (f"{FETCHED}::test_a_plan_that_rests_on_an_answer_is_over_when_the_question_is",),
+    ),
+    Mutation(
         "a service renews a certificate for whoever asks",
         "access_control/issue.py",
         "        if subject_key(old.body) != who.key.key_id:\n",

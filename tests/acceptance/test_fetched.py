@@ -120,6 +120,17 @@ def test_each_kind_is_fetched_from_its_address_and_a_revocation_with_it(tmp_path
         assert world.reads() == "REVOKED"
 
 
+def test_a_plan_that_rests_on_an_answer_is_over_when_the_question_is(tmp_path: Path) -> None:
+    """An answer serves one plan: it can be worked by at once, and no longer than the question is open."""
+    world = Clinic(tmp_path, tests="one-time", port=free_port())
+    with world.serving(), maia.open(world.clinic.home) as clinic:
+        term = clinic.deliver_plan("Result", client=clinic.prove("ward"), commits=()).term
+    term.check(term.made + timedelta(minutes=1))
+    with pytest.raises(MaiaError) as raised:
+        term.check(term.made + timedelta(minutes=2, seconds=30))
+    assert raised.value.code == "PLAN_OVER"
+
+
 @pytest.mark.timeout(900)  # three starts of Spark's workers a kind
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_works_on_a_batch_and_on_a_stream(tmp_path: Path, kind: str, spark: Any) -> None:
