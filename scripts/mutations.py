@@ -278,7 +278,7 @@ MUTATIONS = (
     Mutation(
         "nobody is asked to confirm a right for one decision",
         "domain/fetched.py",
-        "        if not wanted or self._home.config.fetch is None:\n",
+        "        if not wanted:\n",
         "        if True:\n",
         (f"{FETCHED}::test_each_kind_is_fetched_from_its_address_and_a_revocation_with_it[one-time]",),
     ),

@@ -106,12 +106,14 @@ class Fetcher:
         Returns:
             The question whose answers the book holds now; nothing where no certificate demands one.
         """
+        if self._home.config.fetch is None:
+            return None
         wanted: dict[OnlineTest, list[UnverifiedCertificate]] = {}
         for certificate in _leading_to(pool, principal.key_id):
             for test in certificate.body.tests:
                 if test.kind is TestKind.ONE_TIME and test.uris:
                     wanted.setdefault(test, []).append(certificate)
-        if not wanted or self._home.config.fetch is None:
+        if not wanted:
             return None
         made = Challenge(
             nonce=secrets.token_bytes(32), verifier=self._home.broker.public_key.fingerprint, until=at + _WAIT,

@@ -152,8 +152,8 @@ class Planner:
         lost = self._grounds.lost(holder, name.type_id, client, known.pool, at=at)
         if lost == "CLIENT_KEY_CHANGED" and not proven:  # SECURITY: a file that was exchanged is nobody's proof
             raise _in_doubt(holder, lost)
-        challenge = self._asked(known, client, Action.SUBSCRIBE, name, at=at)
         try:
+            challenge = self._asked(known, client, Action.SUBSCRIBE, name, at=at)
             made = sessions.subscribe(
                 identity, client, name.type_id, name.version.text, where, known.pool, at=at, challenge=challenge
             )
@@ -242,11 +242,9 @@ class Planner:
         pool = known.pool
         request = ask_version(Action.PUBLISH, event_type)
         broker = self._home.broker.public_key
-        statements = known.verifier.statements
-        challenge = self._fetcher.challenge(pool, broker, request, statements, at=at)
-        rights = known.verifier.clauses(request, principal=broker, evidence=pool, at=at, challenge=challenge)
-        if not rights:
-            known.verifier.verify(request, principal=broker, evidence=pool, at=at)
+        # No answer is asked for: it would show nothing to those who judge the broker at its stamps, later.
+        grant = known.verifier.verify(request, principal=broker, evidence=pool, at=at)
+        rights = known.verifier.clauses(request, principal=broker, evidence=pool, at=at)
         asked = frozenset.intersection(*(frozenset(clause.conditions) for clause in clauses))
         left = (
             replace(clause, conditions=tuple(text for text in clause.conditions if text not in asked))
@@ -255,11 +253,12 @@ class Planner:
         own = known.sessions.guarded(left, broker, Action.PUBLISH, event_type.name.name, pool, at=at)
         if not own:
             raise ChainError("the conditions of the broker's own right do not hold", code=CONDITION_FALSE)
-        found = {item: pool.get(item).raw for right in rights for item in right.proof.certificate_ids()}
+        found = {item.certificate_id: item.raw for item in grant.certificates}
+        found |= {item: pool.get(item).raw for right in rights for item in right.proof.certificate_ids()}
         lists: dict[bytes, None] = {}
         for identity in found:
             for test in pool.get(identity).body.tests:
-                serving = statements.serving(test, at=at)
+                serving = known.verifier.statements.serving(test, at=at)
                 # A list that is too large to go along with every commit is one that readers have to hear of themselves.
                 if serving is not None and len(serving.raw) <= _MAX_BROUGHT:
                     lists[serving.raw] = None
