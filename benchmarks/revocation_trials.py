@@ -155,7 +155,7 @@ class World:
             item for item, trial in zip(self.wanted, self.trials, strict=True) if trial.way is not Way.ONE_TIME
         )
         self.job: DeliveryJob = replace(
-            delivery_job(Domain.open(self.met.path), regular), clock=lambda: self.broker_clock(self.now), audit=None
+            delivery_job(Domain.open(self.met.path), regular), clock=lambda: self.broker_clock(self.now)
         )
         plans = DomainPlans(Domain.open(str(self.met.path)), regular)
         self.job.make_plans = lambda commits, at, whom: self._plans(plans(commits, at, whom), whom, at)
