@@ -12,7 +12,10 @@ TYPE = "pito/Sighting"
 
 
 class World:
-    """PITO's home with its key manager as a real process, and another organisation's home that would join."""
+    """PITO's home with its key manager as a real process, and another organisation's home that would join.
+
+    They share no log, so no list travels: rights here are irrevocable.
+    """
 
     def __init__(self, root: Path) -> None:
         """Make both homes, with each other's public keys and PITO's type."""
@@ -26,7 +29,7 @@ class World:
         shutil.copy(self.pito.home / "keys" / "domain.pub", self.met.home / "keys" / "key-manager.pub")
         shutil.copytree(self.pito.home / "types", self.met.home / "types", dirs_exist_ok=True)
         self.met.do("name", "add", "brokers", "--from", "domain", "--to", "broker")
-        self.met.grant("--from", "domain", "--to", "broker", "--type", "*", "--blanket")
+        self.met.grant("--from", "domain", "--to", "broker", "--type", "*", "--blanket", "--irrevocable")
 
     def point_to(self, port: int) -> None:
         """Name the manager in the Met's settings."""
@@ -36,7 +39,8 @@ class World:
 
     def give(self, *right: str) -> None:
         """PITO gives the Met a right that it may pass on; the certificate travels to the Met's home."""
-        self.pito.grant("--from", "domain", "--to", "met", "--type", "domain/Sighting", *right, "--delegate")
+        given = ("--to", "met", "--type", "domain/Sighting", *right, "--delegate", "--irrevocable")
+        self.pito.grant("--from", "domain", *given)
         self.travel()
 
     def travel(self) -> None:

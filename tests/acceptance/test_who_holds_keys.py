@@ -38,7 +38,7 @@ def test_a_domain_that_is_trusted_to_enforce_gets_keys(world: World) -> None:
     """The link that sets the demand says so, signed; nobody below can say it of a demand that was set above."""
     world.pito.do("name", "add", "domains", "--from", "domain", "--to", "met")
     world.give("--action", "subscribe", "--attribute", "plate", "--attribute", "place=Victoria")
-    said_itself = ("--attribute", "plate", "--attribute", "place=Victoria", "--enforced", "--blanket")
+    said_itself = ("--attribute", "plate", "--attribute", "place=Victoria", "--enforced", "--blanket", "--irrevocable")
     world.met.grant("--from", "domain", "--to", "broker", "--type", TYPE, "--action", "subscribe", *said_itself)
     assert world.join()[0] == 3
     world.give("--action", "subscribe", "--attribute", "plate", "--attribute", "place=Victoria", "--enforced")
