@@ -225,7 +225,7 @@ class StageDomain(Domain):
         home = stage.fixed.home(name, stage.root)
         super().__init__(home, clock=lambda: at(stage.now))
         self.log = LogDirectory(stage.log)
-        self._planner = Planner(home, self.log, self._own)
+        self._planner = Planner(home, self.log, self._own, self._follower.fetcher)
         self._stage = stage
         self._file = StatementFile(stage.root / name / "statements")
         self._heed = StatementFollower(SimpleNamespace(statements=self._file), NoticeLog(stage.log))  # type: ignore[arg-type]
