@@ -32,6 +32,7 @@ from stage import (
 from maia.domain import (
     Domain,
     SealingKeys,
+    begin_read,
     commit_publication,
     home_notices,
     join_key_groups,
@@ -45,7 +46,7 @@ from maia.domain.publication import Written
 from maia.encryption import KeyGroupId, open_parcel, parse_parcel, verify_parcel
 from maia.errors import MaiaError
 from maia.home import Home, HomeConfig
-from maia.kernel import event_name, milliseconds, parcel_row, publish_batches
+from maia.kernel import event_ids, event_name, milliseconds, parcel_row, publish_batches
 from maia.key_manager import KeyManager, KeySettings
 from maia.log import LogDirectory, Places, StatementPublisher
 from maia.principals import CertificateId, parse_certificate, verify_certificate
@@ -176,12 +177,12 @@ class Homes:
     def _tried(self, data: memoryview) -> Iterator[tuple[str, str]]:
         verified = verify_parcel(parse_parcel(data))
         header = verified.header
-        name = event_name(header.origin, header.event_base).hex()
+        names = event_ids(event_name(header.origin, header.event_base), range(header.count))
         for group, keys in self.keys.items():
             for key in keys.values():
                 with suppress(MaiaError):
                     columns = open_parcel(verified, {group.label: key}.get)
-                    yield from ((f"{name}-{row}", uid.decode()) for uid in columns for row in range(header.count))
+                    yield from ((name, uid.decode()) for uid in columns for name in names)
 
     # -- events
 
@@ -201,8 +202,8 @@ class Homes:
             if sealed.parcel is not None:
                 writer.add(parcel_row(sealed.parcel))
                 header = sealed.parcel.header
-                base = event_name(header.origin, header.event_base).hex()
-                events += [(f"{base}-{number}", row) for number, row in enumerate(rows)]
+                names = event_ids(event_name(header.origin, header.event_base), range(len(rows)))
+                events += zip(names, rows, strict=True)
         written = Written(writer.close(), sealed_as=(plan.sealing.type_id.hex(), plan.sealing.evidence.hex()))
         commit_publication(home, domain.log, plan, [written], client="camera", at=moment)
         return Sealed(tuple(events), tuple(range(len(rows))))
@@ -212,8 +213,12 @@ class Homes:
         domain, home, moment = self.domains["m"], self.homes["m"], self.domains["m"].follow()
         found = type_stretch(domain, self.fixed.event_type.name, after=self.after, at=moment)
         plan = domain.deliver_plan(TYPE, client=domain.prove("reader"), commits=found.commits, at=moment)
+        parts = parts_of(found.commits, plan)
+        number = begin_read(
+            home, plan, found.commits, domain.prove("reader"), attributes=None, parts=1, at=moment
+        )  # fmt: skip
         batches = scan(
-            home, plan, parts_of(found.commits, plan), client="reader", columns=None, with_event_id=True, at=moment
+            home, plan, parts, client="reader", columns=None, with_event_id=True, clock=domain.clock, operation=number
         )  # fmt: skip
         rows = [
             ("", row["_event"], tuple(row[f"x{uid}"] for uid in UIDS)) for batch in batches for row in batch.to_pylist()

@@ -59,6 +59,7 @@ from maia.kernel import (
     Sealing,
     Sessions,
     admit_broker,
+    event_ids,
     event_name,
     milliseconds,
     parcel_row,
@@ -366,10 +367,10 @@ class Stage:
     def contents(self, parcel: Parcel) -> Iterator[tuple[str, Row]]:
         """Look what was sealed, with all keys there are."""
         columns = open_parcel(verify_parcel(parcel), self._key)
-        name = event_name(parcel.header.origin, parcel.header.event_base).hex()
+        names = event_ids(event_name(parcel.header.origin, parcel.header.event_base), range(parcel.header.count))
         cells = [columns[uid.encode()].to_pylist() if uid.encode() in columns else None for uid in UIDS]
-        for row in range(parcel.header.count):
-            yield f"{name}-{row}", tuple(None if column is None else column[row] for column in cells)
+        for row, name in enumerate(names):
+            yield name, tuple(None if column is None else column[row] for column in cells)
 
     def _key(self, label: bytes) -> bytes | None:
         group = self.fixed.groups.get(label.decode("ascii", "replace"))
@@ -425,7 +426,13 @@ class Stage:
         for part in parts_of(commits, plan):
             parcels = self.m.log.parcels(part.lane, part.file)
             outcomes = deliver_segment(
-                plan, parcels, self.fixed.ring, file=part.file, origin=part.origin, compiled=compiled
+                plan,
+                parcels,
+                self.fixed.ring,
+                file=part.file,
+                origin=part.origin,
+                clock=self.m.clock,
+                compiled=compiled,
             )
             try:
                 for outcome in outcomes:

@@ -11,6 +11,7 @@ from strategies_trust import NOW, SIGNERS, randoms
 
 from maia.authority import (
     Action,
+    KnownVersions,
     ListStatement,
     Series,
     Statement,
@@ -104,7 +105,8 @@ def test_a_clause_ends_when_the_last_chain_that_gives_it_breaks(rng: random.Rand
     at = rng.choice(instants()[: 2 * SPAN])
     request = ask_type(Action.SUBSCRIBE, OWNER.public_key, "t", None)
     found = clauses_from(
-        Verifier(statements=book).clauses(request, principal=CLIENT.public_key, evidence=evidence, at=at)
+        Verifier(statements=book).clauses(request, principal=CLIENT.public_key, evidence=evidence, at=at),
+        KnownVersions.of(()),
     )
     expected: dict[frozenset[str], list[datetime | None]] = {}
     for chain in chains:

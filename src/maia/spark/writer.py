@@ -31,7 +31,7 @@ from maia.spark.session import check_task
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedWrite:
     """A publication that was planned, and is in the audit as an intent of this number."""
 
     plan: PublishPlan
@@ -43,10 +43,10 @@ class WrittenMessage(WriterCommitMessage):
     """Carries what one task wrote back to the driver, and what was planned."""
 
     written: Written
-    planned: Planned
+    planned: PlannedWrite
 
 
-def plan_publication(asked: SourceOptions) -> Planned:
+def plan_publication(asked: SourceOptions) -> PlannedWrite:
     """Prove the client's key, advertise for it, and put the intent into the audit, on the driver, before a task runs.
 
     Raises:
@@ -60,7 +60,7 @@ def plan_publication(asked: SourceOptions) -> Planned:
         made = publication_operation(
             domain.home, plan, client=asked.as_, at=domain.clock(), process=process_name(driver_process())
         )
-        return Planned(plan, made.number)
+        return PlannedWrite(plan, made.number)
 
 
 def _write(plan: PublishPlan, asked: SourceOptions, batches: Iterator[pa.RecordBatch]) -> Written:
@@ -72,7 +72,7 @@ def _write(plan: PublishPlan, asked: SourceOptions, batches: Iterator[pa.RecordB
 
 
 def _commit(
-    planned: Planned,
+    planned: PlannedWrite,
     asked: SourceOptions,
     messages: Sequence[WriterCommitMessage | None],
     *,
@@ -128,7 +128,7 @@ class MaiaStreamWriter(DataSourceStreamArrowWriter):
     replaced or taken from another time is recognised by the log, which refuses to go on: see `OwnLanes.commit`.
     """
 
-    def __init__(self, asked: SourceOptions, planned: Planned | None) -> None:
+    def __init__(self, asked: SourceOptions, planned: PlannedWrite | None) -> None:
         """Write by a plan; without one, commit what was written."""
         if asked.publication is None:
             raise UsageError(

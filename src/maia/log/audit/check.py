@@ -18,7 +18,7 @@ from datetime import datetime
 from pathlib import Path
 
 from maia.errors import EncodingError, UnavailableError
-from maia.log.audit.entries import NO_ENTRY, Entry, Open, parse_entry, track
+from maia.log.audit.entries import NO_ENTRY, AuditEntry, Open, parse_entry, track
 from maia.log.audit.files import JOURNAL, Head, earlier_digest, earlier_files, journal_files, read_head
 from maia.log.audit.processes import is_gone
 from maia.log.audit.reading import walk_lines
@@ -131,7 +131,7 @@ def _lines(sizes: list[tuple[Path, int]]) -> Iterator[tuple[Path, bytes]]:
             yield path, line
 
 
-def _entry(found: CheckedAudit, path: Path, line: bytes, key: PublicKey) -> Entry | None:
+def _entry(found: CheckedAudit, path: Path, line: bytes, key: PublicKey) -> AuditEntry | None:
     after = found.head[0]
     if not line.endswith(b"\n"):
         found.wrong("AUDIT_TORN", path.name, f"a piece of a line stands behind entry {after}; the next entry mends it")
@@ -146,7 +146,7 @@ def _entry(found: CheckedAudit, path: Path, line: bytes, key: PublicKey) -> Entr
     return entry
 
 
-def _follows(found: CheckedAudit, entry: Entry, path: Path) -> None:
+def _follows(found: CheckedAudit, entry: AuditEntry, path: Path) -> None:
     """Compare an entry with the one before it."""
     number, digest = found.head
     if entry.number > number + 1:
@@ -161,7 +161,7 @@ def _follows(found: CheckedAudit, entry: Entry, path: Path) -> None:
         found.begun = entry.draft.at
 
 
-def _past(found: CheckedAudit, entry: Entry) -> None:
+def _past(found: CheckedAudit, entry: AuditEntry) -> None:
     """Take in what the journal says about itself: a line that was torn is harmless, a loss is not."""
     for row in entry.draft.rows:
         if row.kind == "alarm" and row.subject == "audit" and row.code != "AUDIT_TORN":

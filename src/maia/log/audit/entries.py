@@ -59,7 +59,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class AuditEntry:
     """An entry with its place in the chain."""
 
     number: int
@@ -79,16 +79,16 @@ class Entry:
         return is_head(self.number, self.digest, self.signature, key)
 
 
-def make_entry(draft: Draft, number: int, previous: str, signer: Signer) -> Entry:
+def make_entry(draft: Draft, number: int, previous: str, signer: Signer) -> AuditEntry:
     """Number, chain and sign an entry."""
     body = _body(draft, number, previous)
     digest = hashlib.sha256(body).hexdigest()
     signature = sign_head_of(number, digest, signer)
     line = _signed(body, signature)
-    return Entry(number=number, previous=previous, draft=draft, digest=digest, signature=signature, line=line)
+    return AuditEntry(number=number, previous=previous, draft=draft, digest=digest, signature=signature, line=line)
 
 
-def parse_entry(line: bytes) -> Entry:
+def parse_entry(line: bytes) -> AuditEntry:
     """Read a line, without its end.
 
     Raises:
@@ -111,7 +111,7 @@ def parse_entry(line: bytes) -> Entry:
     if line != _signed(body, signature) or draft.kind not in ENTRY_KINDS:
         raise EncodingError("a line of the audit is no entry", code="AUDIT_DAMAGED")
     digest = hashlib.sha256(body).hexdigest()
-    return Entry(number=number, previous=previous, draft=draft, digest=digest, signature=signature, line=line)
+    return AuditEntry(number=number, previous=previous, draft=draft, digest=digest, signature=signature, line=line)
 
 
 def sign_head_of(number: int, digest: str, signer: Signer) -> bytes:
@@ -137,7 +137,7 @@ class Open:
     row: AuditRow
 
 
-def track(waiting: dict[int, Open], entry: Entry) -> None:
+def track(waiting: dict[int, Open], entry: AuditEntry) -> None:
     """Take an entry into account: an intent opens an operation, the results of all its parts end it."""
     draft = entry.draft
     if draft.kind == "intent" and draft.rows:

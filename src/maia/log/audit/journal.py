@@ -28,8 +28,8 @@ from pathlib import Path
 from maia.errors import EncodingError, UnavailableError
 from maia.log.audit.entries import (
     NO_ENTRY,
+    AuditEntry,
     Draft,
-    Entry,
     Open,
     make_entry,
     parse_entry,
@@ -197,7 +197,7 @@ class Audit:
         if head is not None and files and files[-1].name == head.file and files[-1].stat().st_size == head.size:
             return _Tail(number=head.number, digest=head.digest, path=files[-1], waiting=head.waiting)
         wrong: list[_Wrong] = []
-        entries: list[Entry] = []
+        entries: list[AuditEntry] = []
         while files and not entries:
             entries = self._mend(files[-1], wrong)
             if not entries:
@@ -218,10 +218,10 @@ class Audit:
                 track(waiting, entry)
         return _Tail(number=number, digest=digest, path=files[-1] if files else None, waiting=waiting, wrong=wrong)
 
-    def _mend(self, path: Path, wrong: list[_Wrong]) -> list[Entry]:
+    def _mend(self, path: Path, wrong: list[_Wrong]) -> list[AuditEntry]:
         """Read the entries of a file; what stands behind the last one is put aside."""
         data = path.read_bytes()
-        entries: list[Entry] = []
+        entries: list[AuditEntry] = []
         good = start = 0
         newer: UnavailableError | None = None
         while (end := data.find(b"\n", start)) >= 0:

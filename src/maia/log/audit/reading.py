@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from maia.errors import EncodingError, UnavailableError
-from maia.log.audit.entries import MAX_LINE, Entry, Open, parse_entry, track, without_result
+from maia.log.audit.entries import MAX_LINE, AuditEntry, Open, parse_entry, track, without_result
 from maia.log.audit.files import earlier_files, journal_files
 from maia.log.audit.processes import is_gone
 from maia.log.audit.rows import RUNNING, UNFINISHED, AuditRow
@@ -74,7 +74,7 @@ def _all_rows(folder: Path, since: datetime | None) -> Iterator[AuditRow]:
         yield from entry.rows()
 
 
-def _entries(folder: Path, since: datetime | None) -> Iterator[Entry]:
+def _entries(folder: Path, since: datetime | None) -> Iterator[AuditEntry]:
     files = journal_files(folder)
     if since is not None:
         while len(files) > 1 and _begins(files[1]) < since:
