@@ -1039,8 +1039,8 @@ MUTATIONS = (
     Mutation(
         "a malformed right ends all others of its holder",
         "kernel/clauses.py",
-        'code="TAG_NOT_CELLS")\n            continue\n',
-        'code="TAG_NOT_CELLS")\n            raise bad\n',
+        'code="RIGHT_NOT_CELLS")\n            continue\n',
+        'code="RIGHT_NOT_CELLS")\n            raise bad\n',
         ("test_one_bad_chain.py::test_a_bad_right_takes_nothing_from_who_did_not_ask_for_it",),
     ),
     Mutation(

@@ -82,7 +82,7 @@ def test_a_thicket_of_chains_takes_nothing_from_who_did_not_ask_for_it(homes: Nu
 @pytest.mark.threat("T50")
 @pytest.mark.parametrize(
     ("rows", "code"),
-    [("a word instead of a constraint", "TAG_NOT_CELLS"), ("a pattern too many", "CLAUSE_TOO_COSTLY")],
+    [("a word instead of a constraint", "RIGHT_NOT_CELLS"), ("a pattern too many", "CLAUSE_TOO_COSTLY")],
 )
 def test_who_holds_only_bad_rights_is_told_why(homes: NumberplateHomes, rows: str, code: str) -> None:
     """An answer without rows never hides that rights were left out."""

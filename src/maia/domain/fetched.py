@@ -41,8 +41,7 @@ from maia.authority import (
 )
 from maia.domain.statements import accept_statements, usable_lists
 from maia.errors import KeyFormatError, MaiaError, NotFoundError
-from maia.home import Home
-from maia.home.providers import FetchLimits, fetch
+from maia.home import Home, providers
 from maia.principals import (
     Authorisation,
     Certificate,
@@ -195,11 +194,11 @@ class Fetcher:
         url = address if parts.path.strip("/") else f"{address.rstrip('/')}{path}"
         if query:
             url += f"?{urlencode(query, doseq=True)}"
-        limits = FetchLimits(
+        limits = providers.FetchLimits(
             hosts=frozenset((self._home.config.fetch or "").split()), loopback=_is_loopback(parts.hostname or ""),
             octets=MAX_BUNDLE, seconds=max(0.0, min(_SECONDS, ends - time.monotonic())),
         )  # fmt: skip
-        return fetch(url, limits, accept="application/octet-stream")
+        return providers.fetch(url, limits, accept="application/octet-stream")
 
 
 def _due(tests: Iterable[OnlineTest], planned: dict[object, datetime], at: datetime) -> list[OnlineTest]:

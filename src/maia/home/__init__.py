@@ -56,7 +56,6 @@ __all__ = [
     "check_key_name",
     "check_passphrase",
     "find_definition",
-    "is_older",
     "key_of",
     "list_files",
     "locked",

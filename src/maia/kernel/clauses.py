@@ -118,7 +118,7 @@ def clauses_from(rights: Iterable[Derived], versions: KnownVersions) -> tuple[Cl
         versions: By which a right that is bound to a version opens its attributes and no others.
 
     Raises:
-        DeniedError: There are rights, and none that can be used: ``TAG_NOT_CELLS`` or ``CLAUSE_TOO_COSTLY``.
+        DeniedError: There are rights, and none that can be used: ``RIGHT_NOT_CELLS`` or ``CLAUSE_TOO_COSTLY``.
     """
     found: dict[tuple[object, ...], Clause] = {}
     bad: DeniedError | None = None
@@ -127,7 +127,7 @@ def clauses_from(rights: Iterable[Derived], versions: KnownVersions) -> tuple[Cl
         try:
             parts = cell_rights(right.tag)
         except TagError:
-            bad = DeniedError("every right is malformed: none is on the cells of the type", code="TAG_NOT_CELLS")
+            bad = DeniedError("every right is malformed: none is on the cells of the type", code="RIGHT_NOT_CELLS")
             continue
         for part in parts:
             cells = replace(part, uids=versions.opened(part.version, part.uids))
