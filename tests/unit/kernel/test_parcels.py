@@ -323,7 +323,7 @@ def test_no_stamp_repeats_after_crashes_and_clock_steps():
     high, seen = -1, set()
     for crash in range(100):
         now = 10_000_000 - crash * 3_600_000
-        stamps = reserve_stamps(high, now=max(0, now), count=3, lead=10_000_000)
+        stamps = reserve_stamps(high, now=max(0, now), count=3, lead=20_000_000)
         high = stamps.end - 1  # kept before sealing, so a crash after this line loses nothing
         found = set(range(stamps.first, stamps.end))
         assert not found & seen
