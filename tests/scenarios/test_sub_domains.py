@@ -237,11 +237,11 @@ def test_privileged_sub_domain_reads_and_the_other_sees_ciphertext(tmp_path: Pat
     sealing = Sealing(type_id=event_type.type_id, mode=EncryptionMode.ATTRIBUTE, evidence=bytes(32))
     stamp = milliseconds(now)
     parcel = seal_batch(
-        transit(event_type, employee=["ann"], amount=[100]), sealing, pay.broker, pay.keyring(), stamp=stamp,
+        transit(event_type, employee=["ann.archer"], amount=[100]), sealing, pay.broker, pay.keyring(), stamp=stamp,
         parcel_id=secrets.token_bytes(16), event_base=secrets.token_bytes(16),
     )  # fmt: skip
     data = parcel.to_bytes()
-    assert b"ann" not in data
+    assert b"ann.archer" not in data
     kinds = {item.uid: item.type for item in event_type.attributes}
     views = {
         who: open_batch(
@@ -249,7 +249,7 @@ def test_privileged_sub_domain_reads_and_the_other_sees_ciphertext(tmp_path: Pat
         ).batch.to_pylist()
         for who in ("pay", "general")
     }
-    assert views == {"pay": [{"1": "ann", "2": 100}], "general": [{"1": None, "2": None}]}
+    assert views == {"pay": [{"1": "ann.archer", "2": 100}], "general": [{"1": None, "2": None}]}
     with pytest.raises(VerificationError):
         deliver_plan(general, "Salary", as_="admin", commits=(), at=now)
     corp = read_domain(people["corp"].public_key.key_id, homes["corp"].pool(), verifier=Verifier(), at=now)

@@ -41,7 +41,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
-PLATES = ["AE05 XYZ", "BX51 ABC", *(f"P{number}" for number in range(10))]
+PLATES = ["AE05 XYZ", "BX51 ABC", *(f"PLATE {number}" for number in range(10))]
 View = tuple[Any, ...]
 VIEWS: dict[str, list[View]] = {
     "billing": sorted((plate, START + timedelta(seconds=at), None) for at, plate in enumerate(PLATES)),
