@@ -57,6 +57,14 @@ if _typing.TYPE_CHECKING:
     from maia.domain.own_key_manager import OwnKeyManager
     from maia.domain.own_notices import OwnNotices, home_notices
     from maia.domain.parked import keep_parked, read_parked, reader_of
+    from maia.domain.peers import (
+        InvitedPeer,
+        PeerState,
+        admit_peer,
+        answer_peer,
+        disconnect_peer,
+        invite_peer,
+    )
     from maia.domain.plans import MAX_EVENTS
     from maia.domain.policy_files import (
         check_policy,
@@ -105,12 +113,14 @@ __all__ = [
     "HomeKeyGroups",
     "HomeKeys",
     "HomeTelling",
+    "InvitedPeer",
     "LogPart",
     "LogStatus",
     "MadeList",
     "Operation",
     "OwnKeyManager",
     "OwnNotices",
+    "PeerState",
     "Planned",
     "ProvenClient",
     "Published",
@@ -125,7 +135,9 @@ __all__ = [
     "Work",
     "Written",
     "add_subscription",
+    "admit_peer",
     "advance_agreement",
+    "answer_peer",
     "ask_conditions",
     "audit_malformed",
     "audit_of",
@@ -137,6 +149,7 @@ __all__ = [
     "commit_publication",
     "delivered_since",
     "delivery_job",
+    "disconnect_peer",
     "domain_signer",
     "domain_status",
     "draft_and_sign",
@@ -151,6 +164,7 @@ __all__ = [
     "format_file",
     "home_notices",
     "in_register",
+    "invite_peer",
     "join_key_groups",
     "keep_handed",
     "keep_parked",
@@ -244,6 +258,12 @@ __getattr__ = _on_first_use(
         "Wanted": "wanted",
         "Work": "delivery_work",
         "Written": "publication",
+        "InvitedPeer": "peers",
+        "PeerState": "peers",
+        "admit_peer": "peers",
+        "answer_peer": "peers",
+        "disconnect_peer": "peers",
+        "invite_peer": "peers",
         "add_subscription": "subscriptions",
         "advance_agreement": "agreements",
         "ask_conditions": "conditions",
