@@ -115,9 +115,7 @@ def connect(
     keys; the answer goes to standard output. With an answer the agreed rights are issued and the other's broker gets
     keys; the log carries them, and there is nothing to send.
     """
-    from maia.cli.read.files import read_source
-    from maia.domain import OwnKeyManager, admit_peer, answer_peer
-    from maia.policy import peers
+    from maia.domain import OwnKeyManager, connect_peer
 
     def ask(state: PeerState) -> None:
         _show_offer(state)
@@ -125,15 +123,14 @@ def connect(
             what = "Connect to" if state.did == "offered" else "Admit"
             confirm(f"{what} {state.peer}, whose key is {state.key.fingerprint}?", otherwise="nothing was signed")
 
-    home, at, data = served.opened, _now(served), read_source(str(file))
-    if peers.kind_of_peer_file(data) is peers.PeerFileKind.INVITATION:
-        state = answer_peer(home, served.signer, data, at=at, readers=readers or (), log=log, confirm=ask)
-    else:
-        own = OwnKeyManager(home)
-        try:
-            state = admit_peer(home, served.service, served.signer, own, data, at=at, confirm=ask)
-        finally:
-            own.close()
+    home = served.opened
+    own = OwnKeyManager(home)
+    try:
+        state = connect_peer(
+            home, served.signer, own, file, at=_now(served), readers=readers or (), log=log, confirm=ask
+        )
+    finally:
+        own.close()
     if served.json:
         write_json(state.to_json())
         return

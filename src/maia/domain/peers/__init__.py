@@ -1,7 +1,6 @@
 """Two domains become peers: one invites, the other answers, the first admits, and the log carries the rest."""
 
-from maia.domain.peers.admission import admit_peer
-from maia.domain.peers.answering import answer_peer
+from maia.domain.peers.connecting import connect_peer
 from maia.domain.peers.ending import disconnect_peer
 from maia.domain.peers.inviting import InvitedPeer, invite_peer
 from maia.domain.peers.states import PeerState
@@ -10,8 +9,7 @@ from maia.domain.peers.welcomes import take_welcomes
 __all__ = [
     "InvitedPeer",
     "PeerState",
-    "admit_peer",
-    "answer_peer",
+    "connect_peer",
     "disconnect_peer",
     "invite_peer",
     "take_welcomes",

@@ -159,7 +159,7 @@ def welcome_brokers(
     welcome = peers.PeerWelcome(
         agreement=agreed.agreement.digest, signature=own_signature, answers=tuple(answers), history=tuple(earlier)
     )
-    home_notices(home).say(NoticeKind.WELCOME, signer, receiver.key_id, welcome.encoded(), at=at)
+    home_notices(home).say(NoticeKind.PEER, signer, receiver.key_id, welcome.encoded(), at=at)
     return sum(len(groups_answered(answer)) for answer in answers)
 
 

@@ -72,7 +72,6 @@ def answer_peer(
     signed = peers.parse_peer_invitation(data)
     invitation, secret = signed.invitation, signed.secret
     assert secret is not None  # noqa: S101 - the file has one, or is none
-    invitation.check_open(at=at)
     if invitation.key == signer.public_key:
         raise UsageError(
             f"this is the invitation of this domain itself; send the file to {invitation.peer}", code="PEER_SELF"
@@ -87,6 +86,8 @@ def answer_peer(
     agreement = Agreement(
         title=invitation.title, giver=invitation.key, receiver=signer.public_key, rows=invitation.rows
     )
+    if not _known(home, agreement):
+        invitation.check_open(at=at)
     _check_offer(home, invitation, agreement, at=at)
     path = _log_path(home, invitation, log)
     offer = PeerState(
@@ -115,16 +116,26 @@ def answer_peer(
     )  # fmt: skip
 
 
+def _known(home: Home, agreement: Agreement) -> bool:
+    """Tell whether this domain answered before, and may do so again: it lost its keys, or was silent for too long.
+
+    Raises:
+        UsageError: Another agreement has the same title here: ``AGREEMENT_EXISTS``.
+    """
+    path = agreement_path(home, agreement.title)
+    if not path.exists():
+        return False
+    if read_agreement(path).agreement != agreement:
+        raise UsageError(f"`{path.name}` is there already; agreements are never overwritten", code="AGREEMENT_EXISTS")
+    return True
+
+
 def _check_offer(home: Home, invitation: peers.PeerInvitation, agreement: Agreement, *, at: datetime) -> None:
     """Refuse an offer whose words mean something else than it gives, or whose keys come from whom they must not.
 
     Raises:
         VerificationError: ``AGREEMENT_MEANING``, or ``NOT_THE_KEY_MANAGER``.
-        UsageError: Another agreement has the same title here: ``AGREEMENT_EXISTS``.
     """
-    path = agreement_path(home, agreement.title)
-    if path.exists() and read_agreement(path).agreement != agreement:
-        raise UsageError(f"`{path.name}` is there already; agreements are never overwritten", code="AGREEMENT_EXISTS")
     types = [parse_event_type(raw).definition for raw in invitation.types]
     networks = () if invitation.network is None else (invitation.network,)
     check_meaning(agreement, TypeCatalogue(types, networks=networks))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from maia.authority import Action, Tag, can_give, is_nothing, network_right
+from maia.authority import Action, Tag, can_give, cell_rights, is_nothing, network_right
 from maia.domain.access_control import HomeHoldings
 from maia.domain.manager_key import manager_signer
 from maia.domain.own_key_manager import OwnKeyManager
@@ -90,7 +90,8 @@ def invite_peer(
         PolicySyntaxError: A row is none, or of a type that is not known here.
         DeniedError: This domain cannot give it: ``ISSUER_LACKS_RIGHT``.
         NotFoundError: Nobody manages the keys of a type: ``NO_KEY_MANAGER``.
-        UsageError: Nothing is given, or the invitation would be over, or open for longer than a year.
+        UsageError: Nothing is given, or only some rows (``PEER_ROWS``); or the invitation would be over, or open for
+            longer than a year.
     """
     begins = at.replace(microsecond=0)
     ends = begins + LIFE if until is None else until.replace(microsecond=0)
@@ -109,6 +110,11 @@ def invite_peer(
     definitions = _definitions(home, offered, at=at)
     owners = {item.definition.type_id: item.definition.name.owner for item in definitions}
     for row in rows:
+        if any(cells.served for cells in cell_rights(row.tag)):
+            raise UsageError(
+                f"`{row.words}` chooses rows, and keys open whole columns: the peer would get none; offer attributes",
+                code="PEER_ROWS",
+            )
         (type_id,) = peers.types_of_rows([row])
         _check_gift(home, signer.public_key, row.tag, owners[type_id], at=at)
     if home.network is not None:

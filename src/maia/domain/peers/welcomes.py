@@ -48,7 +48,7 @@ def take_welcomes(home: Home, notices: NoticeLog, *, at: datetime) -> int:
 def _welcomes(home: Home, joining: Joining, notices: NoticeLog) -> Iterator[peers.PeerWelcome]:
     """Give what the other domain said to this one, oldest first."""
     domain = home.key(home.config.domain).key_id
-    reader, place = notices.reader(NoticeKind.WELCOME, joining.giver.key_id, domain), START
+    reader, place = notices.reader(NoticeKind.PEER, joining.giver.key_id, domain), START
     for _ in range(_MAX_ROUNDS):
         try:
             found = reader.since(place, limit=_READ)

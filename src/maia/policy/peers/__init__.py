@@ -10,12 +10,13 @@ from maia.policy.peers.invitation import (
     sign_peer_invitation,
 )
 from maia.policy.peers.joining import JoinOffer, parse_join_offer, types_of_rows
-from maia.policy.peers.welcome import PeerWelcome, parse_peer_welcome
+from maia.policy.peers.welcome import PeerAsk, PeerWelcome, parse_peer_ask, parse_peer_welcome
 
 __all__ = [
     "MAX_PEER_FILE",
     "JoinOffer",
     "PeerAnswer",
+    "PeerAsk",
     "PeerFileKind",
     "PeerInvitation",
     "PeerWelcome",
@@ -25,6 +26,7 @@ __all__ = [
     "kind_of_peer_file",
     "parse_join_offer",
     "parse_peer_answer",
+    "parse_peer_ask",
     "parse_peer_invitation",
     "parse_peer_welcome",
     "sign_peer_answer",
