@@ -176,6 +176,10 @@ def _show_offer(state: PeerState) -> None:
         note(printable(f"{row.role} |- {row.words}"))
     if state.history is not None:
         note(f"with events since {show_instant(state.history)}")
+    if state.log is not None:
+        note(printable(f"over the log in {state.log}"))
+    if state.join_at is not None:
+        note(printable(f"with keys of the key manager at {state.join_at}"))
 
 
 def _since(text: str | None, served: Served) -> datetime | None:

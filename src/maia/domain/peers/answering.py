@@ -21,7 +21,7 @@ from maia.domain.peers.names import know_key
 from maia.domain.peers.records import Joining, keep_joining
 from maia.domain.peers.states import PeerState
 from maia.encryption import GroupRequest, JoinGroups, join_public_key, new_join_key, sign_group_request
-from maia.errors import DeniedError, MaiaError, NotFoundError, UsageError, VerificationError
+from maia.errors import DeniedError, EncodingError, MaiaError, NotFoundError, UsageError, VerificationError
 from maia.events import EncryptionMode, TypeId, parse_event_type
 from maia.home import Home, change_config
 from maia.kernel import KEY_MANAGER, milliseconds, prove_key_manager
@@ -93,11 +93,11 @@ def answer_peer(
     offer = PeerState(
         did="offered", peer=invitation.name, known_as=home.folder.names.get(invitation.key.key_id, ""),
         key=invitation.key, title=invitation.title, rows=invitation.rows, ends=invitation.ends,
-        history=invitation.history,
+        history=invitation.history, log=str(path), join_at=invitation.manager_address,
     )  # fmt: skip
     confirm(offer)
     known_as = know_key(home, invitation.name, invitation.key)
-    home = _settle(home, invitation, path)
+    home = _settle(home, invitation, path, known_as)
     _keep_types(home, invitation.types, at=at)
     assure_broker(home, signer, at=at)
     assure_readers(home, signer, keys, agreement.roles, at=at)
@@ -112,7 +112,7 @@ def answer_peer(
     return PeerState(
         did="answered", peer=invitation.name, known_as=known_as, key=invitation.key, title=invitation.title,
         rows=invitation.rows, ends=invitation.ends, history=invitation.history,
-        text=peers.sign_peer_answer(answer, signer, secret), join_at=invitation.manager_address,
+        text=peers.sign_peer_answer(answer, signer, secret), log=str(path), join_at=invitation.manager_address,
     )  # fmt: skip
 
 
@@ -135,7 +135,11 @@ def _check_offer(home: Home, invitation: peers.PeerInvitation, agreement: Agreem
 
     Raises:
         VerificationError: ``AGREEMENT_MEANING``, or ``NOT_THE_KEY_MANAGER``.
+        EncodingError: A text in it is not one line: ``PEER_FILE_SHAPE``.
     """
+    texts = (invitation.name, invitation.log, invitation.manager_address or "", *(invitation.network or ("",))[-1:])
+    if not all(str(text).isprintable() for text in texts):
+        raise EncodingError("names and addresses of an invitation are one line each", code="PEER_FILE_SHAPE")
     types = [parse_event_type(raw).definition for raw in invitation.types]
     networks = () if invitation.network is None else (invitation.network,)
     check_meaning(agreement, TypeCatalogue(types, networks=networks))
@@ -195,7 +199,7 @@ def _log_path(home: Home, invitation: peers.PeerInvitation, log: Path | None) ->
     return path
 
 
-def _settle(home: Home, invitation: peers.PeerInvitation, log: Path) -> Home:
+def _settle(home: Home, invitation: peers.PeerInvitation, log: Path, known_as: str) -> Home:
     """Write down keys, network, log and key manager."""
     if home.network is not None and home.network != invitation.network:
         raise UsageError(
@@ -203,13 +207,14 @@ def _settle(home: Home, invitation: peers.PeerInvitation, log: Path) -> Home:
             code="PEER_NETWORK",
         )
     for name, key in invitation.keys:
-        know_key(home, name, key)
+        # SECURITY: what others call a key names it here only behind their own name
+        know_key(home, f"{known_as}-{name}", key)
     network = None
     if invitation.network is not None:
         owner, called = invitation.network
         if not isinstance(owner, PublicKey):
             raise UsageError("a home's network is owned by one key", code="PEER_NETWORK")
-        network = know_key(home, "network-owner", owner), called
+        network = know_key(home, f"{known_as}-network", owner), called
     address = None
     if invitation.manager_address is not None and home.config.key_manager is None and not home.types.names():
         address = invitation.manager_address

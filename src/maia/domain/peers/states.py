@@ -26,6 +26,7 @@ class PeerState:
         certificates: How many certificates were issued.
         groups: How many places in key groups were given.
         text: The file for the other side, when there is one.
+        log: Where the shared log is.
         join_at: The key manager's address, when its service must be asked.
     """
 
@@ -40,6 +41,7 @@ class PeerState:
     certificates: int = 0
     groups: int = 0
     text: str | None = None
+    log: str | None = None
     join_at: str | None = None
 
     def __str__(self) -> str:
@@ -54,5 +56,6 @@ class PeerState:
             "rows": [{"role": row.role, "right": row.words} for row in self.rows],
             "ends": None if self.ends is None else self.ends.isoformat(),
             "history": None if self.history is None else self.history.isoformat(),
-            "certificates": self.certificates, "groups": self.groups, "answer": self.text, "join_at": self.join_at,
+            "certificates": self.certificates, "groups": self.groups, "answer": self.text, "log": self.log,
+            "join_at": self.join_at,
         }  # fmt: skip
