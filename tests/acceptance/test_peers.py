@@ -43,7 +43,12 @@ def domain_key(command: Command) -> KeySigner:
 
 def test_one_file_there_and_one_back_connect_two_organisations(world: Peers) -> None:
     """B13: keys, types, log, lists and rights on both sides, and keys of what was agreed and of nothing else."""
-    done = world.connect()
+    answer = world.answer(world.invite(), "--reader", "ann")
+    waiting = maia.open(world.mary.home).status().steps
+    assert [(step.command, step.where) for step in waiting[:1]] == [
+        ("maia domain connect answer.maia", "the home of `clinic`")
+    ]
+    done = world.admit(answer)
     assert (done["did"], done["known_as"], done["certificates"], done["groups"]) == ("admitted", "st-marys", 2, 2)
     mary = maia.open(world.mary.home)
     mary.follow()
