@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from maia.domain.access_control.agreements import agreement_path, read_agreement, write_agreement
+from maia.domain.agreement_files import agreement_path, read_agreement, write_agreement
 from maia.domain.key_groups import verified_versions
 from maia.domain.peers.brokers import assure_broker, assure_readers, shown_certificates, shown_statements
 from maia.domain.peers.names import know_key
