@@ -103,8 +103,8 @@ def answer_peer(
     assure_readers(home, signer, keys, agreement.roles, at=at)
     half = sign_agreement(SignedAgreement(agreement=agreement), signer)
     write_agreement(home, half)
-    offered = ask_to_join(home, invitation.rows, title=invitation.title, giver=invitation.key,
-                          manager=invitation.manager, at=at)  # fmt: skip
+    asked = invitation.rows if invitation.manager_address is None else ()  # a service is asked by `maia keys join`
+    offered = ask_to_join(home, asked, title=invitation.title, giver=invitation.key, manager=invitation.manager, at=at)
     answer = peers.PeerAnswer(
         invitation=invitation.digest, name=home.config.name, agreement=agreement, signature=half.signatures[-1],
         offer=offered,
