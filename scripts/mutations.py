@@ -125,6 +125,13 @@ MUTATIONS = (
         (f"{PEERS}::test_words_that_mean_something_else_are_not_signed",),
     ),
     Mutation(
+        "keys of earlier epochs go to every peer",
+        "domain/peers/admission.py",
+        "history=invitation.history, at=at\n",
+        "history=invitation.begins.replace(year=1971), at=at\n",
+        (f"{PEERS}::test_keys_of_earlier_come_only_where_the_owner_says_so",),
+    ),
+    Mutation(
         "ending a connection revokes nothing",
         "domain/peers/ending.py",
         "    revoked = service.revoke(at=at, certificates=dict.fromkeys(ids))\n",

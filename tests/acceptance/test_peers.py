@@ -111,6 +111,19 @@ def test_a_key_manager_that_serves_is_named_and_asked(world: Peers) -> None:
         assert {group["uid"] for group in joined["groups"]} == {"2", "3"}
 
 
+@pytest.mark.parametrize("more, epochs", [((), 1), (("--history", "all"), 2), (("--history", "2099-01-01"), 1)])
+def test_keys_of_earlier_come_only_where_the_owner_says_so(world: Peers, more: tuple[str, ...], epochs: int) -> None:
+    """The key of what was sealed before is handed over on the owner's word, and of offered columns only."""
+    world.clinic.grant("--from", "domain", "--to", "broker", "--type", "domain/Result", "--action", "publish")
+    row = {"patient": "Ada", "ward": "A", "value": 5.4}
+    publish_here(maia.open(world.clinic.home).home, "Result", [row], as_="lab", at=datetime.now(UTC))
+    world.connect(*more)
+    mary = maia.open(world.mary.home)
+    mary.follow()
+    ring = mary.home.keyring()
+    assert {group.label: len(ring.epochs(group)) for group in ring.groups()} == {b"2": epochs, b"3": epochs}
+
+
 def test_python_goes_the_same_way(world: Peers) -> None:
     """`Domain.invite_peer` and `Domain.connect` make and take the same files, and the open domain goes on."""
     clinic, mary = maia.open(world.clinic.home), maia.open(world.mary.home)
