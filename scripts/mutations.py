@@ -59,6 +59,21 @@ HOLDERS = "test_who_holds_keys.py"
 BROKERS, WRITES, TREES = "test_dishonest_brokers.py", "test_spark_writes.py", "test_key_trees.py"
 
 MUTATIONS = (
+    # -- keys that were replaced
+    Mutation(
+        "what a publisher sealed that was kept deaf is lost",
+        "encryption/epochs.py",
+        "        found.append(epochs[position])\n",
+        "        pass\n",
+        (f"{NOTICES}::test_what_a_sender_seals_that_is_kept_deaf_is_not_lost",),
+    ),
+    Mutation(
+        "a replaced key opens for ever",
+        "encryption/epochs.py",
+        "        if stamp > ended + tolerance.deaf or arrives > ended + tolerance.deaf + tolerance.grace:\n",
+        "        if False:\n",
+        ("test_epochs.py::test_a_replaced_key_is_tried_while_its_publisher_may_be_deaf",),
+    ),
     # -- possession
     Mutation(
         "possession is not demanded by the data source",

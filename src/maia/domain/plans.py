@@ -14,10 +14,10 @@ from maia.authority import MAX_BROUGHT, Action, Challenge, ask_network
 from maia.domain.fetched import Fetcher
 from maia.domain.grounds import Grounds
 from maia.domain.keys import ensure_keys
+from maia.domain.memberships import GroupKeys
 from maia.domain.origins import Origins
 from maia.domain.own_key_manager import OwnKeyManager
 from maia.domain.snapshot import Snapshot
-from maia.encryption import Tolerance
 from maia.errors import ChainError, DeniedError, UncheckedError, VerificationError
 from maia.events import EventType, TypeName
 from maia.home import Home
@@ -207,7 +207,8 @@ class Planner:
         """
         event_type, home = subscriptions[0].event_type, self._home
         clauses = [clause for item in subscriptions for clause in item.clauses]
-        type_id, tolerance = event_type.type_id, home.tolerance
+        type_id = event_type.type_id
+        tolerance = GroupKeys(home).tolerance(type_id)
         return DeliverPlan(
             type_id=type_id,
             kinds=known.sessions.kinds(type_id),
@@ -215,7 +216,7 @@ class Planner:
             term=self.term(known, clauses, (item.until for item in subscriptions), at=at),
             origins=self.origins.of_commits(known, event_type, commits),
             arrives=milliseconds(at),
-            tolerance=Tolerance(grace=FOREVER, skew=tolerance.skew) if history else tolerance,
+            tolerance=replace(tolerance, grace=FOREVER) if history else tolerance,
             modes=known.sessions.modes(type_id),
             aliases=home.wire_ids(type_id) - {type_id},
         )
