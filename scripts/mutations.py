@@ -59,6 +59,29 @@ HOLDERS = "test_who_holds_keys.py"
 BROKERS, WRITES, TREES = "test_dishonest_brokers.py", "test_spark_writes.py", "test_key_trees.py"
 
 MUTATIONS = (
+    # -- migration
+    Mutation(
+        "what is damaged is left out of a migration unasked",
+        "log/migration.py",
+        "    if damaged and not without_damaged:\n",
+        "    if False:\n",
+        ("test_formats.py::test_a_golden_log_becomes_lanes_once_and_is_read_as_before",),
+    ),
+    # -- lists that a broker brings
+    Mutation(
+        "lists do not go along with a request for keys",
+        "domain/key_groups.py",
+        "    return (*shown, *lists_behind(tests, verifier.statements, at=at, withdrawals=True))\n",
+        "    return shown\n",
+        (f"{HOLDERS}::test_a_broker_without_a_common_log_brings_the_lists_of_its_rights",),
+    ),
+    Mutation(
+        "a key manager takes no list that a broker brings",
+        "key_manager/demanded_lists.py",
+        "        if lists and self._take is not None:\n",
+        "        if False:\n",
+        (f"{HOLDERS}::test_a_broker_without_a_common_log_brings_the_lists_of_its_rights",),
+    ),
     # -- keys that were replaced
     Mutation(
         "what a publisher sealed that was kept deaf is lost",

@@ -177,7 +177,7 @@ def test_what_hides_an_eviction_is_an_alarm_and_the_sender_seals_nothing(world: 
 
 @pytest.mark.threat("T50")
 def test_what_a_sender_seals_that_is_kept_deaf_is_not_lost(world: ManagedHomes, spark: Any) -> None:
-    """Readers heard of a new key, the sender cannot: they open what it sealed under the old one while it may trust it."""
+    """Readers heard of a new key, the sender cannot: they open what it sealed under the old one meanwhile."""
     frame = spark.createDataFrame([("Victoria", "AE05 XYZ")], "place string, value string")
     sender, reader = maia.open(world.sender).client("camera"), maia.open(world.member).client("reader")
     with serving(world) as manager:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from maia.authority import MAX_BROUGHT, Action, Challenge, ask_network
+from maia.authority import Action, Challenge, ask_network
 from maia.domain.fetched import Fetcher
 from maia.domain.grounds import Grounds
 from maia.domain.keys import ensure_keys
@@ -18,6 +18,7 @@ from maia.domain.memberships import GroupKeys
 from maia.domain.origins import Origins
 from maia.domain.own_key_manager import OwnKeyManager
 from maia.domain.snapshot import Snapshot
+from maia.domain.statements import lists_behind
 from maia.errors import ChainError, DeniedError, UncheckedError, VerificationError
 from maia.events import EventType, TypeName
 from maia.home import Home
@@ -41,7 +42,6 @@ from maia.principals import CertificateId, PublicKey
 
 MAX_EVENTS = 16_384
 """Most events in one parcel, unless the publisher asks for fewer."""
-_MAX_BROUGHT = 16 << 10
 
 
 class Planner:
@@ -256,14 +256,8 @@ class Planner:
             raise ChainError("the conditions of the broker's own right do not hold", code=CONDITION_FALSE)
         found = {item.certificate_id: item.raw for item in grant.certificates}
         found |= {item: pool.get(item).raw for right in rights for item in right.proof.certificate_ids()}
-        lists: dict[bytes, None] = {}
-        for identity in found:
-            for test in pool.get(identity).body.tests:
-                serving = known.verifier.statements.serving(test, at=at)
-                # A list that is too large to go along with every commit is one that readers have to hear of themselves.
-                if serving is not None and len(serving.raw) <= _MAX_BROUGHT:
-                    lists[serving.raw] = None
-        return (*found.values(), *list(lists)[:MAX_BROUGHT]), own
+        tests = (test for identity in found for test in pool.get(identity).body.tests)
+        return (*found.values(), *lists_behind(tests, known.verifier.statements, at=at)), own
 
 
 def _in_doubt(holder: str, code: str) -> UncheckedError:
