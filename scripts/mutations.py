@@ -59,6 +59,21 @@ HOLDERS = "test_who_holds_keys.py"
 BROKERS, WRITES, TREES = "test_dishonest_brokers.py", "test_spark_writes.py", "test_key_trees.py"
 
 MUTATIONS = (
+    # -- a broker's own right
+    Mutation(
+        "a broker whose right demands one-time answers is not told so",
+        "domain/own_right.py",
+        '        if error.code != "NO_STATEMENT" or not _needs_answer(verifier, broker, pool, at):\n',
+        "        if True:\n",
+        (f"{FETCHED}::test_a_broker_whose_right_demands_answers_publishes_nothing_and_is_told_why",),
+    ),
+    Mutation(
+        "nobody warns of a domain's right to publish that one-time answers confirm",
+        "authority/lint.py",
+        "    found = _answered(body, tag)\n",
+        "    found = ()\n",
+        (f"{FETCHED}::test_a_broker_whose_right_demands_answers_publishes_nothing_and_is_told_why",),
+    ),
     # -- migration
     Mutation(
         "what is damaged is left out of a migration unasked",

@@ -17,6 +17,7 @@ from maia.domain.keys import ensure_keys
 from maia.domain.memberships import GroupKeys
 from maia.domain.origins import Origins
 from maia.domain.own_key_manager import OwnKeyManager
+from maia.domain.own_right import prove_own_right
 from maia.domain.snapshot import Snapshot
 from maia.domain.statements import lists_behind
 from maia.errors import ChainError, DeniedError, UncheckedError, VerificationError
@@ -243,8 +244,7 @@ class Planner:
         pool = known.pool
         request = ask_version(Action.PUBLISH, event_type)
         broker = self._home.broker.public_key
-        # No answer is asked for: it would show nothing to those who judge the broker at its stamps, later.
-        grant = known.verifier.verify(request, principal=broker, evidence=pool, at=at)
+        grant = prove_own_right(known.verifier, request, broker, pool, at=at)
         rights = known.verifier.clauses(request, principal=broker, evidence=pool, at=at)
         asked = frozenset.intersection(*(frozenset(clause.conditions) for clause in clauses))
         left = (

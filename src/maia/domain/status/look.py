@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from maia.authority import Action, ListStatement, StatementBook, parse_statement
+from maia.domain.own_right import prove_own_right
 from maia.domain.parked import read_parked
 from maia.domain.shares import SHARES_FILE, read_shares
 from maia.domain.snapshot import Snapshot
@@ -155,7 +156,7 @@ class _Look:
         """Ask for what a plan asks for: the broker's right on this version."""
         request = ask_version(Action.PUBLISH, event_type)
         try:
-            known.verifier.verify(request, principal=self.broker, evidence=known.pool, at=self.at)
+            prove_own_right(known.verifier, request, self.broker, known.pool, at=self.at)
         except VerificationError as error:
             return RightStatus(held=False, code=error.code, reason=self.folder.decorate(error.message))
         return RightStatus(held=True)
