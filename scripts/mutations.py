@@ -59,6 +59,13 @@ HOLDERS = "test_who_holds_keys.py"
 BROKERS, WRITES, TREES = "test_dishonest_brokers.py", "test_spark_writes.py", "test_key_trees.py"
 
 MUTATIONS = (
+    Mutation(
+        "who does not prove a client's key is not in the audit",
+        "domain/operations.py",
+        "        if key is not None and error.code not in _NOT_TRIED:\n",
+        "        if False:\n",
+        ("test_possession.py::test_who_does_not_prove_a_key_is_in_the_audit",),
+    ),
     # -- a broker's own right
     Mutation(
         "a broker whose right demands one-time answers is not told so",

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import maia
-from maia.errors import KeyFormatError, UsageError, VerificationError
+from maia.errors import KeyFormatError, MaiaError, UsageError, VerificationError
 from maia.testing import TYPE_NAME, Command, NumberplateHomes, numberplate_homes
 
 AT = datetime(2026, 6, 1, 9, tzinfo=UTC)
@@ -132,6 +132,26 @@ def test_a_private_key_of_somebody_else_proves_nothing(spark: Any, world: Number
             spark.read.format("maia").options(**options(world, "SO")).load()
     finally:
         planted.unlink()
+
+
+def test_who_does_not_prove_a_key_is_in_the_audit(world: NumberplateHomes, sealed: Path) -> None:
+    """With the name and the file by which it was tried, and with nothing of a key or a passphrase."""
+    command = Command(world.ccs)
+    wrong = sealed.with_name("wrong")
+    wrong.write_text("another secret\n", "utf-8")
+    tried = {("SO", "keys/SO.key", "NO_SUCH_KEY"), ("BO", "keys/BO.key", "KEY_PASSPHRASE")}
+    assert command("subscribe", "--type", TYPE_NAME, "--as", "SO").code != 0
+    assert command("subscribe", "--type", TYPE_NAME, "--as", "BO", "--passphrase-file", str(wrong)).code != 0
+    agent = sealed.with_name("agent")
+    with pytest.raises(MaiaError) as raised:
+        maia.open(world.ccs).prove("CCTV", agent=agent)
+    tried.add(("CCTV", str(agent), raised.value.code))
+    rows = command.do("audit", "--kind", "refuse")["rows"]
+    assert tried <= {(row["subject"], row["source"], row["reason"]) for row in rows}
+    known = maia.open(world.ccs).home.folder.keys
+    assert {row["principal"] for row in rows if row["subject"] == "SO"} == {known["SO"].fingerprint}
+    told = b"".join(path.read_bytes() for path in (world.ccs / "audit" / "journal").iterdir())
+    assert b"another secret" not in told
 
 
 @pytest.fixture
