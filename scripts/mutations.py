@@ -66,6 +66,20 @@ MUTATIONS = (
         "        if False:\n",
         ("test_possession.py::test_who_does_not_prove_a_key_is_in_the_audit",),
     ),
+    Mutation(
+        "a certificate that was lost is waited for though somebody let it go",
+        "domain/grounds.py",
+        "        if not home.certificates.let_go(identity):\n",
+        "        if True:\n",
+        (f"{LANES}::test_a_certificate_that_is_lost_is_named_and_let_go_of_knowingly",),
+    ),
+    Mutation(
+        "a certificate that was lost is let go of without a word in the audit",
+        "domain/grounds.py",
+        "    audit_of(home).note([row])  # INVARIANT",
+        "    # INVARIANT",
+        (f"{LANES}::test_a_certificate_that_is_lost_is_named_and_let_go_of_knowingly",),
+    ),
     # -- a broker's own right
     Mutation(
         "a broker whose right demands one-time answers is not told so",

@@ -39,6 +39,7 @@ if _typing.TYPE_CHECKING:
     from maia.domain.expiry import expire_log, sweep_home, undelivered
     from maia.domain.explanation import CellExplanation
     from maia.domain.grants import RevocationDraft, draft_grant, draft_revocation, sign_grant, sign_revocation
+    from maia.domain.grounds import let_go_of, missing_certificates
     from maia.domain.handed import keep_handed
     from maia.domain.key_groups import (
         check_admission,
@@ -156,9 +157,11 @@ __all__ = [
     "keep_parked",
     "known_series",
     "leave_key_groups",
+    "let_go_of",
     "make_list",
     "manager_signer",
     "mark_outbox",
+    "missing_certificates",
     "next_stretch",
     "open_access_control",
     "open_home_groups",
@@ -296,6 +299,8 @@ __getattr__ = _on_first_use(
         "share_out": "log_parts",
         "show_type": "types",
         "sight_of": "sight",
+        "let_go_of": "grounds",
+        "missing_certificates": "grounds",
         "sign_grant": "grants",
         "sign_revocation": "grants",
         "submit_policy": "policy_files",

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from maia.authority import Action, ListStatement, StatementBook, parse_statement
+from maia.domain.grounds import missing_certificates
 from maia.domain.own_right import prove_own_right
 from maia.domain.parked import read_parked
 from maia.domain.shares import SHARES_FILE, read_shares
@@ -249,6 +250,12 @@ class _Look:
                     "home is full"
                 )
 
+    def _missing(self) -> Iterator[dict[str, str]]:
+        """Name the certificates that somebody waits for."""
+        if self.known is not None:
+            for item in missing_certificates(self.home, self.known.pool, at=self.at):
+                yield {"certificate": item.identity.hex(), "clients": ", ".join(item.clients)}
+
     def _log(self) -> LogStatus | None:
         log, outbox = LogDirectory(self.home.log_path), Outbox(self.home.path / "outbox")
         try:
@@ -269,6 +276,7 @@ class _Look:
                 delivered=None if head is None else sum(read_place(place)[0].number + 1 for place in upto.values()),
                 lag=log.behind(upto, types) if wanted else 0,
                 parked=tuple(parked),
+                missing=tuple(self._missing()),
                 ahead=max(0, mark - milliseconds(self.at) - self.home.config.skew * 1000) // 1000,
             )
         except MaiaError as error:
