@@ -1,4 +1,4 @@
-"""`maia cert show|add|forget`: certificates as trees, S-expressions or JSON; those that others gave, or that are lost."""
+"""`maia cert show|add|forget`: certificates as trees, S-expressions or JSON; those that others gave; lost ones."""
 
 from __future__ import annotations
 
