@@ -755,7 +755,7 @@ MUTATIONS = (
     Mutation(
         "lists do not come along with a commit",
         "domain/plans.py",
-        "        return (*found.values(), *list(lists)[:MAX_BROUGHT]), own\n",
+        "        return (*found.values(), *lists_behind(tests, known.verifier.statements, at=at)), own\n",
         "        return tuple(found.values()), own\n",
         (f"{TIME}::test_a_reader_that_never_held_the_list_judges_by_the_one_that_came_along",),
     ),
@@ -833,7 +833,7 @@ MUTATIONS = (
     Mutation(
         "a certificate that is missing at home is a denial",
         "domain/grounds.py",
-        '        return "CERTIFICATE_MISSING" if missing else ""\n',
+        '        return "CERTIFICATE_MISSING" if any(_gone(self._home, ground, pool, at)) else ""\n',
         '        return ""\n',
         (f"{LANES}::test_damage_at_the_readers_own_home_parks_and_loses_nothing",),
     ),

@@ -22,8 +22,8 @@ def next_steps(status: DomainStatus, home: Home, folder: Folder) -> Iterator[Ste
         )
     for missing in () if status.log is None else status.log.missing:
         yield Step(
-            why=f"the right of {missing['clients']} stood on the certificate {missing['certificate'][:16]}, which is gone "
-            "from here: put it back (`maia cert add FILE`), or wait for it no longer",
+            why=f"the right of {missing['clients']} stood on the certificate {missing['certificate'][:16]}, which is "
+            "gone from here: put it back (`maia cert add FILE`), or wait for it no longer",
             command=f"maia cert forget {missing['certificate'][:16]}",
         )
     if not status.types:
