@@ -80,6 +80,20 @@ MUTATIONS = (
         "    # INVARIANT",
         (f"{LANES}::test_a_certificate_that_is_lost_is_named_and_let_go_of_knowingly",),
     ),
+    Mutation(
+        "who does not prove a key to a service is not in the audit",
+        "services/http/app.py",
+        "            if isinstance(error, VerificationError):\n",
+        "            if False:\n",
+        ("test_possession.py::test_who_does_not_prove_a_key_to_a_service_is_in_its_audit",),
+    ),
+    Mutation(
+        "whoever floods a service fills its audit",
+        "services/http/unproven.py",
+        "            if told is not None and told <= at < told + _EVERY:\n",
+        "            if False:\n",
+        ("test_possession.py::test_who_does_not_prove_a_key_to_a_service_is_in_its_audit",),
+    ),
     # -- a broker's own right
     Mutation(
         "a broker whose right demands one-time answers is not told so",

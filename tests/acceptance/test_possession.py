@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
+from base64 import urlsafe_b64encode
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import pyarrow as pa
 import pytest
 
 import maia
 from maia.errors import KeyFormatError, MaiaError, UsageError, VerificationError
-from maia.testing import TYPE_NAME, Command, NumberplateHomes, numberplate_homes
+from maia.principals import KeySigner
+from maia.testing import TYPE_NAME, Command, NumberplateHomes, numberplate_homes, served
 
 AT = datetime(2026, 6, 1, 9, tzinfo=UTC)
 SCHEMA = pa.schema(
@@ -152,6 +157,39 @@ def test_who_does_not_prove_a_key_is_in_the_audit(world: NumberplateHomes, seale
     assert {row["principal"] for row in rows if row["subject"] == "SO"} == {known["SO"].fingerprint}
     told = b"".join(path.read_bytes() for path in (world.ccs / "audit" / "journal").iterdir())
     assert b"another secret" not in told
+
+
+def post(port: int, path: str, body: dict[str, str]) -> dict[str, Any]:
+    """Ask a service something, unsigned; give what it answers."""
+    data = json.dumps(body).encode()
+    asked = Request(f"http://127.0.0.1:{port}{path}", data, {"content-type": "application/json"})
+    try:
+        with urlopen(asked) as answer:  # noqa: S310 - this machine
+            return json.load(answer)
+    except HTTPError as refused:
+        with refused:
+            return {"status": refused.code, **json.load(refused)}
+
+
+def test_who_does_not_prove_a_key_to_a_service_is_in_its_audit(world: NumberplateHomes) -> None:
+    """Whoever speaks for billing to the access control service; a flood is told once, and strangers as one."""
+    known = maia.open(world.ccs).home.folder.keys
+    keys = [known["BO"], *(KeySigner.generate().public_key for _ in range(5))]
+    with served("acs", world.ccs) as port:
+        for key in keys * 3:
+            body = {"key": octets(key.raw), "nonce": octets(bytes(32))}
+            offer = post(port, "/v1/challenge", body)
+            fake = {"challenge": offer["challenge"], "own_nonce": octets(bytes(32)), "proof": octets(bytes(64))}
+            assert post(port, "/v1/session", {**body, **fake})["status"] == 401
+    rows = [row for row in Command(world.ccs).do("audit", "--kind", "refuse")["rows"] if row["source"] == "/v1/session"]
+    assert sorted((row["subject"], row["principal"], row["reason"]) for row in rows) == [
+        ("", "", "BAD_SIGNATURE"), ("BO", known["BO"].fingerprint, "BAD_SIGNATURE"),
+    ]  # fmt: skip
+
+
+def octets(data: bytes) -> str:
+    """Write octets as the services read them."""
+    return urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
 @pytest.fixture

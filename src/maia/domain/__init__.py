@@ -54,7 +54,7 @@ if _typing.TYPE_CHECKING:
     from maia.domain.losses import find_losses
     from maia.domain.malformed import ROW_MALFORMED, audit_malformed
     from maia.domain.manager_key import manager_signer
-    from maia.domain.operations import Operation, audit_of, check_home_audit
+    from maia.domain.operations import Operation, audit_of, check_home_audit, note_unproven
     from maia.domain.own_key_manager import OwnKeyManager
     from maia.domain.own_notices import OwnNotices, home_notices
     from maia.domain.parked import keep_parked, read_parked, reader_of
@@ -163,6 +163,7 @@ __all__ = [
     "mark_outbox",
     "missing_certificates",
     "next_stretch",
+    "note_unproven",
     "open_access_control",
     "open_home_groups",
     "open_key_manager",
@@ -301,6 +302,7 @@ __getattr__ = _on_first_use(
         "sight_of": "sight",
         "let_go_of": "grounds",
         "missing_certificates": "grounds",
+        "note_unproven": "operations",
         "sign_grant": "grants",
         "sign_revocation": "grants",
         "submit_policy": "policy_files",

@@ -124,12 +124,25 @@ def unproven(home: Home, name: str, *, at: datetime, agent: Path | None = None) 
         key = home.folder.keys.get(name)
         if key is not None and error.code not in _NOT_TRIED:
             tried = f"keys/{name}.key" if agent is None else str(agent)
-            row = AuditRow(
-                at=at, kind="refuse", principal=key.fingerprint, type_id="", source=tried, subject=name,
-                code=error.code, events=0,
-            )  # fmt: skip
-            _note_refusal(home, row)
+            note_unproven(home, name, key.fingerprint, source=tried, code=error.code, at=at)
         raise
+
+
+def note_unproven(home: Home, name: str, principal: str, *, source: str, code: str, at: datetime) -> None:
+    """Put into the audit that a key was not proven; what cannot be told is a warning, and the refusal stands.
+
+    Args:
+        home: Whose audit.
+        name: What the key is called here; empty when it is not known.
+        principal: Its fingerprint.
+        source: The file, the agent or the path of a service by which it was tried.
+        code: Why it was refused.
+        at: Now.
+    """
+    row = AuditRow(
+        at=at, kind="refuse", principal=principal, type_id="", source=source, subject=name, code=code, events=0
+    )
+    _note_refusal(home, row)
 
 
 def _note_refusal(home: Home, row: AuditRow) -> None:
