@@ -39,7 +39,6 @@ class KeysPlay:
         self.held: set[str] = set()
         self.ended: dict[str, int] = {}
         self.sealed: list[tuple[str, Row, int]] = []
-        self.unsure: set[str] = set()
         self.streamed: list[str] = []
         self.taken: dict[Path, bytes] = {}
         self.old: dict[Path, list[bytes]] = {}
@@ -87,10 +86,6 @@ class KeysPlay:
                 raise ViolationError(f"the honest publisher is stopped: {error.code}") from error
             return
         self.sealed += [(event, row, self.oracle.now) for event, row in sealed.events]
-        if self.tampered:
-            # A publisher that is kept deaf seals with a key that readers have replaced, for as long as it may trust the
-            # manager's last word; what it sealed then is not opened by them. See the page about the adversary.
-            self.unsure |= {event for event, _ in sealed.events}
 
     @make.register
     def _(self, _: Join) -> None:
@@ -170,7 +165,7 @@ class KeysPlay:
 
     def _complete(self) -> bool:
         """Whether everything arrived that must."""
-        return {event for event, _, _ in self.sealed} - self.unsure <= set(self.streamed)
+        return {event for event, _, _ in self.sealed} <= set(self.streamed)
 
     def _write(self, path: Path, data: bytes | None) -> None:
         if path.is_file():

@@ -201,6 +201,8 @@ PLANTED = (
     # -- keys that are not heard of
     _of("an epoch that was not heard of waits", HOMES, "domain.stretches:_doubt",
         "_require_keys(domain, event_type, lane, commit)", "pass"),
+    _of("what a publisher that was kept deaf sealed is not lost", HOMES, "encryption.epochs:replaced_epochs",
+        "found.append(epochs[position])", "pass"),
     _of("who does not hear the manager seals nothing", HOMES, "domain.heard:require_heard",
         "if heard is None or (not heard.alarm and now <= heard.due + home.config.silence * 1000):", "if True:"),
     _of("an eviction changes the key", HOMES, "key_manager.review:review_group",

@@ -20,6 +20,12 @@ def next_steps(status: DomainStatus, home: Home, folder: Folder) -> Iterator[Ste
             "what it publishes is refused until then",
             command="date",
         )
+    for missing in () if status.log is None else status.log.missing:
+        yield Step(
+            why=f"the right of {missing['clients']} stood on the certificate {missing['certificate'][:16]}, which is "
+            "gone from here: put it back (`maia cert add FILE`), or wait for it no longer",
+            command=f"maia cert forget {missing['certificate'][:16]}",
+        )
     if not status.types:
         yield Step(why="this home knows no event type", command="maia type from-schema FILE OWNER/NAME")
     if status.connect is not None and not status.connect.held and status.network is not None:
