@@ -40,6 +40,7 @@ REASONS: Mapping[str, str] = {
     "authority/types.py": "every rule by which a definition speaks for its owner, in the order in which they are asked",
     "authority/verifier.py": "every rule of a decision in one core without IO, in the order of its stages",
     "database/access_control_records.py": "one record and its columns after the other",
+    "domain/domain.py": "what every door calls, a method for each thing that a user does; its length is docstrings",
     "encryption/trees.py": "the manager's half of a one-way function tree; splitting it would share its secrets",
     "kernel/key_groups.py": "who is admitted to a key group, on which chain: one decision",
     "log/directory.py": "the log as a directory, one writer's protocol; lanes will replace it",
