@@ -200,7 +200,7 @@ MUTATIONS = (
     ),
     Mutation(
         "the title of an agreement is a path",
-        "domain/access_control/agreements.py",
+        "domain/agreement_files.py",
         'f"{check_key_name(title)}{AGREEMENT_SUFFIX}"',
         'f"{title}{AGREEMENT_SUFFIX}"',
         (f"{PEERS}::test_a_title_leads_nowhere",),

@@ -16,7 +16,7 @@ import maia
 from maia.errors import DeniedError, NotFoundError
 from maia.policy import Agreement, SignedAgreement, peers, sign_agreement
 from maia.principals import KeySigner
-from maia.testing import Command, publish_here
+from maia.testing import Command, publish_here, served
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "share-with-a-partner.md"
 
@@ -89,6 +89,26 @@ def test_a_network_comes_along_and_the_right_to_connect_with_it(tmp_path: Path) 
     assert mary.config.network == ("clinic", "Wards")
     asked = ("verify", "--as", "ann", "--network", "clinic/Wards", "--action", "connect")
     assert world.mary(*asked).code == 0
+
+
+@pytest.mark.slow
+def test_a_key_manager_that_serves_is_named_and_asked(world: Peers) -> None:
+    """Where the clinic's key manager is a service, the invitation says where, and `maia keys join` asks it."""
+    settings = world.clinic.home / "maia.toml"
+    before = settings.read_text("utf-8")
+    shutil.copy(world.clinic.home / "keys" / "domain.pub", world.clinic.home / "keys" / "key-manager.pub")
+    world.invite()  # names the clinic's own broker, and opens nothing
+    with served("key-manager", world.clinic.home) as port:
+        settings.write_text(f'{before}\n[services]\nkey_manager = "http://127.0.0.1:{port}"\n', "utf-8")
+        world.clinic.do("keys", "join", "Result")
+        done = world.connect()
+        assert (done["groups"], done["join_at"]) == (0, f"http://127.0.0.1:{port}")
+        mary = maia.open(world.mary.home)
+        mary.follow()
+        assert mary.config.key_manager == f"http://127.0.0.1:{port}"
+        assert list((world.mary.home / "peers").glob("*.joining")) == []
+        joined = world.mary.do("keys", "join", "clinic/Result")
+        assert {group["uid"] for group in joined["groups"]} == {"2", "3"}
 
 
 def test_python_goes_the_same_way(world: Peers) -> None:

@@ -59,3 +59,33 @@ def test_history_is_open_as_far_as_the_owner_grants_it(world: Peers) -> None:
     world.connect("--history", "all")
     publish(world, "late")
     assert read(world) == [(None, "early", 5.4), (None, "late", 5.4)]
+
+
+@pytest.mark.requirement("12.10")
+def test_a_role_of_the_other_domain_reads_what_the_table_says_and_no_more(world: Peers) -> None:
+    """Pharmacy: {drug, dose}; the pharmacist asks for the diagnosis, and it is withheld; all ends with the role."""
+    clinic, pharmacy = world.clinic, world.mary
+    define = ("--attribute", "drug:string:1", "--attribute", "dose:string:2", "--attribute", "diagnosis:string:3")
+    clinic.do("type", "define", "domain/Prescription@1", *define)
+    clinic.grant("--from", "domain", "--to", "lab", "--type", "domain/Prescription", "--action", "publish")
+    world.admit(world.answer(world.invite(give="pharmacist |- subscribe Prescription(drug, dose)")))
+    maia.open(pharmacy.home).follow()
+    (pharmacy.home / "policy" / "staff.rules").write_text("pharmacist(self) <- registered(self)*\n", "utf-8")
+    pharmacy.do("policy", "apply")
+    code = world.root / "code"
+    code.write_text(str(pharmacy.do("domain", "invite", "ann", "--appoint", "registered(ann)")["invitation"]), "utf-8")
+    joining = ("domain", "join", str(pharmacy.home), "--as", "ann", "--invitation-file", str(code))
+    pharmacy.do(*joining)
+    row = {"drug": "aspirin", "dose": "500 mg", "diagnosis": "migraine"}
+    maia.open(clinic.home).client("lab").publish(pa.Table.from_pylist([row]), "Prescription")
+
+    def seen() -> list[dict[str, object]]:
+        return [item.asDict() for item in maia.open(pharmacy.home).client("ann").read("Prescription").collect()]
+
+    with pytest.raises(MaiaError):
+        seen()
+    pharmacy.do("role", "activate", "pharmacist(ann)", "--as", "ann")
+    assert seen() == [row | {"diagnosis": None}]
+    pharmacy.do("role", "revoke", "registered(ann)")
+    with pytest.raises(MaiaError):
+        seen()

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from maia.access_control import AccessControl
 from maia.authority import ListStatement, parse_statement
-from maia.domain.access_control import AGREEMENT_SUFFIX, HomeHoldings, read_agreement
-from maia.domain.access_control.agreements import POLICY_FOLDER
+from maia.domain.access_control import HomeHoldings
+from maia.domain.agreement_files import AGREEMENT_SUFFIX, POLICY_FOLDER, read_agreement
 from maia.domain.peers.agreed import answer_with_keys, ask_for_keys
 from maia.encoding import counted
 from maia.errors import NotFoundError, UsageError, VerificationError

@@ -18,7 +18,6 @@ from maia.domain.given import AskPassphrase, asks, several
 from maia.domain.grants import Granted, RevocationDraft, draft_grant, revoke_certificate, sign_grant
 from maia.domain.operations import refusals, unproven
 from maia.domain.own_key_manager import OwnKeyManager
-from maia.domain.peers import InvitedPeer, PeerState, connect_peer, invite_peer
 from maia.domain.plans import MAX_EVENTS, Planner
 from maia.domain.possession import ProvenClient, is_locked, prove_by_agent, prove_client, unlock_client
 from maia.domain.publication import own_lanes
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from maia.domain.engine import Engine
+    from maia.domain.peers import InvitedPeer, PeerState
 
 
 MakeEngine = Callable[["Domain"], "Engine"]
@@ -413,6 +413,8 @@ class Domain:
             DeniedError: This domain cannot give it: ``ISSUER_LACKS_RIGHT``.
             MaiaError: A row is none, or nobody manages the keys of a type; the message says what.
         """
+        from maia.domain.peers import invite_peer  # noqa: PLC0415 - needs a database
+
         return invite_peer(
             self.home, self._speaker(passphrase), self._own, peer, give=several(give) or (), at=self.clock(),
             until=until, peer_key=None if key is None else self.home.folder.key(key), history=history, log=log,
@@ -440,6 +442,8 @@ class Domain:
         Raises:
             MaiaError: The file is altered, over, used, or for somebody else; the code says which.
         """
+        from maia.domain.peers import connect_peer  # noqa: PLC0415 - needs a database
+
         done = connect_peer(
             self.home, self._speaker(passphrase), self._own, Path(file), at=self.clock(),
             readers=several(readers) or (), log=log,

@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 
 from maia.access_control import AccessControl
 from maia.authority import Action, network_right, parse_statement, verify_statement
-from maia.domain.access_control.agreements import agreement_path, read_agreement, write_agreement
+from maia.domain.agreement_files import agreement_path, read_agreement, write_agreement
 from maia.domain.certificates import push_certificates
 from maia.domain.key_groups import verified_versions
 from maia.domain.own_key_manager import OwnKeyManager

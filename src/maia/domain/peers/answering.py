@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from maia.domain.access_control.agreements import agreement_path, read_agreement, write_agreement
+from maia.domain.agreement_files import agreement_path, read_agreement, write_agreement
 from maia.domain.key_groups import verified_versions
 from maia.domain.peers.brokers import assure_broker, assure_readers, shown_certificates, shown_statements
 from maia.domain.peers.names import know_key
@@ -103,8 +103,8 @@ def answer_peer(
     assure_readers(home, signer, keys, agreement.roles, at=at)
     half = sign_agreement(SignedAgreement(agreement=agreement), signer)
     write_agreement(home, half)
-    offered = ask_to_join(home, invitation.rows, title=invitation.title, giver=invitation.key,
-                          manager=invitation.manager, at=at)  # fmt: skip
+    asked = invitation.rows if invitation.manager_address is None else ()  # a service is asked by `maia keys join`
+    offered = ask_to_join(home, asked, title=invitation.title, giver=invitation.key, manager=invitation.manager, at=at)
     answer = peers.PeerAnswer(
         invitation=invitation.digest, name=home.config.name, agreement=agreement, signature=half.signatures[-1],
         offer=offered,

@@ -14,7 +14,7 @@ import logging
 from collections.abc import Iterator
 from datetime import datetime
 
-from maia.domain.access_control.agreements import agreement_path, read_agreement, write_agreement
+from maia.domain.agreement_files import agreement_path, read_agreement, write_agreement
 from maia.domain.memberships import GroupKeys
 from maia.domain.peers.records import Joining, all_joining, forget_joining
 from maia.encryption import EpochId, KeyGroupId, OpenedPlace, open_earlier_keys, open_join_answer
