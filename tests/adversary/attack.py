@@ -17,6 +17,7 @@ from moves import (
     HOMES,
     PUBLISH,
     READERS,
+    THEMES,
     UIDS,
     Call,
     Commit,
@@ -39,7 +40,7 @@ from moves import (
 from oracle import Oracle, cell
 from rogue import Own, Rogue
 from stage import PEOPLE, SKEW, Fixed, Shown, Stage, at, certificate, forged, name_certificate
-from vandal import DEAF, HARM, Vandal
+from vandal import DEAF, HARM, MUTE, Vandal
 from violation import ViolationError
 
 from maia.errors import MaiaError
@@ -47,6 +48,8 @@ from maia.kernel import milliseconds
 
 SECONDS = 300
 """How long one sequence may take before it counts as a hang."""
+READING = frozenset(theme for theme, (_, weights) in THEMES.items() if Subscribe in weights)
+"""What sequences are about in the end of which a client of the coalition looks once more."""
 SB = PEOPLE["sb"].public_key.key_id.hex()
 XB = PEOPLE["xb"].public_key.key_id.hex()
 
@@ -61,6 +64,7 @@ class Play:
         self.oracle = Oracle(sequence)
         self.stage = Stage(fixed, root, sequence.given, domain=sequence.domain)
         self.vandal, self.rogue = Vandal(self.stage), Rogue(self.stage)
+        self.tampered = any(isinstance(move, Tamper) for move in sequence.moves)
         self.lane: list[str] = []
         self.truth: dict[str, Row] = {}
         self.streamed: list[str] = []
@@ -79,14 +83,16 @@ class Play:
                 self.make(move)
             except ViolationError as error:
                 raise ViolationError(f"move {number}, {type(move).__name__}: {error}") from error
-            self.vandal.watch()
+            if self.tampered:
+                self.vandal.watch()
         self._pass(1)
         self.make(Restore())
         self.make(Follow())
         if self.streamed != self.lane:
             lost = [event for event in self.lane if event not in self.streamed]
             raise ViolationError(f"in the end {len(lost)} events of the honest publisher are lost: {self.stage.parked}")
-        self.make(Subscribe(READERS[self.sequence.seed % 2], None))
+        if self.sequence.theme in READING:
+            self.make(Subscribe(READERS[self.sequence.seed % 2], None))
 
     def _pass(self, seconds: int) -> None:
         self.oracle.now += seconds
@@ -182,7 +188,9 @@ class Play:
     def _(self, move: Tamper) -> None:
         effect = self.vandal.tamper(move.how, move.target)
         self.oracle.harmed |= effect == HARM
-        self.oracle.deaf |= effect == DEAF
+        self.oracle.deaf |= effect in (DEAF, MUTE)
+        if effect == MUTE and self.oracle.muted is None:
+            self.oracle.muted = self.oracle.now
 
     @make.register
     def _(self, _: Restore) -> None:
@@ -191,6 +199,7 @@ class Play:
             self.stage.reassert()
         self.stage.upkeep()
         self.oracle.harmed = self.oracle.deaf = False
+        self.oracle.muted = None
 
     # -- reading
 

@@ -30,12 +30,11 @@ class KeysPlay:
         copy(template, root)
         self.sequence = sequence
         self.oracle = Oracle(sequence, now=2)
-        self.world = Homes(fixed, root, now=2)
+        self.world = Homes(fixed, root, now=2, withhold=self._withhold)
         first = len(self.oracle.links) - len(sequence.given)
         self.ids = {first + number: self.world.give(link) for number, link in enumerate(sequence.given)}
         if sequence.domain:
             self.world.name(Naming("o", "domains", "x"))
-        self.world.tick()
         self.held: set[str] = set()
         self.ended: dict[str, int] = {}
         self.sealed: list[tuple[str, Row, int]] = []
@@ -43,6 +42,7 @@ class KeysPlay:
         self.streamed: list[str] = []
         self.taken: dict[Path, bytes] = {}
         self.old: dict[Path, list[bytes]] = {}
+        self.muted: dict[Path, tuple[frozenset[Path], bytes]] = {}
         self.tampered = self.ever = False
 
     def run(self) -> None:
@@ -153,6 +153,8 @@ class KeysPlay:
                     self._write(records[-1], records[-2].read_bytes())
                 case "old-rekey-head":
                     self._write(folder / "head", (self.old.get(folder / "head") or [None])[0])
+                case "mute-rekey":
+                    self.muted.setdefault(folder, (frozenset(records), (folder / "head").read_bytes()))
                 case "junk-rekey":
                     (folder / f"{len(records):012d}.record").write_bytes(b"junk")
                     continue
@@ -162,6 +164,7 @@ class KeysPlay:
 
     @make.register
     def _(self, _: Restore) -> None:
+        self.muted.clear()
         for path, data in self.taken.items():
             path.write_bytes(data)
         self.taken.clear()
@@ -179,6 +182,13 @@ class KeysPlay:
             path.unlink(missing_ok=True)
         else:
             path.write_bytes(data)
+
+    def _withhold(self) -> None:
+        """Take away what a manager said since it was muted."""
+        for folder, (heard, head) in self.muted.items():
+            for path in set(folder.glob("*.record")) - heard:
+                self._write(path, None)
+            self._write(folder / "head", head)
 
     def _watch(self) -> None:
         for path in (self.world.log / "_lanes" / "rekey").glob("*/origin=*/head"):

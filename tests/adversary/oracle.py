@@ -80,6 +80,7 @@ class Oracle:
         links: All that was issued by whoever it says, in order.
         revoked: When the owner withdrew which of them.
         deaf: Whether notices of the owner may be missing from the log.
+        muted: Since when all of them are, if they are.
         harmed: Whether objects of the honest publisher may be missing from the log or altered.
     """
 
@@ -88,6 +89,7 @@ class Oracle:
     links: list[Link] = field(default_factory=list)
     revoked: dict[int, int] = field(default_factory=dict)
     deaf: bool = False
+    muted: int | None = None
     harmed: bool = False
 
     def __post_init__(self) -> None:
@@ -107,6 +109,8 @@ class Oracle:
             return False
         if not link.listed:
             return True
+        if self.muted is not None and at >= self.muted + PERIOD + LEAD:
+            return False  # silence denies
         ended = self.revoked.get(number)
         if ended is None or at < ended:
             return not (self.deaf and sure)

@@ -192,6 +192,7 @@ PLANTED = (
     ), ("time",)),
     Planted("silence denies", (
         _swap("authority.book:StatementBook._in_force", "return None if track else", "return track[-1] if track else"),
+        _swap("authority.book:StatementBook.check", "Confirmation(body.ends)", "Confirmation(None)"),
     ), ("time",)),
     # -- possession
     _of("a key is proven by this challenge", "everything", "principals.authentication:check_nonce_proof",
