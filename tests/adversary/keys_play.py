@@ -9,6 +9,7 @@ from homes import HEARD, SILENCE, Homes, build, copy
 from moves import Follow, Join, Move, Naming, Pass, Publish, Restore, Revoke, Row, Sequence, Tamper
 from oracle import Oracle
 from stage import Fixed
+from vandal import following_record
 from violation import ViolationError
 
 from maia.errors import MaiaError
@@ -143,7 +144,7 @@ class KeysPlay:
     @make.register
     def _(self, move: Tamper) -> None:
         lanes = sorted((self.world.log / "_lanes" / "rekey").glob("*/origin=*"))
-        for folder in lanes if move.target % 2 else lanes[:1]:
+        for folder in lanes if move.target % 2 or move.how == "mute-rekey" else lanes[:1]:
             records = sorted(folder.glob("*.record"))
             match move.how:
                 case "no-rekey" if len(records) > 1:
@@ -156,7 +157,7 @@ class KeysPlay:
                 case "mute-rekey":
                     self.muted.setdefault(folder, (frozenset(records), (folder / "head").read_bytes()))
                 case "junk-rekey":
-                    (folder / f"{len(records):012d}.record").write_bytes(b"junk")
+                    following_record(folder).write_bytes(b"junk")
                     continue
                 case _:
                     continue

@@ -134,6 +134,13 @@ class Subscribe(Move):
 
 
 @dataclass(frozen=True)
+class Again(Move):
+    """What a client of the coalition once began to read is worked through again, by the plan of then."""
+
+    which: int
+
+
+@dataclass(frozen=True)
 class Follow(Move):
     """The honest reader takes the next stretch of its stream."""
 
@@ -211,8 +218,8 @@ class Sequence:
 
 
 _EVERYTHING = {
-    Issue: 14, Forge: 3, Call: 3, Publish: 10, Repeat: 2, Commit: 10, Tamper: 14, Restore: 2, Subscribe: 16, Follow: 6,
-    Join: 5, Revoke: 5, Pass: 4, Prove: 4,
+    Issue: 14, Forge: 3, Call: 3, Publish: 10, Repeat: 2, Commit: 10, Tamper: 14, Restore: 2, Subscribe: 16, Again: 4,
+    Follow: 6, Join: 5, Revoke: 5, Pass: 4, Prove: 4,
 }  # fmt: skip
 THEMES: dict[str, tuple[str, dict[type[Move], int]]] = {
     "everything": ("hwx", _EVERYTHING),
@@ -221,16 +228,19 @@ THEMES: dict[str, tuple[str, dict[type[Move], int]]] = {
     "origins": ("x", {Issue: 2, Commit: 14, Tamper: 2, Publish: 3, Follow: 6, Revoke: 1}),
     "keys": ("x", {Issue: 6, Call: 4, Forge: 1, Join: 10, Revoke: 2, Pass: 1, Commit: 2}),
     "log": ("x", {Publish: 8, Tamper: 14, Follow: 8, Commit: 5, Repeat: 2, Restore: 2}),
-    "time": ("hhw", {Revoke: 5, Pass: 7, Tamper: 6, Publish: 4, Subscribe: 10, Restore: 1}),
+    "time": ("hhw", {Revoke: 5, Pass: 7, Tamper: 6, Publish: 4, Subscribe: 10, Again: 5, Restore: 1}),
 }
 """What a sequence is mostly about: to whom the owner surely gives something, and how often each move is made."""
-HOMES = "homes"
-"""The theme of sequences that are played on real homes with a real key manager; they are few, since they cost more."""
-_ON_HOMES: dict[type[Move], int] = {Publish: 8, Join: 3, Revoke: 7, Pass: 7, Tamper: 8, Follow: 3, Restore: 1}
+ON_HOMES: dict[str, dict[type[Move], int]] = {
+    "rekeys": {Publish: 10, Join: 6, Revoke: 5, Pass: 4, Tamper: 8, Follow: 6, Restore: 1},
+    "silence": {Publish: 8, Join: 1, Revoke: 7, Pass: 7, Tamper: 8, Follow: 1},
+}
+"""The same for sequences that are played on real homes with a real key manager; they are few, since they cost more."""
 _EVERY = 100
 _TAMPERED = {
     "time": ("old-notice", "no-notice", "junk-notice", "mute-notice", "mute-notice"),
-    HOMES: ("no-rekey", "no-rekey", "old-rekey", "old-rekey-head", "junk-rekey", *("mute-rekey",) * 4),
+    "rekeys": ("no-rekey", "no-rekey", "old-rekey", "old-rekey", "old-rekey-head", "junk-rekey"),
+    "silence": ("mute-rekey", "mute-rekey", "no-rekey", "old-rekey-head"),
 }
 
 
@@ -257,9 +267,10 @@ def _draw_on_homes(seed: int, rng: random.Random) -> Sequence:
         for _ in range(rng.randint(1, 2))
     ]
     given[0] = _plain(given[0])
-    moves = [_move(rng, _ON_HOMES, HOMES) for _ in range(rng.randint(4, 9))]
+    theme = rng.choice(tuple(ON_HOMES))
+    moves = [_move(rng, ON_HOMES[theme], theme) for _ in range(rng.randint(4, 9))]
     start = (Join("xb"), Publish("camera", _rows(rng)))
-    return Sequence(seed, HOMES, tuple(given), rng.random() < 0.9, (*start[: rng.randint(1, 2)], *moves))
+    return Sequence(seed, theme, tuple(given), rng.random() < 0.9, (*start[: rng.randint(1, 2)], *moves))
 
 
 def _move(rng: random.Random, weights: dict[type[Move], int], theme: str) -> Move:
@@ -286,6 +297,7 @@ _MAKERS: dict[type[Move], Callable[[random.Random, str], Move]] = {
         rng.choice("hhg") if theme == "time" else rng.choice(READERS),
         None if rng.random() < 0.6 else (rng.choice(UIDS), rng.choice(VALUES)),
     ),
+    Again: lambda rng, _: Again(rng.randrange(4)),
     Follow: lambda _rng, _: Follow(),
     Join: lambda rng, _: Join(rng.choice(("xb", "xb", "h", "g", "w", "x"))),
     Revoke: lambda rng, _: Revoke(rng.randrange(8)),

@@ -303,6 +303,7 @@ class Stage:
         self.ring = Keyring()
         self.after: Places = {}
         self.parked: tuple[tuple[str, str], ...] = ()
+        self.plans: list[tuple[DeliverPlan, tuple[Commit, ...]]] = []
 
     # -- certificates and lists
 
@@ -416,7 +417,16 @@ class Stage:
         plan = self.m.deliver_plan(
             TYPE, client=self.fixed.proven[who], where=text, commits=found.commits, at=moment
         )  # fmt: skip
+        self.plans.append((plan, found.commits))
         return list(self._rows(plan, found.commits, lenient=True))
+
+    def again(self, number: int) -> list[Shown]:
+        """Work by the plan of an earlier read, as a task that is tried again or a frame that was kept.
+
+        Raises:
+            MaiaError: The plan is over.
+        """
+        return list(self._rows(*self.plans[number], lenient=True))
 
     def step(self) -> list[Shown]:
         """Take the next stretch of the honest reader's stream; what raises leaves the place where it is."""

@@ -60,7 +60,7 @@ class Vandal:
 
     def _add(self, how: str, target: int, lane: Path, records: list[Path]) -> None:
         """Put something beside what is there, or in place of a head, which only speeds readers up."""
-        junk, following = JUNK[target % len(JUNK)], lane / f"{len(records):012d}.record"
+        junk, following = JUNK[target % len(JUNK)], following_record(lane)
         match how:
             case "junk-record":
                 self._write(following, junk)
@@ -81,8 +81,7 @@ class Vandal:
                 for name in ("head", f"{0:012d}.record", f"{1:012d}.record", "date=2026-01-01/a.parquet"):
                     self._write(self._stage.lane_folder("g") / name, junk)
             case "junk-notice":
-                notices = self._notices()
-                self._write(notices / f"{len(list(notices.glob('*.record'))):012d}.record", junk)
+                self._write(following_record(self._notices()), junk)
             case "fifo" | "endless":
                 self._block(following, how)
 
@@ -224,6 +223,12 @@ class _Pretending:
 
     def sign(self, kind: Kind, body: bytes) -> bytes:
         return self.signer.sign(kind, body)
+
+
+def following_record(lane: Path) -> Path:
+    """Where the next record of a lane will lie; the first ones may be gone."""
+    last = max((int(path.stem) for path in lane.glob("*.record")), default=-1)
+    return lane / f"{last + 1:012d}.record"
 
 
 def _bytes(path: Path) -> bytes:
