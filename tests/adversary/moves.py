@@ -228,7 +228,7 @@ THEMES: dict[str, tuple[str, dict[type[Move], int]]] = {
     "origins": ("x", {Issue: 2, Commit: 14, Tamper: 2, Publish: 3, Follow: 6, Revoke: 1}),
     "keys": ("x", {Issue: 6, Call: 4, Forge: 1, Join: 10, Revoke: 2, Pass: 1, Commit: 2}),
     "log": ("x", {Publish: 8, Tamper: 14, Follow: 8, Commit: 5, Repeat: 2, Restore: 2}),
-    "time": ("hhw", {Revoke: 5, Pass: 7, Tamper: 6, Publish: 4, Subscribe: 10, Again: 5, Restore: 1}),
+    "time": ("hhw", {Revoke: 5, Pass: 9, Tamper: 6, Publish: 3, Subscribe: 10, Again: 9, Restore: 1}),
 }
 """What a sequence is mostly about: to whom the owner surely gives something, and how often each move is made."""
 ON_HOMES: dict[str, dict[type[Move], int]] = {
@@ -254,7 +254,7 @@ def draw(seed: int) -> Sequence:
     given = [_given(rng) for _ in range(rng.randint(0, 2))]
     given.append(replace(_given(rng), issuer="o", subject=rng.choice(favoured), delegate=True))
     if theme == "time" and rng.random() < 0.7:
-        given[-1] = _plain(given[-1])
+        given[-1] = replace(_plain(given[-1]), until=given[-1].until)
     moves = [_move(rng, weights, theme) for _ in range(rng.randint(3, 7))]
     if not any(isinstance(move, Publish) for move in moves):
         moves.insert(0, Publish("camera", _rows(rng)))

@@ -61,13 +61,11 @@ class Planted:
         swaps: The functions that keep it, each with the text in it that does so, and the text that does not. Several
             where one holds behind another.
         themes: The sequences that are about it.
-        within: How many seeds may pass before it is found.
     """
 
     law: str
     swaps: tuple[Swap, ...]
     themes: tuple[str, ...]
-    within: int = 10_000
 
     @contextmanager
     def planted(self) -> Iterator[None]:
