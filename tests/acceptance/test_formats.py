@@ -12,6 +12,7 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from processes import MAIA, environment
 
@@ -51,10 +52,14 @@ def test_a_golden_home_is_refused_by_name_migrated_once_and_then_works(golden: P
     done = home.do("domain", "migrate")
     assert (done["before"], done["after"], done["steps"]) == (1, 2, planned["steps"])
     assert home.do("domain", "migrate")["steps"] == []
-    status = home.do("status")
-    assert status["problems"] == []
+    [problem] = home.do("status")["problems"]
+    assert "LOG_FORMAT_OLD" in problem
+    assert "maia log migrate" in problem
+    home.do("log", "migrate")
+    assert home.do("status")["problems"] == []
     assert {row["group"] for row in home.do("keys", "groups")["groups"]} >= {"clinic.Result/glucose"}
     with maia.open(golden) as domain:
+        domain.follow()
         plan = domain.publish_plan("clinic.Result", client=domain.prove("lab"), publication="second")
         assert [item.name for item in plan.event_type().attributes] == ["patient", "glucose"]
         assert domain.deliver_plan("clinic.Result", client=domain.prove("doctor"), commits=()).subscriptions
@@ -80,6 +85,10 @@ def test_a_golden_log_becomes_lanes_once_and_is_read_as_before(spark: Any, golde
     assert [item["publication"] for item in home.do("log", "show")["commits"]] == ["first"]
     rows = home("subscribe", "--type", "clinic.Result", "--as", "doctor", "--json").lines
     assert sorted((row["patient"], row["glucose"]) for row in rows) == [("p1", 5.5), ("p2", 7.25)]
+    with maia.open(golden) as domain:  # and goes on: the key groups of before speak in lanes now
+        domain.client("lab").publish(pd.DataFrame([{"patient": "p3", "glucose": 6.5}]), "clinic.Result")
+        seen = domain.client("doctor").read("clinic.Result").collect()
+    assert sorted((row["patient"], row["glucose"]) for row in seen) == [("p1", 5.5), ("p2", 7.25), ("p3", 6.5)]
 
 
 def test_the_audit_of_a_golden_home_is_read_as_it_was_and_watched_from_then_on(golden: Path) -> None:
@@ -112,6 +121,7 @@ def test_a_migration_that_is_killed_goes_on(golden: Path) -> None:
         assert ran.returncode == -signal.SIGKILL
         assert files(golden) != state
     assert Command(golden).do("domain", "migrate")["steps"] == []
+    Command(golden).do("log", "migrate")
     assert Command(golden).do("status")["problems"] == []
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import maia
 from maia.authority import Action, type_right
-from maia.errors import MaiaError, UnavailableError
+from maia.errors import MaiaError, UnavailableError, UncheckedError
 from maia.principals import Authorisation, KeySigner, issue
 from maia.testing import (
     TYPE_NAME,
@@ -363,7 +363,9 @@ def test_damage_at_the_readers_own_home_parks_and_loses_nothing(
         if damage != b"damaged":  # `maia status` names a key file that is none, and stops there
             assert code in parked(world)
         if path == certificate:
-            assert follow(world, checkpoint) == []
+            with pytest.raises(UncheckedError) as raised:
+                follow(world, checkpoint)
+            assert raised.value.code == code
         path.unlink(missing_ok=True)
         path.write_bytes(octets)
         done = command.do("deliver", "--once")

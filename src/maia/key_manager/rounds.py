@@ -6,7 +6,8 @@ Rules kept here:
   memberships here at the next round, whoever runs the two and wherever;
 - statements that did not change, and groups that are not due, cost no verification;
 - brokers are judged before the transaction that writes what follows from it, and again when they changed meanwhile;
-- what was signed is compared with the log, and put there again where it is missing;
+- what was signed is compared with the log, and put there again where it is missing. A group whose messages are from
+  before lanes has nothing to say there, so it begins a new epoch;
 - a group that waits for a repair, or a type that cannot be looked up, keeps no other from its time.
 """
 
@@ -16,16 +17,16 @@ import hashlib
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from sqlalchemy import Connection, and_, delete, exists, select
+from sqlalchemy import Connection, and_, delete, exists, func, select
 
 from maia.database import key_changes, key_groups, key_messages
-from maia.encryption import KeyGroupId
+from maia.encryption import ChangeKind, KeyGroupId
 from maia.errors import UnavailableError
 from maia.events import TypeId
 from maia.kernel import milliseconds
 from maia.key_manager.brokers import list_brokers, revoked_count
 from maia.key_manager.demanded_lists import DemandedLists
-from maia.key_manager.epochs import run_timers
+from maia.key_manager.epochs import change, change_of, run_timers
 from maia.key_manager.register import GroupRegister
 from maia.key_manager.review import Admissions, Looked, look_again, review_group, snapshot, still_so
 
@@ -58,12 +59,12 @@ class Rounds:
         unchanged = True
         with self._register.writing() as connection:
             groups = self._register.vault.groups(connection)
-            urgent = self._urgent(connection, at)
+            urgent, unsaid = self._urgent(connection, at), self._unsaid(connection)
             for type_id in sorted({group.type_id for group in groups}):
                 own = [group for group in groups if group.type_id == type_id]
                 same = still_so(connection, looked.get(type_id, ()))
                 unchanged &= len(same) == len(looked.get(type_id, ()))
-                refreshed |= self._look_at(connection, own, same, urgent, problems, at)
+                refreshed |= self._look_at(connection, own, same, urgent, unsaid, problems, at)
             pruned = self._prune(connection, at)
         if not problems and unchanged:
             self._statements = seen
@@ -92,6 +93,7 @@ class Rounds:
         groups: Sequence[KeyGroupId],
         looked: Sequence[Looked],
         urgent: Collection[KeyGroupId],
+        unsaid: set[KeyGroupId],
         problems: list[UnavailableError],
         at: datetime,
     ) -> set[KeyGroupId]:
@@ -104,6 +106,9 @@ class Rounds:
                     refreshed.add(group)
                 if group in urgent and run_timers(self._register, connection, group, at):
                     refreshed.add(group)
+                if group in unsaid - refreshed:
+                    change(self._register, connection, group, [change_of(ChangeKind.REFRESH)], at)
+                    refreshed.add(group)
             except UnavailableError as error:
                 if error.code != "KEY_MANAGER_BEHIND":
                     raise
@@ -114,6 +119,14 @@ class Rounds:
         """List the groups whose time comes within the lead."""
         due = key_groups.c.due <= milliseconds(at) + self._register.lead
         rows = connection.execute(select(key_groups.c.type_id, key_groups.c.label).where(due))
+        return {KeyGroupId(TypeId(row.type_id), row.label) for row in rows}
+
+    def _unsaid(self, connection: Connection) -> set[KeyGroupId]:
+        """List the groups with messages, none of which is a record of a lane."""
+        found = select(key_messages.c.type_id, key_messages.c.label).group_by(
+            key_messages.c.type_id, key_messages.c.label
+        )
+        rows = connection.execute(found.having(func.count(key_messages.c.place) == 0))
         return {KeyGroupId(TypeId(row.type_id), row.label) for row in rows}
 
     def _statements_digest(self, revoked: int) -> bytes:

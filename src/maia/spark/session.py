@@ -127,6 +127,9 @@ def prepare_session(spark: SparkSession, *, trusted: bool) -> None:
             spark.conf.set(name, SETTINGS[name])
     for name, value in _FASTER.items():
         spark.conf.set(name, value)
+    # A job on a frame's RDD is none of SQL's, and carries no settings of the session: its tasks find them here.
+    for name, value in (found | {name: SETTINGS[name] for name in MEANING}).items():
+        spark.sparkContext.setLocalProperty(name, value)
 
 
 def check_python(spark: SparkSession) -> None:
