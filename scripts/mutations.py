@@ -56,6 +56,7 @@ LANES = "test_lanes.py"
 AUDIT = "test_audit.py"
 TIME = "test_plans_end.py"
 HOLDERS = "test_who_holds_keys.py"
+PEERS = "test_peers.py"
 BROKERS, WRITES, TREES = "test_dishonest_brokers.py", "test_spark_writes.py", "test_key_trees.py"
 
 MUTATIONS = (
@@ -146,6 +147,77 @@ MUTATIONS = (
         "        if stamp > ended + tolerance.deaf or arrives > ended + tolerance.deaf + tolerance.grace:\n",
         "        if False:\n",
         ("test_epochs.py::test_a_replaced_key_is_tried_while_its_publisher_may_be_deaf",),
+    ),
+    # -- peers
+    Mutation(
+        "a file between peers that was altered counts",
+        "policy/peers/files.py",
+        "        verify_signature(kind, body, signature, key)\n",
+        "        _ = verify_signature, kind, body, signature, key\n",
+        (f"{PEERS}::test_an_altered_invitation_is_refused_and_changes_nothing",),
+    ),
+    Mutation(
+        "an invitation to a peer never ends",
+        "policy/peers/invitation.py",
+        "        if not self.begins <= at <= self.ends:\n",
+        "        if False:\n",
+        (f"{PEERS}::test_an_invitation_ends",),
+    ),
+    Mutation(
+        "an invitation to a peer works for anybody, again and again",
+        "domain/peers/records.py",
+        "        if sent.bound not in (None, key):\n",
+        "        if False:\n",
+        (f"{PEERS}::test_an_invitation_works_for_one_domain",),
+    ),
+    Mutation(
+        "who was not given an invitation answers it",
+        "domain/peers/admission.py",
+        "    signed.check_secret(invitation.one_time_key)\n",
+        "",
+        (f"{PEERS}::test_who_was_not_given_the_file_cannot_answer_it",),
+    ),
+    Mutation(
+        "an answer may agree to more than was offered",
+        "domain/peers/admission.py",
+        "    if (agreement.title, agreement.giver, agreement.rows) != offered:\n",
+        "    if False:\n",
+        (f"{PEERS}::test_an_answer_to_more_than_was_offered_is_refused",),
+    ),
+    Mutation(
+        "an invitation for one key is for every key",
+        "domain/peers/admission.py",
+        "    if invitation.peer_key not in (None, key):\n",
+        "    if False:\n",
+        (f"{PEERS}::test_an_invitation_for_one_key_is_for_nobody_else",),
+    ),
+    Mutation(
+        "whoever invites manages the keys of every type",
+        "domain/peers/answering.py",
+        "            prove_key_manager(invitation.manager, item.name, pool, verifier=home.verifier(), at=at)\n",
+        "            _ = prove_key_manager, pool\n",
+        (f"{PEERS}::test_nobody_takes_over_the_keys_of_a_type_that_is_not_theirs",),
+    ),
+    Mutation(
+        "the title of an agreement is a path",
+        "domain/agreement_files.py",
+        'f"{check_key_name(title)}{AGREEMENT_SUFFIX}"',
+        'f"{title}{AGREEMENT_SUFFIX}"',
+        (f"{PEERS}::test_a_title_leads_nowhere",),
+    ),
+    Mutation(
+        "words of an invitation are signed whatever they mean",
+        "domain/peers/answering.py",
+        "    check_meaning(agreement, TypeCatalogue(types, networks=networks))\n",
+        "    _ = check_meaning, TypeCatalogue(types, networks=networks)\n",
+        (f"{PEERS}::test_words_that_mean_something_else_are_not_signed",),
+    ),
+    Mutation(
+        "ending a connection revokes nothing",
+        "domain/peers/ending.py",
+        "    revoked = service.revoke(at=at, certificates=dict.fromkeys(ids))\n",
+        "    revoked = service.preview_revocation(at=at, certificates=dict.fromkeys(ids))\n",
+        (f"{PEERS}::test_disconnecting_revokes_all_and_changes_the_keys",),
     ),
     # -- possession
     Mutation(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from maia.access_control.certificates import blanket_body
 from maia.access_control.service import AccessControl
 from maia.access_control.settings import Settings
 from maia.access_control.values import (
@@ -38,4 +39,5 @@ __all__ = [
     "TakenOver",
     "Telling",
     "Withdrawn",
+    "blanket_body",
 ]

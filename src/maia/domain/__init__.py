@@ -58,6 +58,13 @@ if _typing.TYPE_CHECKING:
     from maia.domain.own_key_manager import OwnKeyManager
     from maia.domain.own_notices import OwnNotices, home_notices
     from maia.domain.parked import keep_parked, read_parked, reader_of
+    from maia.domain.peers import (
+        InvitedPeer,
+        PeerState,
+        connect_peer,
+        disconnect_peer,
+        invite_peer,
+    )
     from maia.domain.plans import MAX_EVENTS
     from maia.domain.policy_files import (
         check_policy,
@@ -106,12 +113,14 @@ __all__ = [
     "HomeKeyGroups",
     "HomeKeys",
     "HomeTelling",
+    "InvitedPeer",
     "LogPart",
     "LogStatus",
     "MadeList",
     "Operation",
     "OwnKeyManager",
     "OwnNotices",
+    "PeerState",
     "Planned",
     "ProvenClient",
     "Published",
@@ -136,8 +145,10 @@ __all__ = [
     "check_log",
     "check_policy",
     "commit_publication",
+    "connect_peer",
     "delivered_since",
     "delivery_job",
+    "disconnect_peer",
     "domain_signer",
     "domain_status",
     "draft_and_sign",
@@ -152,6 +163,7 @@ __all__ = [
     "format_file",
     "home_notices",
     "in_register",
+    "invite_peer",
     "join_key_groups",
     "keep_handed",
     "keep_parked",
@@ -248,6 +260,11 @@ __getattr__ = _on_first_use(
         "Wanted": "wanted",
         "Work": "delivery_work",
         "Written": "publication",
+        "InvitedPeer": "peers",
+        "PeerState": "peers",
+        "connect_peer": "peers",
+        "disconnect_peer": "peers",
+        "invite_peer": "peers",
         "add_subscription": "subscriptions",
         "advance_agreement": "agreements",
         "ask_conditions": "conditions",

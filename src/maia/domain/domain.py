@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from maia.domain.engine import Engine
+    from maia.domain.peers import InvitedPeer, PeerState
 
 
 MakeEngine = Callable[["Domain"], "Engine"]
@@ -59,18 +60,22 @@ class Domain:
             engine: Makes what moves rows, when frames are published or read.
             clock: Says what time it is; in UTC, with its zone.
         """
-        self.home = home
         self.clock = clock
-        self.log = LogDirectory(home.log_path, judge=self._admits)
         self._make_engine = engine
+        self._proven: dict[str, ProvenClient] = {}
+        self._agents: dict[str, KeyAgent] = {}
+        self._work_with(home)
+
+    def _work_with(self, home: Home) -> None:
+        """Serve a home as it is now; nothing is read yet."""
+        self.home = home
+        self.log = LogDirectory(home.log_path, judge=self._admits)
         self._engine: Engine | None = None
         self._own = OwnKeyManager(home)
         self._follower = Follower(home, self._own, self.log)
         self._snapshots = Snapshots(home)
         self._planner = Planner(home, self.log, self._own, self._follower.fetcher)
         self._lanes: OwnLanes | None = None
-        self._proven: dict[str, ProvenClient] = {}
-        self._agents: dict[str, KeyAgent] = {}
 
     @classmethod
     def open(cls, path: Path | str, *, engine: MakeEngine | None = None) -> Domain:
@@ -381,6 +386,76 @@ class Domain:
             folder, text, lambda key: folder.signer(key, lambda name: asks(passphrase) or passphrase_asker(name)),
             at=self.clock(),
         )  # fmt: skip
+
+    def invite_peer(
+        self,
+        peer: str,
+        *,
+        give: str | Sequence[str],
+        until: datetime | None = None,
+        key: str | None = None,
+        history: datetime | None = None,
+        log: str | None = None,
+        passphrase: AskPassphrase | None = None,
+    ) -> InvitedPeer:
+        """Invite another organisation: one signed file that works once. ``save(path)`` writes it.
+
+        Args:
+            peer: What people call the other organisation.
+            give: What its roles may do: ``researcher |- subscribe Result(ward, test)``.
+            until: Until when it may answer; a week by default.
+            key: The other's key, when only that may answer.
+            history: Since when events are opened to it; from its admission on by default.
+            log: Where the other finds the log, when not where this home does.
+            passphrase: Asks for the passphrase of the domain's key, when that is sealed.
+
+        Raises:
+            DeniedError: This domain cannot give it: ``ISSUER_LACKS_RIGHT``.
+            MaiaError: A row is none, or nobody manages the keys of a type; the message says what.
+        """
+        from maia.domain.peers import invite_peer  # noqa: PLC0415 - needs a database
+
+        return invite_peer(
+            self.home, self._speaker(passphrase), self._own, peer, give=several(give) or (), at=self.clock(),
+            until=until, peer_key=None if key is None else self.home.folder.key(key), history=history, log=log,
+        )  # fmt: skip
+
+    def connect(
+        self,
+        file: Path | str,
+        *,
+        readers: str | Sequence[str] = (),
+        log: Path | None = None,
+        passphrase: AskPassphrase | None = None,
+    ) -> PeerState:
+        """Connect with another organisation: answer its invitation, or admit whoever answered this domain's.
+
+        Args:
+            file: The invitation, or the answer. Calling this agrees to what it offers or asks for.
+            readers: With an invitation: keys of this home that are given the agreed roles at once.
+            log: With an invitation: where the shared log is for this home.
+            passphrase: Asks for the passphrase of the domain's key, when that is sealed.
+
+        Returns:
+            What was done; its ``text`` is the answer to be sent back, after an invitation.
+
+        Raises:
+            MaiaError: The file is altered, over, used, or for somebody else; the code says which.
+        """
+        from maia.domain.peers import connect_peer  # noqa: PLC0415 - needs a database
+
+        done = connect_peer(
+            self.home, self._speaker(passphrase), self._own, Path(file), at=self.clock(),
+            readers=several(readers) or (), log=log,
+        )  # fmt: skip
+        self.close()
+        self._work_with(Home.open(self.path))
+        return done
+
+    def _speaker(self, passphrase: AskPassphrase | None) -> KeySigner:
+        """Open the key that speaks for the domain."""
+        folder = self.home.folder
+        return folder.signer(folder.key(self.config.domain), lambda name: asks(passphrase) or passphrase_asker(name))
 
     def status(self, *, at: datetime | None = None) -> DomainStatus:
         """Tell what this domain is, which rights and keys it has and lacks, what ends when, and what to do next."""

@@ -20,6 +20,7 @@ from maia.domain.lists import OwnLists
 from maia.domain.memberships import GroupKeys
 from maia.domain.own_key_manager import OwnKeyManager
 from maia.domain.own_notices import OwnNotices
+from maia.domain.peers.welcomes import take_welcomes
 from maia.domain.statements import StatementFollower
 from maia.home import ClockFile, Home
 from maia.log import LogDirectory, NoticeLog
@@ -68,6 +69,7 @@ class Follower:
         self._certificates.follow(at=moment)
         self.fetcher.follow(self._folder.current_pool(), at=moment)
         self._statements.follow(self._folder.current_pool(), at=moment, also=also)
+        take_welcomes(self._home, self._notices, at=moment)
         if (self._home.path / "groups").exists():
             self._own.tick(at=moment)
             GroupKeys(self._home).follow(self._notices, at=moment, log=self._log)

@@ -40,6 +40,7 @@ from maia.home import Folder, providers, words
 from maia.policy import compile_condition
 from maia.principals import (
     Authorisation,
+    Body,
     Certificate,
     CertificateId,
     OnlineTest,
@@ -171,15 +172,15 @@ def sign_grant(folder: Folder, draft: GrantDraft, signer: Signer, *, at: datetim
     What was revoked stays so: the same right, given again, is another certificate, which begins at another second.
     """
     made = assure_list(folder, signer, at=at) if draft.own_lists else None
-    certificate = _issue_alive(folder, draft.body, signer, at=at)
+    certificate = issue_alive(folder, draft.body, signer, at=at)
     file = folder.certificates.add(certificate)
     exposure = exposure_window(certificate, at=at, statements=folder.book())
     holder, gives = _named(certificate, folder)
     return Granted(certificate=certificate, file=file, exposure=exposure, made=made, holder=holder, right=gives)
 
 
-def _issue_alive(folder: Folder, body: Authorisation, signer: Signer, *, at: datetime) -> Certificate:
-    """Sign a right, in a certificate that no list has revoked: after a revocation it begins at another second."""
+def issue_alive(folder: Folder, body: Body, signer: Signer, *, at: datetime) -> Certificate:
+    """Sign a right or a name, as a certificate that no list revoked: after a revocation it begins at another second."""
     signers = [test.signer for test in body.tests if test.kind is TestKind.CRL and isinstance(test.signer, PublicKey)]
     dead = frozenset[CertificateId]().union(
         *(known_series(folder, key, TestKind.CRL, at=at).certificates for key in signers)

@@ -33,7 +33,7 @@ from maia.principals import KeyId, KeySigner
 _FOLDER = "lanes"
 _MAX_TOPICS = 10_000
 _BETWEEN = timedelta(seconds=30)
-_KINDS = (NoticeKind.STATEMENT, NoticeKind.CERTIFICATE)
+_KINDS = (NoticeKind.STATEMENT, NoticeKind.CERTIFICATE, NoticeKind.PEER)
 _logger = logging.getLogger(__name__)
 
 

@@ -28,6 +28,7 @@ from maia.lazy import on_first_use as _on_first_use
 
 if _typing.TYPE_CHECKING:
     from maia.home.clock import ClockFile
+    from maia.home.config_edit import change_config
     from maia.home.home import Home
     from maia.home.key_uses import KeyUses
     from maia.home.migration import Migration, migrate_home
@@ -53,6 +54,7 @@ __all__ = [
     "StatementFile",
     "VerifiedCache",
     "ask_agent",
+    "change_config",
     "check_files",
     "check_key_name",
     "check_passphrase",
@@ -87,6 +89,7 @@ __getattr__ = _on_first_use(
     __name__,
     {
         "ClockFile": "clock",
+        "change_config": "config_edit",
         "Home": "home",
         "KeyUses": "key_uses",
         "Migration": "migration",

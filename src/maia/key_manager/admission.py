@@ -92,7 +92,9 @@ class Admission:
         self._register = register
         self._lists = lists
 
-    def join(self, request: bytes, evidence: Iterable[bytes], *, at: datetime) -> bytes:
+    def join(
+        self, request: bytes, evidence: Iterable[bytes], *, at: datetime, window: timedelta | None = None
+    ) -> bytes:
         """Admit a broker to all groups of a type that its certificates open.
 
         The same request again is answered as before, so a broker whose answer was lost asks again. A later request of a
@@ -102,6 +104,8 @@ class Admission:
             request: As `sign_group_request` wrote it.
             evidence: The broker's certificates, and the lists that they demand.
             at: Now.
+            window: How old the request may be; as the settings say, unless something else than its stamp shows that it
+                is wanted now: an agreement that its domain signed with it.
 
         Returns:
             An answer for `open_join_answer`, given once everything is durable and in the log.
@@ -121,9 +125,9 @@ class Admission:
         self._lists.follow_evidence(verified.request.type_id, shown, brought, at)
         places: list[GroupPlace] | None = None
         for _ in range(MAX_TRIES):
-            judged = self._judge(verified, what, shown, at)
+            judged = self._judge(verified, what, shown, at, window)
             with self._register.writing() as connection:
-                places = self._join(connection, verified, what, judged, at)
+                places = self._join(connection, verified, what, judged, at, window)
             if places is not None:
                 break
         if places is None:
@@ -218,10 +222,13 @@ class Admission:
         if uses > seconds * self._register.settings.max_use_rate:
             raise DeniedError("no broker seals so many blocks in this time", code="USE_NOT_BELIEVED")
 
-    def _check_fresh(self, connection: Connection, verified: VerifiedGroupRequest, at: datetime) -> BrokerRecord | None:
+    def _check_fresh(
+        self, connection: Connection, verified: VerifiedGroupRequest, at: datetime, window: timedelta | None = None
+    ) -> BrokerRecord | None:
         """Return what is known of the sender, or refuse a request that is stale or was overtaken by a later one."""
-        stamp, window = verified.request.stamp, self._register.settings.window // timedelta(milliseconds=1)
-        if abs(stamp - milliseconds(at)) > window:
+        usual = self._register.settings.window
+        stamp, age = verified.request.stamp, timedelta(milliseconds=milliseconds(at) - verified.request.stamp)
+        if not -usual <= age <= (usual if window is None else window):
             raise ExpiredError("the request to the key manager is not fresh", code="STALE_PROOF")
         record = find_broker(connection, verified.request.type_id, verified.sender.key_id)
         if record is not None and stamp < record.stamp:
@@ -229,7 +236,12 @@ class Admission:
         return record
 
     def _judge(
-        self, verified: VerifiedGroupRequest, what: JoinGroups, evidence: tuple[bytes, ...], at: datetime
+        self,
+        verified: VerifiedGroupRequest,
+        what: JoinGroups,
+        evidence: tuple[bytes, ...],
+        at: datetime,
+        window: timedelta | None,
     ) -> _Judged:
         """Judge a broker on a snapshot of what is known, outside of any transaction."""
         type_id, broker = verified.request.type_id, verified.sender
@@ -237,7 +249,7 @@ class Admission:
             groups = self._register.vault.groups(connection, type_id)
             if not groups:
                 raise NotFoundError("the key manager has no key groups of this type", code="KEY_GROUP_UNKNOWN")
-            record = self._check_fresh(connection, verified, at)
+            record = self._check_fresh(connection, verified, at, window)
             if record is not None and record.stamp == verified.request.stamp:
                 if record.join_key != what.key:
                     raise VerificationError("two requests of this broker with one stamp", code="REPLAY")
@@ -256,12 +268,18 @@ class Admission:
         return _Judged(record=record, pool=pool, admissions=admissions, then=then)
 
     def _join(
-        self, connection: Connection, verified: VerifiedGroupRequest, what: JoinGroups, judged: _Judged, at: datetime
+        self,
+        connection: Connection,
+        verified: VerifiedGroupRequest,
+        what: JoinGroups,
+        judged: _Judged,
+        at: datetime,
+        window: timedelta | None,
     ) -> list[GroupPlace] | None:
         """Write an admission down; ``None`` when something that it rests on has changed."""
         type_id, broker = verified.request.type_id, verified.sender
         groups = self._register.vault.groups(connection, type_id)
-        if self._check_fresh(connection, verified, at) != judged.record:
+        if self._check_fresh(connection, verified, at, window) != judged.record:
             return None
         if judged.again:
             return self._places_again(connection, groups, broker, what)

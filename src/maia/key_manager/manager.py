@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import Engine
 
@@ -159,9 +159,11 @@ class KeyManager:
                 register.vault.create(connection, group)
         return groups
 
-    def join(self, request: bytes, evidence: Iterable[bytes], *, at: datetime) -> bytes:
+    def join(
+        self, request: bytes, evidence: Iterable[bytes], *, at: datetime, window: timedelta | None = None
+    ) -> bytes:
         """Admit a broker to all groups of a type that its certificates open; see `Admission.join`."""
-        return self._admission.join(request, evidence, at=at)
+        return self._admission.join(request, evidence, at=at, window=window)
 
     def leave(self, request: bytes, *, at: datetime) -> tuple[KeyGroupId, ...]:
         """Let a broker go; see `Admission.leave`."""

@@ -184,11 +184,11 @@ def _copy(log: LogDirectory, own: OwnLanes, type_id: str, file: LogFile, moved: 
         store.put(target, data)
         return replace(file, path=target)
     stem = hashlib.sha256(f"{file.path} {moved.digest}".encode()).hexdigest()[:40]
-    writer = PartitionWriter(log.path, f"{folder}/{day}/{stem}.parquet")
     store.delete(f"{folder}/{day}/{stem}.parquet")
-    for row in read_moved(store, file, moved).to_pylist():
-        writer.add(row)
-    made = writer.close()
+    with PartitionWriter(store, f"{folder}/{day}/{stem}.parquet") as writer:
+        for row in read_moved(store, file, moved).to_pylist():
+            writer.add(row)
+        made = writer.close()
     if made is None:
         raise EncodingError("a file without parcels", code="LOG_FILE_DAMAGED")
     return made

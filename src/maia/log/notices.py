@@ -3,7 +3,8 @@
     _lanes/<kind>/<hash of the topic>/origin=<owner>/<number>.record, head
 
 Every kind is a lane of its owner (`maia.log.lane`): rekey messages of the key manager, by key group; validity
-statements of their signer; certificates of the key that sends them, by the domain that they are for.
+statements of their signer; certificates of the key that sends them, and what it says to another domain whose
+broker wants keys, by the domain that they are for.
 
 Rules kept here:
 
@@ -39,6 +40,7 @@ class NoticeKind(StrEnum):
     REKEY = "rekey"
     STATEMENT = "statement"
     CERTIFICATE = "certificate"
+    PEER = "peer"
 
 
 class NoticeLog:

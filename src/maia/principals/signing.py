@@ -41,6 +41,8 @@ class Kind(Enum):
     LANE_HEAD = b"maia/1 lane-head\x00"
     AUDIT_HEAD = b"maia/1 audit-head\x00"
     EVENT_NAME = b"maia/1 event-name\x00"
+    PEER_INVITATION = b"maia/1 peer-invitation\x00"
+    PEER_ANSWER = b"maia/1 peer-answer\x00"
 
 
 @runtime_checkable

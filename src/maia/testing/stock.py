@@ -216,7 +216,7 @@ def _firm(
         home.types.put(raw, at=now)
     # Which keys a firm's broker may have is a key manager's question; here it gets all of them.
     home.save_keyring(Keyring.from_bytes(world.exchange.keyring().to_bytes()))
-    rhythm = Rhythm(period=timedelta(seconds=5), lead=timedelta(seconds=2))
+    rhythm = Rhythm(period=timedelta(minutes=1), lead=timedelta(seconds=20))  # longer than a micro-batch takes
     write_settings(home, life=timedelta(days=30), rhythm=rhythm)
     service = open_access_control(home)
     service.apply(firm_policy(), at=now)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from maia.cli.domain import peers
 from maia.cli.read import options
 from maia.cli.read.answers import confirm
 from maia.cli.read.bundles import CommandPlace, unpacked
@@ -18,6 +19,7 @@ from maia.encoding import counted
 from maia.errors import UsageError
 
 app = new_app("Make and keep the home of a domain.")
+app.add_typer(peers.app)
 _MAX_NAME = 200
 
 
@@ -37,6 +39,9 @@ def init(
     key: Annotated[
         bool, typer.Option("--key", help="Also make the domain's own key, and a folder for its policy.")
     ] = False,
+    log: Annotated[
+        Path | None, typer.Option("--log", metavar="DIR", help="Where the log is, when not in the home.")
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """Make a home: its settings in `maia.toml` and a key for its broker, which seals and signs what it publishes.
@@ -53,7 +58,10 @@ def init(
     for text in (called, rest):
         if not text.isprintable() or len(text) > _MAX_NAME:
             raise UsageError("a name is one line of at most 200 printable characters", code="DOMAIN_NAME")
-    config = HomeConfig(name=called, network=(check_key_name(owner), rest) if network is not None else None)
+    config = HomeConfig(
+        name=called, network=(check_key_name(owner), rest) if network is not None else None,
+        log="log" if log is None else str(log.resolve()),
+    )  # fmt: skip
     home = Home.create(folder, config)
     broker = home.key(config.broker)
     domain = home.new_key(config.domain).public_key if key else None

@@ -15,10 +15,11 @@ from datetime import datetime
 
 from maia.access_control import AccessControl, Outside, Settings, Telling
 from maia.database import OpenDatabase, Transactions, migrate, open_database
-from maia.domain.access_control.agreements import POLICY_FOLDER, HomeAgreements
+from maia.domain.access_control.agreements import HomeAgreements
 from maia.domain.access_control.holdings import HomeHoldings, HomeProviders
 from maia.domain.access_control.listeners import HomeKeyGroups, HomeTelling
 from maia.domain.access_control.series import HomeSeries
+from maia.domain.agreement_files import POLICY_FOLDER
 from maia.errors import NotFoundError
 from maia.home import Home
 from maia.principals import Authenticated, Signer, prove_by_nonce
