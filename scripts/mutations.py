@@ -60,6 +60,94 @@ PEERS = "test_peers.py"
 BROKERS, WRITES, TREES = "test_dishonest_brokers.py", "test_spark_writes.py", "test_key_trees.py"
 
 MUTATIONS = (
+    Mutation(
+        "who does not prove a client's key is not in the audit",
+        "domain/operations.py",
+        "        if key is not None and error.code not in _NOT_TRIED:\n",
+        "        if False:\n",
+        ("test_possession.py::test_who_does_not_prove_a_key_is_in_the_audit",),
+    ),
+    Mutation(
+        "a certificate that was lost is waited for though somebody let it go",
+        "domain/grounds.py",
+        "        if not home.certificates.let_go(identity):\n",
+        "        if True:\n",
+        (f"{LANES}::test_a_certificate_that_is_lost_is_named_and_let_go_of_knowingly",),
+    ),
+    Mutation(
+        "a certificate that was lost is let go of without a word in the audit",
+        "domain/grounds.py",
+        "    audit_of(home).note([row])  # INVARIANT",
+        "    # INVARIANT",
+        (f"{LANES}::test_a_certificate_that_is_lost_is_named_and_let_go_of_knowingly",),
+    ),
+    Mutation(
+        "who does not prove a key to a service is not in the audit",
+        "services/http/app.py",
+        "            if isinstance(error, VerificationError):\n",
+        "            if False:\n",
+        ("test_possession.py::test_who_does_not_prove_a_key_to_a_service_is_in_its_audit",),
+    ),
+    Mutation(
+        "whoever floods a service fills its audit",
+        "services/http/unproven.py",
+        "            if told is not None and told <= at < told + _EVERY:\n",
+        "            if False:\n",
+        ("test_possession.py::test_who_does_not_prove_a_key_to_a_service_is_in_its_audit",),
+    ),
+    # -- a broker's own right
+    Mutation(
+        "a broker whose right demands one-time answers is not told so",
+        "domain/own_right.py",
+        '        if error.code != "NO_STATEMENT" or not _needs_answer(verifier, broker, pool, at):\n',
+        "        if True:\n",
+        (f"{FETCHED}::test_a_broker_whose_right_demands_answers_publishes_nothing_and_is_told_why",),
+    ),
+    Mutation(
+        "nobody warns of a domain's right to publish that one-time answers confirm",
+        "authority/lint.py",
+        "    found = _answered(body, tag)\n",
+        "    found = ()\n",
+        (f"{FETCHED}::test_a_broker_whose_right_demands_answers_publishes_nothing_and_is_told_why",),
+    ),
+    # -- migration
+    Mutation(
+        "what is damaged is left out of a migration unasked",
+        "log/migration.py",
+        "    if damaged and not without_damaged:\n",
+        "    if False:\n",
+        ("test_formats.py::test_a_golden_log_becomes_lanes_once_and_is_read_as_before",),
+    ),
+    # -- lists that a broker brings
+    Mutation(
+        "lists do not go along with a request for keys",
+        "domain/key_groups.py",
+        "    return (*shown, *lists_behind(tests, verifier.statements, at=at, withdrawals=True))\n",
+        "    return shown\n",
+        (f"{HOLDERS}::test_a_broker_without_a_common_log_brings_the_lists_of_its_rights",),
+    ),
+    Mutation(
+        "a key manager takes no list that a broker brings",
+        "key_manager/demanded_lists.py",
+        "        if lists and self._take is not None:\n",
+        "        if False:\n",
+        (f"{HOLDERS}::test_a_broker_without_a_common_log_brings_the_lists_of_its_rights",),
+    ),
+    # -- keys that were replaced
+    Mutation(
+        "what a publisher sealed that was kept deaf is lost",
+        "encryption/epochs.py",
+        "        found.append(epochs[position])\n",
+        "        pass\n",
+        (f"{NOTICES}::test_what_a_sender_seals_that_is_kept_deaf_is_not_lost",),
+    ),
+    Mutation(
+        "a replaced key opens for ever",
+        "encryption/epochs.py",
+        "        if stamp > ended + tolerance.deaf or arrives > ended + tolerance.deaf + tolerance.grace:\n",
+        "        if False:\n",
+        ("test_epochs.py::test_a_replaced_key_is_tried_while_its_publisher_may_be_deaf",),
+    ),
     # -- peers
     Mutation(
         "a file between peers that was altered counts",
@@ -760,7 +848,7 @@ MUTATIONS = (
     Mutation(
         "lists do not come along with a commit",
         "domain/plans.py",
-        "        return (*found.values(), *list(lists)[:MAX_BROUGHT]), own\n",
+        "        return (*found.values(), *lists_behind(tests, known.verifier.statements, at=at)), own\n",
         "        return tuple(found.values()), own\n",
         (f"{TIME}::test_a_reader_that_never_held_the_list_judges_by_the_one_that_came_along",),
     ),
@@ -838,7 +926,7 @@ MUTATIONS = (
     Mutation(
         "a certificate that is missing at home is a denial",
         "domain/grounds.py",
-        '        return "CERTIFICATE_MISSING" if missing else ""\n',
+        '        return "CERTIFICATE_MISSING" if any(_gone(self._home, ground, pool, at)) else ""\n',
         '        return ""\n',
         (f"{LANES}::test_damage_at_the_readers_own_home_parks_and_loses_nothing",),
     ),

@@ -131,6 +131,28 @@ def test_a_plan_that_rests_on_an_answer_is_over_when_the_question_is(tmp_path: P
     assert raised.value.code == "PLAN_OVER"
 
 
+def test_a_broker_whose_right_demands_answers_publishes_nothing_and_is_told_why(tmp_path: Path) -> None:
+    """No reader could judge it later by an answer; with a right that a list confirms it publishes."""
+    home = Command(tmp_path / "clinic")
+    home.do("domain", "init", str(home.home), "--key")
+    home.keys("lab")
+    home.do("type", "define", f"{TYPE}@1", "--attribute", "test:string", "--attribute", "value:float")
+    right = ("--type", TYPE, "--action", "publish")
+    answered = ("--test", "one-time:domain@http://127.0.0.1:1")
+    home.do("grant", "--from", "domain", "--to", "lab", *right)
+    assert home.do("grant", "--from", "domain", "--to", "broker", *right, *answered)["warnings"] == []
+    to_domain = home.do("grant", "--from", "domain", "--to", "lab", *right, *answered, "--delegate")
+    assert to_domain["warnings"] == ["ONE_TIME_ORIGIN"]
+    [seen] = home.do("status")["types"]
+    assert seen["publish"]["code"] == "ONE_TIME_ORIGIN"
+    rows = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"test": ["glucose"], "value": [5.4]}), rows)
+    assert home.refused("publish", str(rows), "--type", "Result", "--as", "lab") == (3, "ONE_TIME_ORIGIN")
+    home.do("grant", "--from", "domain", "--to", "broker", *right)
+    with maia.open(home.home) as clinic:
+        assert clinic.publish_plan("Result", client=clinic.prove("lab"), publication="p").own
+
+
 @pytest.mark.timeout(900)  # three starts of Spark's workers a kind
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_works_on_a_batch_and_on_a_stream(tmp_path: Path, kind: str, spark: Any) -> None:

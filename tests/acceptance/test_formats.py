@@ -77,8 +77,14 @@ def test_a_golden_log_becomes_lanes_once_and_is_read_as_before(spark: Any, golde
         archive.add(golden, "copy")
     with tarfile.open(golden.parent / "copy.tar") as archive:
         archive.extractall(golden.parent, filter="data")
-    told = Command(golden.parent / "copy").do("log", "migrate")
-    assert (told["events"], len(told["damaged"])) == (0, 1)
+    copy = Command(golden.parent / "copy")
+    kept, ran = files(copy.home / "log"), copy("log", "migrate", "--json")
+    assert (ran.code, ran.data["error"]) == (1, "LOG_FILES_DAMAGED")
+    assert segment.name in ran.data["message"]
+    assert files(copy.home / "log") == kept, "nothing was taken over, and nothing was removed"
+    told = copy.do("log", "migrate", "--without-damaged")
+    assert (told["commits"], told["events"], len(told["damaged"])) == (1, 0, 1)
+    assert kept.items() <= files(copy.home / "log").items()
     segment.write_bytes(whole)
     assert home.do("log", "migrate") == {"code": 0, "commits": 1, "events": 2, "others": {}, "damaged": []}
     assert home.do("log", "migrate")["commits"] == 0

@@ -375,6 +375,32 @@ def test_damage_at_the_readers_own_home_parks_and_loses_nothing(
     assert [row["numberplate"] for row in shown] == [f"P{number}" for number in range(5)]
 
 
+def test_a_certificate_that_is_lost_is_named_and_let_go_of_knowingly(spark: Any, world: NumberplateHomes) -> None:
+    """Its client waits until somebody says that it will not come back; then its right is denied, and others go on."""
+    command = Command(world.ccs)
+    publish(world, "P0")
+    command.do("deliver", "add", "billing", "--as", "BO", "--type", TYPE_NAME)
+    assert command.do("deliver", "--once")["events"] == {"billing": 1}
+    assert command.do("status")["log"]["missing"] == []
+    right = world.network.certificates["Cap7"]
+    [file] = [path for path in (world.ccs / "certificates").glob("*.cert") if path.read_bytes() == right.raw]
+    file.unlink()
+    publish(world, "P1")
+    assert command.do("deliver", "--once")["waits"] == {"billing": "CERTIFICATE_MISSING"}
+    found, identity = command.do("status"), right.certificate_id.hex()
+    assert found["log"]["missing"] == [{"certificate": identity, "clients": "BO"}]
+    assert f"maia cert forget {identity[:16]}" in [step["command"] for step in found["steps"]]
+    assert command.refused("cert", "forget", "00ff", "--yes") == (5, "NO_CERTIFICATE")
+    assert command.refused("cert", "forget", identity[:16]) == (2, "CONFIRMATION_MISSING")
+    assert command.do("deliver", "--once")["waits"] == {"billing": "CERTIFICATE_MISSING"}
+    assert command.do("cert", "forget", identity[:16], "--yes")["clients"] == ["BO"]
+    done = command.do("deliver", "--once")
+    assert (done["events"].get("billing", 0), done["waits"]) == (0, {})
+    assert command.do("status")["log"]["missing"] == []
+    told = [(row["reason"], row["source"], row["subject"]) for row in command.do("audit", "--kind", "notice")["rows"]]
+    assert ("CERTIFICATE_LET_GO", identity, "BO") in told
+
+
 def test_a_commit_that_failed_counts_once_when_it_is_tried_again(
     spark: Any, world: NumberplateHomes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

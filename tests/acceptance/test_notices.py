@@ -175,6 +175,33 @@ def test_what_hides_an_eviction_is_an_alarm_and_the_sender_seals_nothing(world: 
     assert refused.value.code == "KEYS_STALE"
 
 
+@pytest.mark.threat("T50")
+def test_what_a_sender_seals_that_is_kept_deaf_is_not_lost(world: ManagedHomes, spark: Any) -> None:
+    """Readers heard of a new key, the sender cannot: they open what it sealed under the old one meanwhile."""
+    frame = spark.createDataFrame([("Victoria", "AE05 XYZ")], "place string, value string")
+    sender, reader = maia.open(world.sender).client("camera"), maia.open(world.member).client("reader")
+    with serving(world) as manager:
+        join(world)
+        assert sender.publish(frame, TYPE, publication="first").events == 1
+        number = group(world)["epoch"]
+        kept = {path: path.read_bytes() for path in world.log.glob("_lanes/rekey/*/*/*")}
+        Command(world.owner).do("keys", "refresh", GROUP)
+        wait(lambda: group(world)["epoch"] > number and not group(world)["unpublished"])
+        wait_for_epoch(world)
+        assert reader.read(TYPE).count() == 1
+        manager.end(signal.SIGKILL)
+    said = {path: path.read_bytes() for path in world.log.glob("_lanes/rekey/*/*/*")}
+    for path in said:  # all that the manager said since is as if it had never been said
+        path.write_bytes(kept[path]) if path in kept else path.unlink()
+    assert sender.publish(frame, TYPE, publication="deaf").events == 1
+    for path, data in said.items():
+        path.write_bytes(data)
+    seen = reader.read(TYPE)
+    assert [row.value for row in seen.collect()] == ["AE05 XYZ"] * 2
+    assert sender.publish(frame, TYPE, publication="heard").events == 1
+    assert reader.read(TYPE).count() == 3
+
+
 def litter(folder: Path, newest: int) -> None:
     """Put into a lane's folder whatever might stop or hang somebody."""
     for name in ("999999999999.record", "999999999999.notice", "999999999999.floor", ".part"):

@@ -71,6 +71,20 @@ def test_a_right_for_the_brokers_of_a_domain_brings_keys(world: World) -> None:
     assert (code, keys) == (0, {"2"}), said
 
 
+@pytest.mark.slow
+def test_a_broker_without_a_common_log_brings_the_lists_of_its_rights(tmp_path: Path) -> None:
+    """Rights are revocable by default: the Met's list goes along with the request, and what it names opens nothing."""
+    world = World(tmp_path, listed=True)
+    with served("key-manager", world.pito.home) as port:
+        world.point_to(port)
+        world.pito.do("name", "add", "domains", "--from", "domain", "--to", "met")
+        world.give("--action", "subscribe", "--attribute", "plate")
+        code, said, keys = world.join()
+        assert (code, keys) == (0, {"1"}), said
+        world.met.do("revoke", world.own, "--yes")
+        assert world.join()[0] == 3
+
+
 def test_granting_some_rows_to_a_domain_says_what_it_means(maia_command: Command) -> None:
     """`maia grant` warns that such a right brings no keys, and that `--enforced` brings whole columns."""
     maia = maia_command

@@ -7,7 +7,7 @@ much as one on `stage`, so few sequences are played here. The world is built onc
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -82,7 +82,11 @@ def build(fixed: Fixed, root: Path) -> None:
 
 @dataclass
 class Homes:
-    """The world of one sequence about keys."""
+    """The world of one sequence about keys.
+
+    Attributes:
+        withhold: What somebody does to the log whenever the key manager has said something.
+    """
 
     fixed: Fixed
     root: Path
@@ -90,6 +94,7 @@ class Homes:
     withdrawn: dict[CertificateId, datetime | None] = field(default_factory=dict)
     after: Places = field(default_factory=dict)
     keys: dict[KeyGroupId, dict[int, bytes]] = field(default_factory=dict)
+    withhold: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
         """Open the homes."""
@@ -126,6 +131,7 @@ class Homes:
         self.lists.publish(self.withdrawn, at=at(self.now))
         with suppress(MaiaError):
             self.manager.tick(at=at(self.now))
+        self.withhold()
         for name in ("s", "m"):
             self.domains[name].follow()
 
@@ -134,6 +140,7 @@ class Homes:
         self.withdrawn[identity] = None
         self.lists.withdraw(self.withdrawn, at=at(self.now))
         self.manager.revoke([identity], at=at(self.now))
+        self.withhold()
 
     # -- the coalition
 
@@ -147,6 +154,8 @@ class Homes:
             )  # fmt: skip
         except MaiaError:
             return set()
+        finally:
+            self.withhold()
         return {group.label.decode() for group in groups} & set(UIDS)
 
     def collect(self) -> None:

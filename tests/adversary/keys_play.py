@@ -9,6 +9,7 @@ from homes import HEARD, SILENCE, Homes, build, copy
 from moves import Follow, Join, Move, Naming, Pass, Publish, Restore, Revoke, Row, Sequence, Tamper
 from oracle import Oracle
 from stage import Fixed
+from vandal import following_record
 from violation import ViolationError
 
 from maia.errors import MaiaError
@@ -30,19 +31,18 @@ class KeysPlay:
         copy(template, root)
         self.sequence = sequence
         self.oracle = Oracle(sequence, now=2)
-        self.world = Homes(fixed, root, now=2)
+        self.world = Homes(fixed, root, now=2, withhold=self._withhold)
         first = len(self.oracle.links) - len(sequence.given)
         self.ids = {first + number: self.world.give(link) for number, link in enumerate(sequence.given)}
         if sequence.domain:
             self.world.name(Naming("o", "domains", "x"))
-        self.world.tick()
         self.held: set[str] = set()
         self.ended: dict[str, int] = {}
         self.sealed: list[tuple[str, Row, int]] = []
-        self.unsure: set[str] = set()
         self.streamed: list[str] = []
         self.taken: dict[Path, bytes] = {}
         self.old: dict[Path, list[bytes]] = {}
+        self.muted: dict[Path, tuple[frozenset[Path], bytes]] = {}
         self.tampered = self.ever = False
 
     def run(self) -> None:
@@ -87,10 +87,6 @@ class KeysPlay:
                 raise ViolationError(f"the honest publisher is stopped: {error.code}") from error
             return
         self.sealed += [(event, row, self.oracle.now) for event, row in sealed.events]
-        if self.tampered:
-            # A publisher that is kept deaf seals with a key that readers have replaced, for as long as it may trust the
-            # manager's last word; what it sealed then is not opened by them. See the page about the adversary.
-            self.unsure |= {event for event, _ in sealed.events}
 
     @make.register
     def _(self, _: Join) -> None:
@@ -143,7 +139,7 @@ class KeysPlay:
     @make.register
     def _(self, move: Tamper) -> None:
         lanes = sorted((self.world.log / "_lanes" / "rekey").glob("*/origin=*"))
-        for folder in lanes if move.target % 2 else lanes[:1]:
+        for folder in lanes if move.target % 2 or move.how == "mute-rekey" else lanes[:1]:
             records = sorted(folder.glob("*.record"))
             match move.how:
                 case "no-rekey" if len(records) > 1:
@@ -153,8 +149,10 @@ class KeysPlay:
                     self._write(records[-1], records[-2].read_bytes())
                 case "old-rekey-head":
                     self._write(folder / "head", (self.old.get(folder / "head") or [None])[0])
+                case "mute-rekey":
+                    self.muted.setdefault(folder, (frozenset(records), (folder / "head").read_bytes()))
                 case "junk-rekey":
-                    (folder / f"{len(records):012d}.record").write_bytes(b"junk")
+                    following_record(folder).write_bytes(b"junk")
                     continue
                 case _:
                     continue
@@ -162,6 +160,7 @@ class KeysPlay:
 
     @make.register
     def _(self, _: Restore) -> None:
+        self.muted.clear()
         for path, data in self.taken.items():
             path.write_bytes(data)
         self.taken.clear()
@@ -170,7 +169,7 @@ class KeysPlay:
 
     def _complete(self) -> bool:
         """Whether everything arrived that must."""
-        return {event for event, _, _ in self.sealed} - self.unsure <= set(self.streamed)
+        return {event for event, _, _ in self.sealed} <= set(self.streamed)
 
     def _write(self, path: Path, data: bytes | None) -> None:
         if path.is_file():
@@ -179,6 +178,13 @@ class KeysPlay:
             path.unlink(missing_ok=True)
         else:
             path.write_bytes(data)
+
+    def _withhold(self) -> None:
+        """Take away what a manager said since it was muted."""
+        for folder, (heard, head) in self.muted.items():
+            for path in set(folder.glob("*.record")) - heard:
+                self._write(path, None)
+            self._write(folder / "head", head)
 
     def _watch(self) -> None:
         for path in (self.world.log / "_lanes" / "rekey").glob("*/origin=*/head"):

@@ -134,6 +134,13 @@ class Subscribe(Move):
 
 
 @dataclass(frozen=True)
+class Again(Move):
+    """What a client of the coalition once began to read is worked through again, by the plan of then."""
+
+    which: int
+
+
+@dataclass(frozen=True)
 class Follow(Move):
     """The honest reader takes the next stretch of its stream."""
 
@@ -170,7 +177,7 @@ COMMITS = ("own", "own", "beyond", "beyond", "ahead", "backdate", "twice", "repl
 TAMPERS = (
     "junk-record", "junk-head", "old-head", "foreign-record", "replayed-record", "far-record", "stranger-lane",
     "no-head", "no-record", "no-segment", "no-evidence", "flip-record", "flip-segment", "swap-segments",
-    "cut-segment", "directory", "fifo", "endless", "old-notice", "no-notice", "junk-notice",
+    "cut-segment", "directory", "fifo", "endless", "old-notice", "no-notice", "junk-notice", "mute-notice",
 )  # fmt: skip
 PROOFS = ("wrong-key", "replay", "other-audience", "broker", "renamed")
 
@@ -211,8 +218,8 @@ class Sequence:
 
 
 _EVERYTHING = {
-    Issue: 14, Forge: 3, Call: 3, Publish: 10, Repeat: 2, Commit: 10, Tamper: 14, Restore: 2, Subscribe: 16, Follow: 6,
-    Join: 5, Revoke: 5, Pass: 4, Prove: 2,
+    Issue: 14, Forge: 3, Call: 3, Publish: 10, Repeat: 2, Commit: 10, Tamper: 14, Restore: 2, Subscribe: 16, Again: 4,
+    Follow: 6, Join: 5, Revoke: 5, Pass: 4, Prove: 4,
 }  # fmt: skip
 THEMES: dict[str, tuple[str, dict[type[Move], int]]] = {
     "everything": ("hwx", _EVERYTHING),
@@ -221,16 +228,19 @@ THEMES: dict[str, tuple[str, dict[type[Move], int]]] = {
     "origins": ("x", {Issue: 2, Commit: 14, Tamper: 2, Publish: 3, Follow: 6, Revoke: 1}),
     "keys": ("x", {Issue: 6, Call: 4, Forge: 1, Join: 10, Revoke: 2, Pass: 1, Commit: 2}),
     "log": ("x", {Publish: 8, Tamper: 14, Follow: 8, Commit: 5, Repeat: 2, Restore: 2}),
-    "time": ("hw", {Revoke: 6, Pass: 6, Tamper: 5, Publish: 5, Subscribe: 8, Restore: 1}),
+    "time": ("hhw", {Revoke: 5, Pass: 9, Tamper: 6, Publish: 3, Subscribe: 10, Again: 9, Restore: 1}),
 }
 """What a sequence is mostly about: to whom the owner surely gives something, and how often each move is made."""
-HOMES = "homes"
-"""The theme of sequences that are played on real homes with a real key manager; they are few, since they cost more."""
-_ON_HOMES: dict[type[Move], int] = {Publish: 10, Join: 6, Revoke: 5, Pass: 5, Tamper: 7, Follow: 5, Restore: 1}
-_EVERY = 50
+ON_HOMES: dict[str, dict[type[Move], int]] = {
+    "rekeys": {Publish: 10, Join: 6, Revoke: 5, Pass: 4, Tamper: 8, Follow: 6, Restore: 1},
+    "silence": {Publish: 8, Join: 1, Revoke: 7, Pass: 7, Tamper: 8, Follow: 1},
+}
+"""The same for sequences that are played on real homes with a real key manager; they are few, since they cost more."""
+_EVERY = 100
 _TAMPERED = {
-    "time": ("old-notice", "no-notice", "junk-notice"),
-    HOMES: ("no-rekey", "no-rekey", "old-rekey", "old-rekey-head", "junk-rekey"),
+    "time": ("old-notice", "no-notice", "junk-notice", "mute-notice", "mute-notice"),
+    "rekeys": ("no-rekey", "no-rekey", "old-rekey", "old-rekey", "old-rekey-head", "junk-rekey"),
+    "silence": ("mute-rekey", "mute-rekey", "no-rekey", "old-rekey-head"),
 }
 
 
@@ -243,6 +253,8 @@ def draw(seed: int) -> Sequence:
     favoured, weights = THEMES[theme]
     given = [_given(rng) for _ in range(rng.randint(0, 2))]
     given.append(replace(_given(rng), issuer="o", subject=rng.choice(favoured), delegate=True))
+    if theme == "time" and rng.random() < 0.7:
+        given[-1] = replace(_plain(given[-1]), until=given[-1].until)
     moves = [_move(rng, weights, theme) for _ in range(rng.randint(3, 7))]
     if not any(isinstance(move, Publish) for move in moves):
         moves.insert(0, Publish("camera", _rows(rng)))
@@ -254,11 +266,11 @@ def _draw_on_homes(seed: int, rng: random.Random) -> Sequence:
         replace(_given(rng), issuer="o", subject="x", delegate=True, listed=True, until=None, conditions=())
         for _ in range(rng.randint(1, 2))
     ]
-    first = tuple(replace(option, demands=()) for option in given[0].options)
-    given[0] = replace(given[0], options=first)
-    moves = [_move(rng, _ON_HOMES, HOMES) for _ in range(rng.randint(4, 9))]
+    given[0] = _plain(given[0])
+    theme = rng.choice(tuple(ON_HOMES))
+    moves = [_move(rng, ON_HOMES[theme], theme) for _ in range(rng.randint(4, 9))]
     start = (Join("xb"), Publish("camera", _rows(rng)))
-    return Sequence(seed, HOMES, tuple(given), rng.random() < 0.9, (*start[: rng.randint(1, 2)], *moves))
+    return Sequence(seed, theme, tuple(given), rng.random() < 0.9, (*start[: rng.randint(1, 2)], *moves))
 
 
 def _move(rng: random.Random, weights: dict[type[Move], int], theme: str) -> Move:
@@ -281,9 +293,11 @@ _MAKERS: dict[type[Move], Callable[[random.Random, str], Move]] = {
     Commit: lambda rng, _: Commit(rng.choice(COMMITS), _rows(rng)),
     Tamper: lambda rng, theme: Tamper(rng.choice(_TAMPERED.get(theme, TAMPERS)), rng.randrange(64)),
     Restore: lambda _rng, _: Restore(),
-    Subscribe: lambda rng, _: Subscribe(
-        rng.choice(READERS), None if rng.random() < 0.6 else (rng.choice(UIDS), rng.choice(VALUES))
+    Subscribe: lambda rng, theme: Subscribe(
+        rng.choice("hhg") if theme == "time" else rng.choice(READERS),
+        None if rng.random() < 0.6 else (rng.choice(UIDS), rng.choice(VALUES)),
     ),
+    Again: lambda rng, _: Again(rng.randrange(4)),
     Follow: lambda _rng, _: Follow(),
     Join: lambda rng, _: Join(rng.choice(("xb", "xb", "h", "g", "w", "x"))),
     Revoke: lambda rng, _: Revoke(rng.randrange(8)),
@@ -303,6 +317,12 @@ def _given(rng: random.Random) -> Link:
         until=rng.choice((None, None, None, 10, 60)),
         listed=issuer in ("o", "a") and rng.random() < 0.5,
     )
+
+
+def _plain(link: Link) -> Link:
+    """The same right in every row and at every time, until lists end it."""
+    options = tuple(replace(option, demands=()) for option in link.options)
+    return replace(link, options=options, conditions=(), until=None, listed=True)
 
 
 def _own(rng: random.Random, theme: str) -> Link:

@@ -13,6 +13,8 @@ from moves import PUBLISH, SUBSCRIBE, UIDS, Link, Option, Row, Sequence
 
 PERIOD, LEAD = 60, 20
 """Of the owner's lists, in seconds; their sum is the worst case of a revocation that is withheld."""
+SKEW = 5
+"""By how much clocks may differ, in seconds."""
 _EVERYTHING = (Option((PUBLISH, SUBSCRIBE), UIDS),)
 BASE = (
     Link("o", "s", True, _EVERYTHING),
@@ -80,6 +82,7 @@ class Oracle:
         links: All that was issued by whoever it says, in order.
         revoked: When the owner withdrew which of them.
         deaf: Whether notices of the owner may be missing from the log.
+        muted: Since when all of them are, if they are.
         harmed: Whether objects of the honest publisher may be missing from the log or altered.
     """
 
@@ -88,6 +91,7 @@ class Oracle:
     links: list[Link] = field(default_factory=list)
     revoked: dict[int, int] = field(default_factory=dict)
     deaf: bool = False
+    muted: int | None = None
     harmed: bool = False
 
     def __post_init__(self) -> None:
@@ -107,16 +111,33 @@ class Oracle:
             return False
         if not link.listed:
             return True
+        if self.muted is not None and at >= self.muted + PERIOD + LEAD:
+            return False  # silence denies
         ended = self.revoked.get(number)
         if ended is None or at < ended:
             return not (self.deaf and sure)
         return self.deaf and not sure and at < ended + PERIOD + LEAD
 
+    def alive(self, at: int, *, sure: bool) -> tuple[int, ...]:
+        """The links that count at an instant."""
+        return tuple(number for number in range(len(self.links)) if self.in_force(number, at, sure=sure))
+
+    def carried(self, numbers: tuple[int, ...]) -> tuple[int, ...]:
+        """Of the links on which a plan was made, those that may still carry it now, whatever was heard meanwhile."""
+        return tuple(number for number in numbers if self._carries(number, self.now - SKEW))
+
+    def _carries(self, number: int, at: int) -> bool:
+        link, window = self.links[number], PERIOD + LEAD
+        if link.until is not None and at > link.until:
+            return False
+        ends = [moment + window for moment in (self.revoked.get(number), self.muted) if moment is not None]
+        return not link.listed or all(at < end for end in ends)
+
     # -- rights
 
-    def holdings(self, key: str, action: str, at: int, *, sure: bool) -> list[Holding]:
-        """Everything that chains from the owner give to a key for an action."""
-        alive = [link for number, link in enumerate(self.links) if self.in_force(number, at, sure=sure)]
+    def holdings(self, key: str, action: str, numbers: tuple[int, ...]) -> list[Holding]:
+        """Everything that chains of these links from the owner give to a key for an action."""
+        alive = [self.links[number] for number in numbers]
         found: list[Holding] = []
 
         def walk(at_key: str, held: Holding, path: frozenset[str], *, delegate: bool) -> None:
@@ -136,12 +157,12 @@ class Oracle:
     # -- what a reader gets
 
     def seen(
-        self, key: str, row: Row, where: tuple[str, int] | None, at: int, *, sure: bool
+        self, key: str, row: Row, where: tuple[str, int] | None, numbers: tuple[int, ...]
     ) -> dict[str, int | None] | None:
-        """The cells of an event that a key is shown; nothing when the event is not delivered to it."""
+        """The cells of an event that a key is shown by these links; nothing when the event is not delivered to it."""
         opened: set[str] = set()
         admitted = False
-        for held in self.holdings(key, SUBSCRIBE, at, sure=sure):
+        for held in self.holdings(key, SUBSCRIBE, numbers):
             if held.holds(row):
                 for right in held.rights:
                     if right.admits(row):
@@ -165,7 +186,7 @@ class Oracle:
                 )
                 for right in held.rights
             )
-            for held in self.holdings(key, PUBLISH, at, sure=False)
+            for held in self.holdings(key, PUBLISH, self.alive(at, sure=False))
         )
 
     def may_stand(self, origin: str, sealed: Row, shown: Row, moments: tuple[int, ...]) -> bool:
@@ -176,7 +197,7 @@ class Oracle:
         for at in moments:
             rights = [
                 right
-                for held in self.holdings(origin, PUBLISH, at, sure=False)
+                for held in self.holdings(origin, PUBLISH, self.alive(at, sure=False))
                 for right in held.rights
                 if right.admits(sealed)
             ]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from moves import HOMES, Follow, Join, Link, Option, Publish, Sequence, Tamper
+from moves import Follow, Join, Link, Option, Publish, Sequence, Tamper
 
 _KEYS = Link("o", "x", True, (Option(("publish", "subscribe"), ("3",)),), listed=True)
 FOUND = {
     "a rekey that is withheld makes a reader wait, and lose nothing": Sequence(
         49,
-        HOMES,
+        "rekeys",
         (_KEYS,),
         True,
         (

@@ -15,7 +15,7 @@ from maia.authority import type_right
 from maia.encryption import EpochId, KeyGroupId, Keyring, Parcel
 from maia.events import batch_to_transit
 from maia.kernel import milliseconds, parcel_row, seal_batch
-from maia.log import Commit, LogFile
+from maia.log import Commit, DirectoryStore, LogFile
 from maia.log.commits import write_commit
 from maia.log.lane_objects import START, LaneHead, LaneId, Place, sign_head, sign_record
 from maia.log.segments import PartitionWriter
@@ -116,12 +116,11 @@ class Rogue:
 
     def _segment(self, how: str, parcel: Parcel) -> LogFile | None:
         folder = self._stage.lane_folder("xb").relative_to(self._stage.log)
-        writer = PartitionWriter(
-            self._stage.log, f"{folder}/date=2026-01-01/{os.urandom(12).hex()}-00000-{os.urandom(8).hex()}.parquet"
-        )
-        for _ in range(2 if how == "twice" else 1):
-            writer.add(parcel_row(parcel))
-        return writer.close()
+        name = f"{folder}/date=2026-01-01/{os.urandom(12).hex()}-00000-{os.urandom(8).hex()}.parquet"
+        with PartitionWriter(DirectoryStore(self._stage.log), name) as writer:
+            for _ in range(2 if how == "twice" else 1):
+                writer.add(parcel_row(parcel))
+            return writer.close()
 
     def _replayed(self) -> LogFile | None:
         """Copy a segment of the honest publisher into the own lane, with all that its commit says."""

@@ -19,7 +19,8 @@ from attack import Play, attempt, shrink
 from moves import draw
 from stage import Fixed
 
-SHARE = 250
+SHARE = 1_000
+"""How many sequences a job plays at most in the world that it builds."""
 
 
 @dataclass
@@ -66,7 +67,8 @@ def play(seeds: range, *, stop: bool = True) -> Report:
 
 def play_in_jobs(first: int, sequences: int, jobs: int) -> Iterator[Report]:
     """Play sequences in several processes, a share at a time."""
-    shares = [range(start, min(start + SHARE, first + sequences)) for start in range(first, first + sequences, SHARE)]
+    share, end = max(1, min(SHARE, -(-sequences // jobs))), first + sequences
+    shares = [range(start, min(start + share, end)) for start in range(first, end, share)]
     if jobs == 1:
         yield from map(play, shares)
         return

@@ -109,6 +109,7 @@ def at(seconds: int) -> datetime:
     return START + timedelta(seconds=seconds)
 
 
+@lru_cache(maxsize=2)
 def definition(owner: str) -> EventType:
     """The type; ``p`` owns one that is called the same."""
     return EventType(
@@ -152,6 +153,11 @@ def name_certificate(naming: Naming) -> bytes:
     return issue(NameBody(issuer=signer.public_key, name=naming.name, subject=subject), signer).raw
 
 
+def lists(root: Path) -> StatementPublisher:
+    """The owner's lists, in the log of a sequence."""
+    return StatementPublisher(notices=NoticeLog(root / "log", own=root / "o"), signer=PEOPLE["o"], rhythm=RHYTHM)
+
+
 @dataclass(frozen=True)
 class Sealed:
     """What left a broker: the events by the names that readers give them, with the rows they came from."""
@@ -188,6 +194,7 @@ class Fixed:
         always = (*map(certificate, BASE), *map(name_certificate, BASE_NAMES))
         self.certificates = tuple(map(parse_certificate, always))
         self.named = parse_certificate(name_certificate(Naming("o", "domains", "x")))
+        lists(self.root / "listed").publish({}, at=START)
         self.proven = {
             client: prove_client(self.homes[name], client, PEOPLE[client])
             for name, client in (("s", "camera"), ("s", "w"), ("m", "reader"), ("m", "h"), ("m", "g"))
@@ -198,13 +205,13 @@ class Fixed:
         return verify_event_type(self.definition, verifier=verifier, at=START)
 
     def home(self, name: str, root: Path) -> Home:
-        """Give a home of its own to a sequence, with the same files."""
+        """Give a home of its own to a sequence, with the same files and the same keys."""
         kept = self.homes[name]
-        for folder in ("", "keys"):
-            (root / name / folder).mkdir(parents=True, exist_ok=True)
-            for path in (kept.path / folder).iterdir():
-                if path.is_file():
-                    os.link(path, root / name / folder / path.name)
+        (root / name).mkdir()
+        for path in kept.path.iterdir():
+            if path.is_file():
+                os.link(path, root / name / path.name)
+        (root / name / "keys").symlink_to(kept.path / "keys")
         return Home(root / name, kept.config)
 
     @classmethod
@@ -278,23 +285,25 @@ class Stage:
         self.root = root
         self.log = root / "log"
         self.now = 0
-        self.listed = False
+        self.listed = any(link.listed for link in given)
+        if self.listed:
+            shutil.copytree(fixed.root / "listed", root)
+        else:
+            root.mkdir()
         self.pool = CertificatePool(fixed.certificates)
         self.ids = [item.certificate_id for item in fixed.certificates[: len(BASE)]]
         for link in given:
             self.ids.append(self.add(certificate(link)))
         if domain:
             self.pool.add(fixed.named)
-        self.lists = StatementPublisher(
-            notices=NoticeLog(self.log, own=root / "o"), signer=PEOPLE["o"], rhythm=RHYTHM
-        )  # fmt: skip
+        self.lists = lists(root)
         self.withdrawn: dict[CertificateId, datetime | None] = {}
         self.s, self.m = StageDomain(self, "s"), StageDomain(self, "m")
         self.lanes = OwnLanes(self.s.log, root / "s" / "lanes", PEOPLE["sb"])
         self.ring = Keyring()
         self.after: Places = {}
         self.parked: tuple[tuple[str, str], ...] = ()
-        self.upkeep()
+        self.plans: list[tuple[DeliverPlan, tuple[Commit, ...]]] = []
 
     # -- certificates and lists
 
@@ -302,7 +311,6 @@ class Stage:
         """Put a certificate into everybody's hands."""
         parsed = parse_certificate(raw)
         self.pool.add(parsed)
-        self.listed |= bool(parsed.body.tests)
         return parsed.certificate_id
 
     @property
@@ -409,7 +417,16 @@ class Stage:
         plan = self.m.deliver_plan(
             TYPE, client=self.fixed.proven[who], where=text, commits=found.commits, at=moment
         )  # fmt: skip
+        self.plans.append((plan, found.commits))
         return list(self._rows(plan, found.commits, lenient=True))
+
+    def again(self, number: int) -> list[Shown]:
+        """Work by the plan of an earlier read, as a task that is tried again or a frame that was kept.
+
+        Raises:
+            MaiaError: The plan is over.
+        """
+        return list(self._rows(*self.plans[number], lenient=True))
 
     def step(self) -> list[Shown]:
         """Take the next stretch of the honest reader's stream; what raises leaves the place where it is."""

@@ -25,11 +25,13 @@ from maia.principals import KeySigner, Kind, PublicKey
 
 HARM = "harm"
 DEAF = "deaf"
+MUTE = "mute"
 HARMFUL = {
     "no-record": HARM, "no-segment": HARM, "no-evidence": HARM, "flip-record": HARM, "flip-segment": HARM,
     "swap-segments": HARM, "cut-segment": HARM, "directory": HARM, "old-notice": DEAF, "no-notice": DEAF,
+    "mute-notice": MUTE,
 }  # fmt: skip
-"""What each way to tamper can do: keep honest events waiting, or lists from being heard. All others do nothing."""
+"""What each way to tamper can do: keep honest events waiting, lists from being heard, or all lists from now on."""
 JUNK = (b"", b"junk", b"\x00" * 4096, b"(11:lane-record1:1)", b"PAR1" * 300)
 
 
@@ -43,6 +45,7 @@ class Vandal:
         self._put: list[Path] = []
         self.touched = False
         self._old: dict[Path, list[bytes]] = {}
+        self._heard: tuple[frozenset[Path], bytes] | None = None
 
     def tamper(self, how: str, target: int) -> str:
         """Do one thing to the log; tell what it can do to others."""
@@ -57,7 +60,7 @@ class Vandal:
 
     def _add(self, how: str, target: int, lane: Path, records: list[Path]) -> None:
         """Put something beside what is there, or in place of a head, which only speeds readers up."""
-        junk, following = JUNK[target % len(JUNK)], lane / f"{len(records):012d}.record"
+        junk, following = JUNK[target % len(JUNK)], following_record(lane)
         match how:
             case "junk-record":
                 self._write(following, junk)
@@ -78,8 +81,7 @@ class Vandal:
                 for name in ("head", f"{0:012d}.record", f"{1:012d}.record", "date=2026-01-01/a.parquet"):
                     self._write(self._stage.lane_folder("g") / name, junk)
             case "junk-notice":
-                notices = self._notices()
-                self._write(notices / f"{len(list(notices.glob('*.record'))):012d}.record", junk)
+                self._write(following_record(self._notices()), junk)
             case "fifo" | "endless":
                 self._block(following, how)
 
@@ -122,18 +124,32 @@ class Vandal:
                 with suppress(FileExistsError):
                     path.mkdir()
                     self._put.append(path)
-            case "no-notice" if notices:
-                for path in (notices[-1], *((self._notices() / "head",) if target % 2 else ())):
-                    self._take(path)
-            case "old-notice" if notices:
-                self._write(notices[-1], _bytes(notices[target % len(notices)]))
-                self._write_old(self._notices() / "head", target)
+            case "no-notice" | "old-notice" | "mute-notice" if notices:
+                self._silence(how, target, notices)
             case _:
                 return False
         return True
 
+    def _silence(self, how: str, target: int, notices: list[Path]) -> None:
+        """Keep readers from what the owner says: the newest word, or all from now on."""
+        head = self._notices() / "head"
+        match how:
+            case "no-notice":
+                for path in (notices[-1], *((head,) if target % 2 else ())):
+                    self._take(path)
+            case "old-notice":
+                self._write(notices[-1], _bytes(notices[target % len(notices)]))
+                self._write_old(head, target)
+            case _:
+                self._heard = self._heard or (frozenset(notices), _bytes(head))
+
     def watch(self) -> None:
-        """Keep copies of the heads, to put them back when they are old."""
+        """Take away what a muted owner said since; keep copies of the heads, to put them back when they are old."""
+        if self._heard is not None:
+            heard, head = self._heard
+            for path in set(self._notices().glob("*.record")) - heard:
+                self._take(path)
+            self._write(self._notices() / "head", head)
         for path in (self._stage.lane_folder("sb") / "head", self._notices() / "head"):
             with suppress(OSError):
                 self._old.setdefault(path, []).append(path.read_bytes())
@@ -149,6 +165,7 @@ class Vandal:
             path.write_bytes(data)
         self._put.clear()
         self._taken.clear()
+        self._heard = None
 
     def _take(self, path: Path) -> None:
         if path.is_file() and not path.is_symlink():
@@ -206,6 +223,12 @@ class _Pretending:
 
     def sign(self, kind: Kind, body: bytes) -> bytes:
         return self.signer.sign(kind, body)
+
+
+def following_record(lane: Path) -> Path:
+    """Where the next record of a lane will lie; the first ones may be gone."""
+    last = max((int(path.stem) for path in lane.glob("*.record")), default=-1)
+    return lane / f"{last + 1:012d}.record"
 
 
 def _bytes(path: Path) -> bytes:

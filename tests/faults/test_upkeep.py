@@ -135,7 +135,7 @@ def test_a_job_that_resumes_after_compaction_delivers_each_event_once(network: N
 
 
 STEPS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
-    "before the new file is synced": lambda patch: patch.setattr(upkeep_module, "sync_folder", _kill),
+    "before the new file is synced": lambda patch: patch.setattr(upkeep_module, "sync", _kill),
     "before the new file is recorded": lambda patch: patch.setattr(LaneWriter, "append", _kill),
     "before the old files are removed": lambda patch: patch.setattr(upkeep_module, "_remove", _kill),
 }

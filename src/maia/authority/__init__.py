@@ -14,7 +14,7 @@ from maia.authority.graph import Graph
 from maia.authority.hindsight import MAX_BROUGHT, split_evidence
 from maia.authority.known_versions import KnownVersions
 from maia.authority.limits import DEFAULT_VERIFIER_LIMITS, VerifierLimits
-from maia.authority.lint import TRUSTED, UNENFORCEABLE, RightFinding, lint_right
+from maia.authority.lint import ONE_TIME_ORIGIN, TRUSTED, UNENFORCEABLE, RightFinding, lint_right
 from maia.authority.names import NameClosure
 from maia.authority.pool import CertificatePool
 from maia.authority.presentation import Presentation, decide_presentation
@@ -78,6 +78,7 @@ __all__ = [
     "MAX_BROUGHT",
     "MAX_BUNDLE",
     "NOTHING",
+    "ONE_TIME_ORIGIN",
     "SPEAKS_OF_CLOSED",
     "STAGES",
     "TRUSTED",

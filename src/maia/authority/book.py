@@ -168,6 +168,10 @@ class StatementBook:
         """Return the statement that answers a test at an instant, if there is one and it is a list."""
         return None if test.kind is TestKind.ONE_TIME else self._in_force((test.signer.key_id, test.kind), at)
 
+    def withdrawing(self, test: OnlineTest) -> Statement | None:
+        """Return the plain list beside the timed ones that a test is answered by, which only takes away."""
+        return self._plain.get((test.signer.key_id, test.kind))
+
     @property
     def used_nonces(self) -> frozenset[bytes]:
         """The nonces that were spent, to be kept across restarts."""

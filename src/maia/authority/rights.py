@@ -35,7 +35,7 @@ NETWORK = b"maia-network"
 TYPE = b"maia-type"
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{0,127}")
 _MAX_NAME = 512
-_VERSION_AT, _UIDS, _ROWS, _MENDS = 3, 5, 6, 7  # positions in a right on cells
+_VERSION_AT, _ACTION, _UIDS, _ROWS, _MENDS = 3, 4, 5, 6, 7  # positions in a right on cells
 
 
 class Action(Enum):
@@ -268,6 +268,22 @@ class CellRight:
     def on_violation(self) -> OnViolation | None:
         """The mildest that the right allows for a row that breaks a demand; ``None`` when it allows nothing."""
         return next((item for item in OnViolation if permits(self.mends, item.value.encode())), None)
+
+
+def may_publish(tag: Tag) -> bool:
+    """Tell whether some alternative of a right is one to publish events of a type.
+
+    >>> [may_publish(type_right(None, actions=[action])) for action in (Action.SUBSCRIBE, Action.PUBLISH)]
+    [False, True]
+    """
+    for option in tag.members if isinstance(tag, OneOf) else (tag,):
+        if isinstance(option, Everything):
+            return True
+        if isinstance(option, ListTag) and option.items[:1] == (Exactly(TYPE),):
+            action = option.items[_ACTION] if len(option.items) > _ACTION else EVERYTHING
+            if permits(action, Action.PUBLISH.to_sexp()):
+                return True
+    return False
 
 
 def cell_rights(tag: Tag) -> tuple[CellRight, ...]:

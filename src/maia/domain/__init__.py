@@ -39,6 +39,7 @@ if _typing.TYPE_CHECKING:
     from maia.domain.expiry import expire_log, sweep_home, undelivered
     from maia.domain.explanation import CellExplanation
     from maia.domain.grants import RevocationDraft, draft_grant, draft_revocation, sign_grant, sign_revocation
+    from maia.domain.grounds import let_go_of, missing_certificates
     from maia.domain.handed import keep_handed
     from maia.domain.key_groups import (
         check_admission,
@@ -53,7 +54,7 @@ if _typing.TYPE_CHECKING:
     from maia.domain.losses import find_losses
     from maia.domain.malformed import ROW_MALFORMED, audit_malformed
     from maia.domain.manager_key import manager_signer
-    from maia.domain.operations import Operation, audit_of, check_home_audit
+    from maia.domain.operations import Operation, audit_of, check_home_audit, note_unproven
     from maia.domain.own_key_manager import OwnKeyManager
     from maia.domain.own_notices import OwnNotices, home_notices
     from maia.domain.parked import keep_parked, read_parked, reader_of
@@ -168,10 +169,13 @@ __all__ = [
     "keep_parked",
     "known_series",
     "leave_key_groups",
+    "let_go_of",
     "make_list",
     "manager_signer",
     "mark_outbox",
+    "missing_certificates",
     "next_stretch",
+    "note_unproven",
     "open_access_control",
     "open_home_groups",
     "open_key_manager",
@@ -313,6 +317,9 @@ __getattr__ = _on_first_use(
         "share_out": "log_parts",
         "show_type": "types",
         "sight_of": "sight",
+        "let_go_of": "grounds",
+        "missing_certificates": "grounds",
+        "note_unproven": "operations",
         "sign_grant": "grants",
         "sign_revocation": "grants",
         "submit_policy": "policy_files",

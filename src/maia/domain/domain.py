@@ -16,7 +16,7 @@ from maia.domain.explanation import CellExplanation, explain_cell
 from maia.domain.following import Follower
 from maia.domain.given import AskPassphrase, asks, several
 from maia.domain.grants import Granted, RevocationDraft, draft_grant, revoke_certificate, sign_grant
-from maia.domain.operations import refusals
+from maia.domain.operations import refusals, unproven
 from maia.domain.own_key_manager import OwnKeyManager
 from maia.domain.plans import MAX_EVENTS, Planner
 from maia.domain.possession import ProvenClient, is_locked, prove_by_agent, prove_client, unlock_client
@@ -261,8 +261,10 @@ class Domain:
             KeyFormatError: The passphrase is wrong.
             VerificationError: ``NAME.key`` and ``NAME.pub`` are of two keys: ``KEY_PAIR``.
         """
-        signer = unlock_client(self.home, name, passphrase=asks(passphrase))
-        proven = self._proven[name] = prove_client(self.home, name, signer)
+        ask = asks(passphrase)
+        with unproven(self.home, name, at=self.clock()):
+            signer = unlock_client(self.home, name, passphrase=ask)
+            proven = self._proven[name] = prove_client(self.home, name, signer)
         return Client(
             lambda: self.engine, proven, locked=is_locked(self.home, name),
             agent=lambda: self._agent(name, signer), checkpoints=self.path / "checkpoints",
@@ -281,10 +283,11 @@ class Domain:
         """
         proven = self._proven.get(name)
         if proven is None:
-            if agent is not None:
-                proven = prove_by_agent(self.home, name, agent)
-            else:
-                proven = prove_client(self.home, name, unlock_client(self.home, name, passphrase=asks(passphrase)))
+            with unproven(self.home, name, agent=agent, at=self.clock()):
+                if agent is not None:
+                    proven = prove_by_agent(self.home, name, agent)
+                else:
+                    proven = prove_client(self.home, name, unlock_client(self.home, name, passphrase=asks(passphrase)))
             self._proven[name] = proven
         return proven
 

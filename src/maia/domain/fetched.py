@@ -108,7 +108,7 @@ class Fetcher:
         if self._home.config.fetch is None:
             return None
         wanted: dict[OnlineTest, list[UnverifiedCertificate]] = {}
-        for certificate in _leading_to(pool, principal.key_id):
+        for certificate in leading_to(pool, principal.key_id):
             for test in certificate.body.tests:
                 if test.kind is TestKind.ONE_TIME and test.uris:
                     wanted.setdefault(test, []).append(certificate)
@@ -216,7 +216,7 @@ def _lists_in(pool: CertificatePool) -> Iterable[OnlineTest]:
     return {_track(test): test for test in tests if test.uris and test.kind is not TestKind.ONE_TIME}.values()
 
 
-def _leading_to(pool: CertificatePool, principal: KeyId) -> Iterator[UnverifiedCertificate]:
+def leading_to(pool: CertificatePool, principal: KeyId) -> Iterator[UnverifiedCertificate]:
     """Give the certificates that may end in a principal, or in who gave to it; a name or a threshold may be anybody."""
     wanted, found = [principal], dict[KeyId, list[UnverifiedCertificate]]()
     by_subject: dict[KeyId | None, list[UnverifiedCertificate]] = {}

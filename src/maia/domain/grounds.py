@@ -6,7 +6,8 @@ Rules kept here:
 
 - a denial is proven only while all of that is at hand. When the client's key is another one, or a certificate is gone
   before its end, nobody knows what it would have allowed: whoever asks waits until it is back;
-- a certificate that ended, that was revoked, or that the home let go of itself, leaves no doubt;
+- a certificate that ended, that was revoked, or that the home let go of itself, leaves no doubt. One that was lost is
+  let go of when somebody says so, which is told by the audit: then less is proven, and readers go on with what is;
 - losing these notes makes a doubt a denial again, and nothing else.
 """
 
@@ -14,17 +15,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 
 from maia.authority import CertificatePool
+from maia.domain.operations import audit_of
 from maia.errors import MaiaError, UnavailableError
 from maia.events import TypeId
-from maia.home import PRIVATE_FILE, Home, make_folder, read_file, write_file
-from maia.principals import CertificateId, PublicKey
+from maia.home import PRIVATE_FILE, Home, list_files, make_folder, read_file, write_file
+from maia.log import AuditRow
+from maia.principals import CertificateId, KeyId, PublicKey, fingerprint
 
 _FOLDER = "grounds"
 _FORMAT = 1
@@ -38,6 +41,62 @@ class Ground:
 
     key: str
     certificates: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissingCertificate:
+    """A certificate that is not here any more, and whose right stood on it.
+
+    Attributes:
+        identity: Which.
+        clients: What the keys are called here that held a right by it, or their fingerprints.
+    """
+
+    identity: CertificateId
+    clients: tuple[str, ...]
+
+
+def missing_certificates(home: Home, pool: CertificatePool, *, at: datetime) -> tuple[MissingCertificate, ...]:
+    """List the certificates that readers of a home wait for."""
+    names = home.folder.names
+    found: dict[CertificateId, set[str]] = {}
+    for file in list_files(home.path / _FOLDER, suffix=".json"):
+        ground = _read(file)
+        if ground is not None:
+            key = KeyId(bytes.fromhex(ground.key))
+            for identity in _gone(home, ground, pool, at):
+                found.setdefault(identity, set()).add(names.get(key, fingerprint(key)))
+    return tuple(
+        MissingCertificate(identity=identity, clients=tuple(sorted(found[identity]))) for identity in sorted(found)
+    )
+
+
+def let_go_of(home: Home, missing: MissingCertificate, *, at: datetime) -> None:
+    """Wait for a certificate no longer, and say so in the audit: what stood on it alone is a denial from now on."""
+    row = AuditRow(
+        at=at, kind="notice", principal=home.broker.public_key.fingerprint, type_id="",
+        source=missing.identity.hex(), subject=", ".join(missing.clients), code="CERTIFICATE_LET_GO", events=0,
+    )  # fmt: skip
+    audit_of(home).note([row])  # INVARIANT: before it counts; what is told and not done can be done again
+    home.certificates.give_up(missing.identity)
+
+
+def _gone(home: Home, ground: Ground, pool: CertificatePool, at: datetime) -> Iterator[CertificateId]:
+    """Give the certificates of a ground that are not here, have not ended, and were not let go of."""
+    for text, ends in ground.certificates.items():
+        identity = CertificateId(bytes.fromhex(text))
+        if identity in pool or (ends and datetime.fromisoformat(ends) < at):
+            continue
+        if not home.certificates.let_go(identity):
+            yield identity
+
+
+def _read(path: Path) -> Ground | None:
+    with suppress(MaiaError, ValueError, TypeError, KeyError):
+        value = json.loads(read_file(path, limit=_MAX_FILE))
+        if value.pop("format") == _FORMAT:
+            return Ground(**value)
+    return None
 
 
 class Grounds:
@@ -63,14 +122,7 @@ class Grounds:
             return ""
         if ground.key != key.key_id.hex():
             return "CLIENT_KEY_CHANGED"
-        gone = (
-            identity
-            for identity, ends in ground.certificates.items()
-            if CertificateId(bytes.fromhex(identity)) not in pool and (not ends or datetime.fromisoformat(ends) >= at)
-        )
-        held = self._home.certificates
-        missing = any(not held.let_go(CertificateId(bytes.fromhex(identity))) for identity in gone)
-        return "CERTIFICATE_MISSING" if missing else ""
+        return "CERTIFICATE_MISSING" if any(_gone(self._home, ground, pool, at)) else ""
 
     def note(
         self, client: str, type_id: TypeId, key: PublicKey, chains: Iterable[CertificateId], pool: CertificatePool
@@ -91,12 +143,7 @@ class Grounds:
 
     def _read(self, client: str, type_id: TypeId) -> Ground | None:
         if (client, type_id) not in self._known:
-            ground = None
-            with suppress(MaiaError, ValueError, TypeError, KeyError):
-                value = json.loads(read_file(self._path(client, type_id), limit=_MAX_FILE))
-                if value.pop("format") == _FORMAT:
-                    ground = Ground(**value)
-            self._keep(client, type_id, ground)
+            self._keep(client, type_id, _read(self._path(client, type_id)))
         return self._known[client, type_id]
 
     def _keep(self, client: str, type_id: TypeId, ground: Ground | None) -> None:

@@ -21,12 +21,14 @@ class Heard:
         manager: Whose lane.
         place: Up to where it was read.
         due: Until when its word holds, in milliseconds: it promised to speak again by then.
+        promised: The longest time within which it promised to speak again, in milliseconds.
         alarm: Why nothing behind the place can be read though there is more; empty when that is not so.
     """
 
     manager: PublicKey
     place: Place
     due: int
+    promised: int
     alarm: str
 
 

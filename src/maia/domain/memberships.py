@@ -16,7 +16,8 @@ Rules kept here:
   was applied, the group is closed from there on and an alarm says so. It opens again when the broker is admitted anew;
 - an epoch whose key this broker may not have is known by its start, so its parcels are refused and never tried with an
   older key;
-- a replaced key is erased when its grace is over and nothing that the log still keeps needs it, see `Retention`;
+- a replaced key is erased when its grace is over and nothing that the log still keeps needs it, see `retention`. Its
+  grace begins when no publisher can take it for the current one any more, see `deafness`;
 - keys are on disk before the place in the log is: a crash in between repeats what has no effect. Every file is written
   anew and replaces the old one; what a killed writer left is removed.
 """
@@ -29,13 +30,14 @@ import logging
 import secrets
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from maia.domain.heard import Heard
+from maia.domain.key_times import deafness, retention
 from maia.domain.operations import audit_of
 from maia.encoding import Sexp, SexpLimits, encode, parse_canonical
 from maia.encryption import (
@@ -52,6 +54,7 @@ from maia.encryption import (
     verify_rekey,
 )
 from maia.errors import EncodingError, MaiaError, SealError, UnavailableError, UsageError, VerificationError
+from maia.events import TypeId
 from maia.home import PRIVATE_FILE, Home, locked, read_file, with_head, without_head, write_file
 from maia.kernel import milliseconds
 from maia.log import START, AuditRow, LaneRead, LaneRecord, LogDirectory, NoticeKind, NoticeLog, Place
@@ -75,11 +78,12 @@ class _Membership:
     stamp: int = -1
     due: int = 0
     alarm: str = ""
+    promised: int = 0
 
     @property
-    def read(self) -> tuple[Place, int, str]:
+    def read(self) -> tuple[Place, int, str, int]:
         """What changes by reading."""
-        return self.place, self.due, self.alarm
+        return self.place, self.due, self.alarm, self.promised
 
 
 @dataclass(slots=True)
@@ -120,9 +124,15 @@ class GroupKeys:
     def heard(self) -> dict[KeyGroupId, Heard]:
         """Tell what was heard of each group's manager."""
         return {
-            group: Heard(manager=item.manager, place=item.place, due=item.due, alarm=item.alarm)
+            group: Heard(manager=item.manager, place=item.place, due=item.due, promised=item.promised, alarm=item.alarm)
             for group, item in self._load().items()
         }
+
+    def tolerance(self, type_id: TypeId) -> Tolerance:
+        """Tell how far parcels of a type may stray and still be opened."""
+        tolerance = self._home.tolerance
+        promised = [item.promised for group, item in self._load().items() if group.type_id == type_id]
+        return replace(tolerance, deaf=deafness(self._home, max(promised))) if promised else tolerance
 
     def join(
         self,
@@ -153,7 +163,10 @@ class GroupKeys:
             raise SealError("the welcome is for somebody else")
         with locked(self.path):
             held = self._load()
-            held[group] = _Membership(member, manager, due=0 if at is None else milliseconds(at))
+            before = held.get(group)
+            held[group] = _Membership(
+                member, manager, due=0 if at is None else milliseconds(at), promised=before.promised if before else 0
+            )
             if key is not None:
                 with locked(self._home.path / "keyring"):
                     ring = self._home.keyring()
@@ -189,7 +202,9 @@ class GroupKeys:
             for group, item in held.items():
                 self._follow_group(group, item, notices, ring, done)
             if _replaced(ring):
-                done.erased = ring.retire(now=milliseconds(at), tolerance=retention(self._home, at=at, log=log))
+                deaf = deafness(self._home, max((item.promised for item in held.values()), default=0))
+                kept = retention(self._home, at=at, log=log, deaf=deaf)
+                done.erased = ring.retire(now=milliseconds(at), tolerance=kept)
             if done.keys or done.closed or done.erased:
                 self._home.save_keyring(ring)
             if {group: item.read for group, item in held.items()} != before:
@@ -274,7 +289,7 @@ class GroupKeys:
         except (InvalidTag, ValueError) as error:
             raise SealError("the state of the key groups cannot be opened") from error
         match parse_canonical(plain, limits=_LIMITS):
-            case (b"groups", (b"version", b"1" | b"2"), *items):
+            case (b"groups", (b"version", b"1" | b"2" | b"3"), *items):
                 held = [_read_membership(item) for item in items]
             case _:
                 raise _wrong()
@@ -284,11 +299,11 @@ class GroupKeys:
         items: list[Sexp] = [
             (
                 item.member.to_bytes(), item.manager.raw, b"%d" % (item.place.number + 1), item.place.digest,
-                b"%d" % (item.stamp + 1), b"%d" % item.due, item.alarm.encode(),
+                b"%d" % (item.stamp + 1), b"%d" % item.due, item.alarm.encode(), b"%d" % item.promised,
             )
             for _, item in sorted(held.items())
         ]  # fmt: skip
-        plain = encode((b"groups", (b"version", b"2"), *items))
+        plain = encode((b"groups", (b"version", b"3"), *items))
         nonce = secrets.token_bytes(_NONCE)
         sealed = nonce + AESGCM(self._secret()).encrypt(nonce, plain, _PURPOSE)
         write_file(self.path, with_head("groups", sealed), mode=PRIVATE_FILE)
@@ -314,6 +329,8 @@ def _hear(group: KeyGroupId, item: _Membership, found: LaneRead, done: Followed)
         return
     item.alarm = ""
     item.due = max(item.due, item.stamp)
+    if found.head is not None:
+        item.promised = max(item.promised, found.head.due - found.head.asserted)
     # SECURITY: only a head about the very place that was read says that nothing follows.
     if found.head is not None and found.head.place == item.place:
         item.due = max(item.due, found.head.due)
@@ -321,28 +338,6 @@ def _hear(group: KeyGroupId, item: _Membership, found: LaneRead, done: Followed)
 
 def _code(found: LaneRead) -> str:
     return "" if found.alarm is None else found.alarm.code
-
-
-def retention(home: Home, *, at: datetime, log: LogDirectory | None = None) -> Tolerance:
-    """Tell how long a replaced key is kept.
-
-    A home says so in its settings: ``history`` seconds, but at least ``grace``. Without ``history`` it keeps what the
-    log still needs: keys that were replaced before the oldest commit that has not expired go. What strangers put into
-    the log needs no key, for whoever can judge who is one.
-
-    Args:
-        home: Whose settings and log.
-        at: Now.
-        log: Its log, with somebody who judges whose lanes count; without, all of them count.
-    """
-    grace = home.tolerance.grace
-    if home.config.history is not None:
-        return Tolerance(grace=max(grace, home.config.history * 1000), skew=home.tolerance.skew)
-    oldest = (LogDirectory(home.log_path) if log is None else log).oldest()
-    if oldest is not None:
-        kept = milliseconds(at) - oldest
-        grace += max(0, kept)
-    return Tolerance(grace=grace, skew=home.tolerance.skew)
 
 
 def _replaced(ring: Keyring) -> bool:
@@ -366,10 +361,14 @@ def _read_membership(item: Sexp) -> _Membership:
             return _Membership(TreeMember.from_bytes(member), public_key(manager))
         case (
             bytes(member), bytes(manager), bytes(number), bytes(digest), bytes(stamp), bytes(due), bytes(alarm),
-        ) if number.isdigit() and stamp.isdigit() and due.isdigit():  # fmt: skip
+            *promised,
+        ) if len(promised) <= 1 and all(
+            isinstance(digits, bytes) and digits.isdigit() for digits in (number, stamp, due, *promised)
+        ):  # fmt: skip
             return _Membership(
                 TreeMember.from_bytes(member), public_key(manager), place=Place(int(number) - 1, digest),
                 stamp=int(stamp) - 1, due=int(due), alarm=alarm.decode(),
+                promised=sum(int(digits) for digits in promised if isinstance(digits, bytes)),
             )  # fmt: skip
         case _:
             raise _wrong()

@@ -6,6 +6,8 @@ Rules kept here:
   who, by which proven key, what, by which certificates, which attributes, by which filter, by which plan;
 - every operation ends with a result: how many events, or the code of what ended it. What is killed has none, and the
   next one that begins says so (``UNFINISHED``);
+- who acts under a client's name and does not prove its key is told, with the name and the file or agent by which it was
+  tried; of a key or a passphrase nothing is;
 - no value is told, not even one that a filter names: of a filter it says attributes and operators, and the plan's
   digest names the whole.
 """
@@ -18,6 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 
 from maia.domain.possession import ProvenClient
 from maia.encoding import Sexp, encode
@@ -29,6 +32,8 @@ from maia.log import FAILED, STOPPED, Audit, AuditRow, CheckedAudit, chain_hash,
 
 _log = logging.getLogger(__name__)
 _HEAD = "audit-head"
+_NOT_TRIED = ("PASSPHRASE_MISSING", "PASSPHRASE_TEXT")
+"""The caller gave nobody to ask for the passphrase, so that nothing was tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +102,54 @@ def refusals(home: Home, client: ProvenClient, name: TypeName, *, at: datetime, 
                 at=at, kind="refuse", principal=client.key.fingerprint, type_id=name.type_id.hex(), source=name.name,
                 subject=client.name, code=error.code, events=0,
             )  # fmt: skip
-            try:
-                audit_of(home).note([row])
-            except MaiaError as second:
-                _log.warning("warning: [%s] a refusal (%s) is not in the audit", second.code, error.code)
+            _note_refusal(home, row)
         raise
+
+
+@contextmanager
+def unproven(home: Home, name: str, *, at: datetime, agent: Path | None = None) -> Iterator[None]:
+    """Put into the audit that somebody acted under a client's name and did not prove its key.
+
+    It tells the name, the key that should have been proven, the file or agent by which it was tried, and the code.
+
+    Args:
+        home: Whose client.
+        name: As which client.
+        at: Now.
+        agent: The agent that should hold the key; the file of the private key without one.
+    """
+    try:
+        yield
+    except MaiaError as error:
+        key = home.folder.keys.get(name)
+        if key is not None and error.code not in _NOT_TRIED:
+            tried = f"keys/{name}.key" if agent is None else str(agent)
+            note_unproven(home, name, key.fingerprint, source=tried, code=error.code, at=at)
+        raise
+
+
+def note_unproven(home: Home, name: str, principal: str, *, source: str, code: str, at: datetime) -> None:
+    """Put into the audit that a key was not proven; what cannot be told is a warning, and the refusal stands.
+
+    Args:
+        home: Whose audit.
+        name: What the key is called here; empty when it is not known.
+        principal: Its fingerprint.
+        source: The file, the agent or the path of a service by which it was tried.
+        code: Why it was refused.
+        at: Now.
+    """
+    row = AuditRow(
+        at=at, kind="refuse", principal=principal, type_id="", source=source, subject=name, code=code, events=0
+    )
+    _note_refusal(home, row)
+
+
+def _note_refusal(home: Home, row: AuditRow) -> None:
+    try:
+        audit_of(home).note([row])
+    except MaiaError as second:
+        _log.warning("warning: [%s] a refusal (%s) is not in the audit", second.code, row.code)
 
 
 def intent_to_read(

@@ -1,6 +1,6 @@
 """What waits: lanes that a reader of this domain cannot read on, why, and since when.
 
-    parked/<hash of the reader>.json      what one reader waits for
+    parked/<hash of the reader>.json      what one reader waits for: {"format": 1, "parked": […]}
 
 Rules kept here: a reader writes its own file alone, whole, and only when something changed; what begins to wait is an
 alarm in the audit, what goes on is told there as well.
@@ -19,10 +19,11 @@ from pathlib import Path
 
 from maia.domain.operations import audit_of
 from maia.errors import MaiaError
-from maia.home import Home, list_files, make_folder, read_file, write_file
+from maia.home import PRIVATE_FILE, Home, list_files, make_folder, read_file, write_file
 from maia.log import AuditRow
 
 _FOLDER = "parked"
+_FORMAT = 1
 _MAX_FILE = 16 << 20
 _WAITS = {
     "EVIDENCE_MISSING": "the certificates behind its origin's right",
@@ -95,11 +96,14 @@ def keep_parked(home: Home, reader: str, waiting: Sequence[tuple[str, str]], *, 
     ]
     audit_of(home).note(rows)
     make_folder(path.parent, mode=0o700)
-    write_file(path, json.dumps([asdict(item) for item in now.values()]).encode(), mode=0o600)
+    value = {"format": _FORMAT, "parked": [asdict(item) for item in now.values()]}
+    write_file(path, json.dumps(value).encode(), mode=PRIVATE_FILE)
     return tuple(now.values())
 
 
 def _read(file: Path) -> list[Parked]:
-    with suppress(MaiaError, ValueError, TypeError):
-        return [Parked(**item) for item in json.loads(read_file(file, limit=_MAX_FILE))]
+    with suppress(MaiaError, ValueError, TypeError, KeyError):
+        value = json.loads(read_file(file, limit=_MAX_FILE))
+        if value["format"] == _FORMAT:
+            return [Parked(**item) for item in value["parked"]]
     return []

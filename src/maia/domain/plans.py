@@ -10,14 +10,16 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from maia.authority import MAX_BROUGHT, Action, Challenge, ask_network
+from maia.authority import Action, Challenge, ask_network
 from maia.domain.fetched import Fetcher
 from maia.domain.grounds import Grounds
 from maia.domain.keys import ensure_keys
+from maia.domain.memberships import GroupKeys
 from maia.domain.origins import Origins
 from maia.domain.own_key_manager import OwnKeyManager
+from maia.domain.own_right import prove_own_right
 from maia.domain.snapshot import Snapshot
-from maia.encryption import Tolerance
+from maia.domain.statements import lists_behind
 from maia.errors import ChainError, DeniedError, UncheckedError, VerificationError
 from maia.events import EventType, TypeName
 from maia.home import Home
@@ -41,7 +43,6 @@ from maia.principals import CertificateId, PublicKey
 
 MAX_EVENTS = 16_384
 """Most events in one parcel, unless the publisher asks for fewer."""
-_MAX_BROUGHT = 16 << 10
 
 
 class Planner:
@@ -207,7 +208,8 @@ class Planner:
         """
         event_type, home = subscriptions[0].event_type, self._home
         clauses = [clause for item in subscriptions for clause in item.clauses]
-        type_id, tolerance = event_type.type_id, home.tolerance
+        type_id = event_type.type_id
+        tolerance = GroupKeys(home).tolerance(type_id)
         return DeliverPlan(
             type_id=type_id,
             kinds=known.sessions.kinds(type_id),
@@ -215,7 +217,7 @@ class Planner:
             term=self.term(known, clauses, (item.until for item in subscriptions), at=at),
             origins=self.origins.of_commits(known, event_type, commits),
             arrives=milliseconds(at),
-            tolerance=Tolerance(grace=FOREVER, skew=tolerance.skew) if history else tolerance,
+            tolerance=replace(tolerance, grace=FOREVER) if history else tolerance,
             modes=known.sessions.modes(type_id),
             aliases=home.wire_ids(type_id) - {type_id},
         )
@@ -242,8 +244,7 @@ class Planner:
         pool = known.pool
         request = ask_version(Action.PUBLISH, event_type)
         broker = self._home.broker.public_key
-        # No answer is asked for: it would show nothing to those who judge the broker at its stamps, later.
-        grant = known.verifier.verify(request, principal=broker, evidence=pool, at=at)
+        grant = prove_own_right(known.verifier, request, broker, pool, at=at)
         rights = known.verifier.clauses(request, principal=broker, evidence=pool, at=at)
         asked = frozenset.intersection(*(frozenset(clause.conditions) for clause in clauses))
         left = (
@@ -255,14 +256,8 @@ class Planner:
             raise ChainError("the conditions of the broker's own right do not hold", code=CONDITION_FALSE)
         found = {item.certificate_id: item.raw for item in grant.certificates}
         found |= {item: pool.get(item).raw for right in rights for item in right.proof.certificate_ids()}
-        lists: dict[bytes, None] = {}
-        for identity in found:
-            for test in pool.get(identity).body.tests:
-                serving = known.verifier.statements.serving(test, at=at)
-                # A list that is too large to go along with every commit is one that readers have to hear of themselves.
-                if serving is not None and len(serving.raw) <= _MAX_BROUGHT:
-                    lists[serving.raw] = None
-        return (*found.values(), *list(lists)[:MAX_BROUGHT]), own
+        tests = (test for identity in found for test in pool.get(identity).body.tests)
+        return (*found.values(), *lists_behind(tests, known.verifier.statements, at=at)), own
 
 
 def _in_doubt(holder: str, code: str) -> UncheckedError:

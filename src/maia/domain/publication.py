@@ -164,23 +164,24 @@ def write_partition(
         PlanOverError: The plan is over, or a right behind it was withdrawn: ``PLAN_OVER``.
     """
     plan.term.check_statements(home.statements.load(), at=at)
-    writer = LogDirectory(home.log_path).writer(
-        plan.publication, plan.sealing.type_id, partition, home.broker.public_key.key_id, at=at
-    )
     letters: dict[Reason, list[int]] = {}
     nulled = forced = 0
-    for sealed in publish_batches(plan, partition, batches, home.broker, SealingKeys(home), home.next_stamp):
-        if sealed.parcel is not None:
-            writer.add(parcel_row(sealed.parcel))
-        for letter in sealed.letters:
-            letters.setdefault((letter.code, letter.column), []).append(letter.row)
-        nulled += sealed.nulled
-        forced += sealed.forced
+    with LogDirectory(home.log_path).writer(
+        plan.publication, plan.sealing.type_id, partition, home.broker.public_key.key_id, at=at
+    ) as writer:
+        for sealed in publish_batches(plan, partition, batches, home.broker, SealingKeys(home), home.next_stamp):
+            if sealed.parcel is not None:
+                writer.add(parcel_row(sealed.parcel))
+            for letter in sealed.letters:
+                letters.setdefault((letter.code, letter.column), []).append(letter.row)
+            nulled += sealed.nulled
+            forced += sealed.forced
+        made = writer.close()
     dead = tuple(
         RefusedRows.of(partition, code, rows, column=column) for (code, column), rows in sorted(letters.items())
     )
     bears = (plan.sealing.type_id.hex(), plan.sealing.evidence.hex())
-    return Written(writer.close(), dead, nulled, forced, sealed_as=bears)
+    return Written(made, dead, nulled, forced, sealed_as=bears)
 
 
 def commit_publication(

@@ -13,7 +13,7 @@ from datetime import datetime
 import pyarrow as pa
 
 from maia.domain.sealing_keys import SealingKeys
-from maia.encryption import WHOLE_EVENT, ParcelHeader, open_parcel, parse_parcel, verify_parcel
+from maia.encryption import WHOLE_EVENT, Parcel, ParcelHeader, open_parcel, parse_parcel, verify_parcel
 from maia.errors import UnavailableError
 from maia.home import Home
 from maia.kernel import Sealing, parcel_row, seal_batch
@@ -30,25 +30,28 @@ def stamp_anew(
     """
     keys, out = SealingKeys(home), []
     for number, file in enumerate(files):
-        writer = log.writer(publication, sealing.type_id, number, home.broker.public_key.key_id, at=at)
-        for batch in read_segment(log.store, file):
-            for data in batch.column("parcel").to_pylist():
-                parcel = parse_parcel(data)
-                columns = open_parcel(verify_parcel(parcel), _keys_of(keys, parcel.header, sealing))
-                whole = parcel.header.labels == (WHOLE_EVENT,)
-                if not columns or (not whole and set(columns) != set(parcel.header.labels)):
-                    raise UnavailableError("keys changed while this was published; repeat it", code="PLAN_CHANGED")
-                rows = pa.RecordBatch.from_arrays(list(columns.values()), names=[uid.decode() for uid in columns])
-                sealed = seal_batch(
-                    rows, sealing, home.broker, keys, stamp=home.next_stamp(), parcel_id=secrets.token_bytes(16),
-                    event_base=parcel.header.event_base,
-                )  # fmt: skip
-                writer.add(parcel_row(sealed))
-        made = writer.close()
+        with log.writer(publication, sealing.type_id, number, home.broker.public_key.key_id, at=at) as writer:
+            for batch in read_segment(log.store, file):
+                for data in batch.column("parcel").to_pylist():
+                    writer.add(parcel_row(_seal_again(home, parse_parcel(data), sealing, keys)))
+            made = writer.close()
         if made is not None:
             out.append(made)
         log.store.delete(file.path)
     return tuple(out)
+
+
+def _seal_again(home: Home, parcel: Parcel, sealing: Sealing, keys: SealingKeys) -> Parcel:
+    """Seal a parcel again with the next stamp, under its old name."""
+    columns = open_parcel(verify_parcel(parcel), _keys_of(keys, parcel.header, sealing))
+    whole = parcel.header.labels == (WHOLE_EVENT,)
+    if not columns or (not whole and set(columns) != set(parcel.header.labels)):
+        raise UnavailableError("keys changed while this was published; repeat it", code="PLAN_CHANGED")
+    rows = pa.RecordBatch.from_arrays(list(columns.values()), names=[uid.decode() for uid in columns])
+    return seal_batch(
+        rows, sealing, home.broker, keys, stamp=home.next_stamp(), parcel_id=secrets.token_bytes(16),
+        event_base=parcel.header.event_base,
+    )  # fmt: skip
 
 
 def _keys_of(keys: SealingKeys, header: ParcelHeader, sealing: Sealing) -> Callable[[bytes], bytes | None]:

@@ -14,11 +14,12 @@ Rules kept here (rows 13.10 to 13.13, 22.13):
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from maia.authority import (
+    MAX_BROUGHT,
     CertificatePool,
     ListStatement,
     Statement,
@@ -27,11 +28,12 @@ from maia.authority import (
 from maia.errors import MalformedError, UnavailableError, VerificationError
 from maia.home import Home, StatementFile
 from maia.log import START, NoticeLog, Place, StatementSubscription
-from maia.principals import KeyId, TestKind
+from maia.principals import KeyId, OnlineTest, TestKind
 
 MAX_AHEAD = timedelta(days=8)
 """A list that starts later than this is not kept yet; it stays in the log."""
 _RETRIES = 5
+_MAX_BROUGHT = 16 << 10
 _KEPT = timedelta(minutes=5)
 _log = logging.getLogger(__name__)
 
@@ -108,6 +110,21 @@ def named_signers(pool: CertificatePool) -> frozenset[KeyId]:
     )
 
 
+def lists_behind(
+    tests: Iterable[OnlineTest], book: StatementBook, *, at: datetime, withdrawals: bool = False
+) -> tuple[bytes, ...]:
+    """List the statements that answer tests now, to go along with the certificates that demand them.
+
+    A list that is too large to go along every time is one that others have to hear of themselves.
+    """
+    found: dict[bytes, None] = {}
+    for test in tests:
+        for item in (book.serving(test, at=at), book.withdrawing(test) if withdrawals else None):
+            if item is not None and len(item.raw) <= _MAX_BROUGHT:
+                found[item.raw] = None
+    return tuple(found)[:MAX_BROUGHT]
+
+
 def accept_statements(file: StatementFile, statements: Sequence[Statement], at: datetime | None = None) -> None:
     """Put statements into the home's book and keep it, also when others write to it.
 
@@ -154,16 +171,16 @@ def _offer(book: StatementBook, statement: Statement) -> bool:
 
 def _newest(statements: list[Statement]) -> list[Statement]:
     """Leave out the plain lists that a newer one replaces; the book would refuse them in any other order."""
-    plain: dict[TestKind, Statement] = {}
+    plain: dict[tuple[KeyId, TestKind], Statement] = {}
     timed: list[Statement] = []
     for statement in statements:
         body = statement.body
         if not isinstance(body, ListStatement) or body.timed:
             timed.append(statement)
             continue
-        held = plain.get(body.kind)
+        held = plain.get((statement.signer_id, body.kind))
         if held is None or not isinstance(held.body, ListStatement) or held.body.sequence < body.sequence:
-            plain[body.kind] = statement
+            plain[statement.signer_id, body.kind] = statement
     return [*timed, *plain.values()]
 
 

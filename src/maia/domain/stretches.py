@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from maia.domain.memberships import GroupKeys
 from maia.errors import MaiaError, MalformedError, NotFoundError, UnavailableError, VerificationError
 from maia.events import EventType, TypeName
 from maia.kernel import milliseconds, require_heard_of
@@ -233,8 +234,8 @@ def _require_keys(domain: Domain, event_type: EventType, lane: EventLane, commit
     """
     if not (domain.home.path / "groups").exists():
         return
-    ring = domain.home.keyring()
+    ring, tolerance = domain.home.keyring(), GroupKeys(domain.home).tolerance(event_type.type_id)
     for file in commit.files:
         with suppress(MalformedError):  # its origin's fault, and a dead letter
             newest = lane.newest_parcel(file)
-            require_heard_of(memoryview(newest), ring, type_id=event_type.type_id)
+            require_heard_of(memoryview(newest), ring, type_id=event_type.type_id, tolerance=tolerance)

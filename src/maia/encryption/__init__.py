@@ -3,7 +3,7 @@
 from maia.encryption.cache import CachedParcel, from_wire, open_cached, strip, to_wire
 from maia.encryption.columns import Compression, decode_column, encode_column
 from maia.encryption.earlier_keys import open_earlier_keys, seal_earlier_keys
-from maia.encryption.epochs import EpochId, Tolerance, epoch_of, select_epoch
+from maia.encryption.epochs import EpochId, Tolerance, epoch_of, replaced_epochs, select_epoch
 from maia.encryption.header import MAX_COUNT, WHOLE_EVENT, ParcelHeader, parse_header
 from maia.encryption.keyring import (
     DEFAULT_CAP,
@@ -139,6 +139,7 @@ __all__ = [
     "parse_welcome",
     "plan_refreshes",
     "rekey_topic",
+    "replaced_epochs",
     "seal",
     "seal_earlier_keys",
     "seal_keyring",

@@ -11,7 +11,7 @@ import typing as _typing
 from maia.home import providers, words
 from maia.home.agent import KeyAgent, ask_agent
 from maia.home.certificates import CertificateFolder
-from maia.home.config import HomeConfig
+from maia.home.config import DEFAULT_SILENCE, HomeConfig
 from maia.home.definitions import find_definition, sign_definition
 from maia.home.files import PRIVATE_FILE, PRIVATE_FOLDER, list_files, locked, make_folder, read_file, write_file
 from maia.home.folder import Folder, key_of
@@ -35,6 +35,7 @@ if _typing.TYPE_CHECKING:
     from maia.home.schemas import read_schema
 
 __all__ = [
+    "DEFAULT_SILENCE",
     "HOME_FORMAT",
     "MAX_KEY_FILE",
     "PRIVATE_FILE",

@@ -79,8 +79,12 @@ class CertificateFolder:
                     self._note(identity)
                     remove_file(path)
 
+    def give_up(self, identity: CertificateId) -> None:
+        """Note of a certificate that was lost that nobody waits for it any more."""
+        self._note(identity)
+
     def let_go(self, identity: CertificateId) -> bool:
-        """Tell whether a certificate that is not here was removed by `remove` or `discard`, and not lost."""
+        """Tell whether a certificate that is not here was removed by `remove` or `discard`, or given up."""
         return (self.path / _LET_GO / identity.hex()).exists()
 
     def _note(self, identity: CertificateId) -> None:

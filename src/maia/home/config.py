@@ -37,9 +37,10 @@ class HomeConfig:
         plan_age: Seconds for which what was planned may be worked by: a frame that is evaluated again, a task that is
             tried again, a long micro-batch. After that the rights are judged anew.
         silence: Seconds beyond the time that it promised for which a key manager may be silent before keys of it seal
-            nothing here.
-        history: Seconds for which replaced keys are kept, at least ``grace``; without it, as long as the log keeps
-            commits of their time.
+            nothing here; and, when it is more than 600, for how much longer what others sealed that did not hear it is
+            opened.
+        history: Seconds for which replaced keys are kept, at least ``grace`` after nobody can seal with them any more;
+            without it, as long as the log keeps commits of their time.
         alarm: Events an hour above which the audit points a subscription out; without it, none.
         spill: How plaintext is protected that Spark writes to disk when its memory is full, and when it shuffles.
             ``sealed``: Spark encrypts it (``spark.io.encryption.enabled``), and a session that does not is refused.

@@ -4,6 +4,10 @@ Opening follows one order, and every refusal has a code that tells nothing about
 origin's right to publish the type; the epoch chosen by the stamp; then the blocks whose keys this broker holds; then
 whether what they hold is within the origin's right (`origin_right`).
 
+A publisher that somebody keeps from hearing of a new epoch seals under the one before, and says so in the header. That
+is opened too, by whoever holds the keys of both and of all between, when the stamp lies within the time for which a
+publisher may be deaf (`Tolerance`). An evicted broker does not hold the later one, so it opens nothing by it.
+
 A broker whose domain may set some attributes only is in no key group of the others. Their columns are null and travel
 without a block: no key is needed that it cannot have. A value without a key still refuses the whole batch.
 """
@@ -30,6 +34,7 @@ from maia.encryption import (
     fits,
     open_parcel,
     parse_parcel,
+    replaced_epochs,
     seal,
     select_epoch,
     verify_parcel,
@@ -254,6 +259,9 @@ def open_batch(
         if not epochs or epochs[0] > header.stamp:
             return None
         epoch = select_epoch(epochs, stamp=header.stamp, arrives=arrives, tolerance=tolerance)
+        replaced = _replaced_key(parcel, label, keys, group, epoch, arrives=arrives, tolerance=tolerance)
+        if replaced is not None:
+            return replaced
         if epoch > header.epoch:
             raise SealError("the parcel cannot be opened")
         return keys.key(group, epoch)
@@ -268,7 +276,33 @@ def open_batch(
     return Opened(header, _transit(header, identity, columns, kinds))
 
 
-def require_heard_of(data: bytes | memoryview, keys: KeyProvider, *, type_id: TypeId) -> None:
+def _replaced_key(
+    parcel: Parcel,
+    label: bytes,
+    keys: KeyProvider,
+    group: KeyGroupId,
+    epoch: EpochId,
+    *,
+    arrives: int,
+    tolerance: Tolerance,
+) -> bytes | None:
+    """Find the key that a block was sealed under whose publisher had not heard that the key was replaced.
+
+    ``None`` unless all keys from that one to the one of ``epoch``, which was current at the stamp, are held here.
+    """
+    key = keys.key(group, epoch)
+    older = replaced_epochs(keys.epochs(group), stamp=parcel.header.stamp, arrives=arrives, tolerance=tolerance)
+    if key is None or not older or fits(parcel, label, key):
+        return None
+    for replaced in older:
+        # SECURITY: a key that is missing between them is of a time in which this broker was not to read.
+        key = keys.key(group, replaced)
+        if key is None or fits(parcel, label, key):
+            return key
+    return None
+
+
+def require_heard_of(data: bytes | memoryview, keys: KeyProvider, *, type_id: TypeId, tolerance: Tolerance) -> None:
     """See that a parcel is of no epoch that this broker has not heard of yet.
 
     Its origin heard of a key before us, or somebody keeps the announcement from us: what cannot be opened now can be
@@ -276,7 +310,7 @@ def require_heard_of(data: bytes | memoryview, keys: KeyProvider, *, type_id: Ty
 
     Raises:
         UncheckedError: A block can be of a later epoch than the last that is known of its group, whose key does not
-            fit: ``EPOCH_UNHEARD``.
+            fit, nor that of one before which its publisher may take for current: ``EPOCH_UNHEARD``.
         MalformedError: It is no parcel.
     """
     parcel = parse_parcel(data)
@@ -285,7 +319,11 @@ def require_heard_of(data: bytes | memoryview, keys: KeyProvider, *, type_id: Ty
         group = KeyGroupId(type_id, label)
         epochs = keys.epochs(group)
         key = keys.key(group, epochs[-1]) if epochs and epochs[-1] < header.epoch <= header.stamp else None
-        if key is not None and not fits(parcel, label, key):
+        if (
+            key is not None
+            and not fits(parcel, label, key)
+            and _replaced_key(parcel, label, keys, group, epochs[-1], arrives=header.stamp, tolerance=tolerance) is None
+        ):
             raise UncheckedError("sealed in an epoch that was not heard of here", code="EPOCH_UNHEARD")
 
 

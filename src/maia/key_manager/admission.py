@@ -20,7 +20,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, select
 
-from maia.authority import Action, CertificatePool
+from maia.authority import Action, CertificatePool, split_evidence
 from maia.database import key_groups
 from maia.encryption import (
     ChangeKind,
@@ -102,7 +102,7 @@ class Admission:
 
         Args:
             request: As `sign_group_request` wrote it.
-            evidence: The broker's certificates.
+            evidence: The broker's certificates, and the lists that they demand.
             at: Now.
             window: How old the request may be; as the settings say, unless something else than its stamp shows that it
                 is wanted now: an agreement that its domain signed with it.
@@ -120,8 +120,9 @@ class Admission:
         what = verified.request.what
         if not isinstance(what, JoinGroups):
             raise UsageError("not a request to join", code="GROUP_REQUEST_KIND")
-        shown = tuple(evidence)
-        self._lists.follow_evidence(verified.request.type_id, shown, at)
+        certificates, brought = split_evidence(evidence)
+        shown = tuple(certificates)
+        self._lists.follow_evidence(verified.request.type_id, shown, brought, at)
         places: list[GroupPlace] | None = None
         for _ in range(MAX_TRIES):
             judged = self._judge(verified, what, shown, at, window)

@@ -34,7 +34,7 @@ from maia.errors import UnavailableError, UncheckedError
 from maia.kernel import groups_of_type, prove_key_manager
 from maia.key_manager import epochs, repair, review, views
 from maia.key_manager.admission import Admission
-from maia.key_manager.demanded_lists import DemandedLists, Heed
+from maia.key_manager.demanded_lists import DemandedLists, Heed, Take
 from maia.key_manager.register import GroupRegister, VersionsOf
 from maia.key_manager.rounds import Rounds
 from maia.key_manager.settings import DEFAULT_SETTINGS, KeySettings
@@ -61,6 +61,7 @@ class KeyManager:
         settings: KeySettings = DEFAULT_SETTINGS,
         leadership: Leadership | None = None,
         heed: Heed | None = None,
+        take: Take | None = None,
     ) -> None:
         """Stand on a migrated database; nothing is read or written yet.
 
@@ -75,12 +76,13 @@ class KeyManager:
             settings: Periods and limits.
             leadership: Lets only the leader of several processes write.
             heed: Brings the verifier's statements up to date; without it somebody else does.
+            take: Keeps statements that brokers bring; without it none are.
         """
         self._register = GroupRegister(
             engine, signer, secret, verifier=verifier, versions=versions, notices=notices, network=network,
             settings=settings, leadership=leadership,
         )  # fmt: skip
-        lists = DemandedLists(self._register, heed)
+        lists = DemandedLists(self._register, heed, take)
         self._admission = Admission(self._register, lists)
         self._rounds = Rounds(self._register, lists)
 

@@ -185,7 +185,7 @@ class LogDirectory:
     ) -> PartitionWriter:
         """Open a segment for the parcels of one task."""
         lane = LaneId(kind=EVENTS, owner=origin, topic=type_id.hex())
-        return PartitionWriter(self.path, segment_name(lane.folder, publication, partition, at=at))
+        return PartitionWriter(self.store, segment_name(lane.folder, publication, partition, at=at))
 
     def _lane(self, name: str, lane: LaneId) -> EventLane:
         known = self._lanes.get(name)

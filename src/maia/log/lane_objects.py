@@ -164,11 +164,11 @@ def sign_head(lane: LaneId, head: LaneHead, signer: Signer) -> bytes:
         (
             b"head",
             lane.to_sexp(),
-            (b"number", _signed_number(head.place.number)),
+            (b"number", _count_upto(head.place.number)),
             (b"digest", head.place.digest),
             (b"asserted", b"%d" % head.asserted),
             (b"due", b"%d" % max(head.asserted, head.due)),
-            (b"floor", _signed_number(head.floor.number), head.floor.digest),
+            (b"floor", _count_upto(head.floor.number), head.floor.digest),
         )
     )
     return _seal(b"lane-head", Kind.LANE_HEAD, content, signer)
@@ -260,8 +260,8 @@ def _limits(limit: int) -> SexpLimits:
     return SexpLimits(max_bytes=limit, max_depth=3, max_atom=limit)
 
 
-def _signed_number(number: int) -> bytes:
-    """Write the number of a place, which is -1 before the first record, without a sign."""
+def _count_upto(number: int) -> bytes:
+    """Write a place as how many records there are up to it: its number is -1 before the first."""
     return b"%d" % (number + 1)
 
 

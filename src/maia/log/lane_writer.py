@@ -27,6 +27,7 @@ from maia.errors import EncodingError, KeyFormatError, NotFoundError, SignatureE
 from maia.kernel import milliseconds
 from maia.log.lane import LaneReader
 from maia.log.lane_objects import (
+    HEAD_OCTETS,
     MAX_RECORD,
     START,
     LaneHead,
@@ -45,7 +46,6 @@ from maia.principals import Signer
 _TRIES = 10_000
 _PAGE = 1 << 20
 _DEPTH = 16
-_HEAD_OCTETS = 4096
 _SUFFIX = ".record"
 
 
@@ -102,7 +102,7 @@ class LaneWriter:
     def floor(self) -> Place:
         """Return the place up to which records were let go."""
         try:
-            return parse_head(self.lane, self._own.get(self.lane.head_name, limit=_HEAD_OCTETS)).floor
+            return parse_head(self.lane, self._own.get(self.lane.head_name, limit=HEAD_OCTETS)).floor
         except NotFoundError:
             return START
 
@@ -296,7 +296,7 @@ class LaneWriter:
 
     def _has_head(self) -> bool:
         try:
-            self._own.get(self.lane.head_name, limit=_HEAD_OCTETS)
+            self._own.get(self.lane.head_name, limit=HEAD_OCTETS)
         except NotFoundError:
             return False
         return True

@@ -8,6 +8,8 @@ Rules kept here:
 
 - a broker signs what its own old commits name, after the file was found to be what was committed; of other brokers'
   commits it says that they are there;
+- what is damaged stops it before anything is signed, unless it is said that this shall be left out: what was taken over
+  without a file counts without it for ever, and a damaged file may still be brought back;
 - nothing of the old log is removed, so that every broker can do it, in any order, and again after being killed: what
   was taken over is recognised by the name of its publication;
 - stamps grow along a lane. Commits whose stamps overlap, since they were made at the same time, become one.
@@ -28,6 +30,9 @@ from maia.log.numbered import NumberedRecords
 from maia.log.segments import PartitionWriter, check_segment, read_moved
 from maia.log.store import DirectoryStore
 
+_NAMED = 20
+"""How many damaged files a message names."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Migrated:
@@ -37,7 +42,7 @@ class Migrated:
         commits: Commits that were taken over now.
         events: Events in them.
         others: Commits of other brokers, which only they can sign, by broker in hex.
-        damaged: Files that were not what was committed; they were left out.
+        damaged: Files that were not what was committed; they were left out, as was said.
     """
 
     commits: int = 0
@@ -46,7 +51,7 @@ class Migrated:
     damaged: tuple[str, ...] = ()
 
 
-def migrate(log: LogDirectory, own: OwnLanes, origin: str, *, at: datetime) -> Migrated:
+def migrate(log: LogDirectory, own: OwnLanes, origin: str, *, at: datetime, without_damaged: bool = False) -> Migrated:
     """Take over what a broker published in the old format.
 
     Args:
@@ -54,9 +59,10 @@ def migrate(log: LogDirectory, own: OwnLanes, origin: str, *, at: datetime) -> M
         own: The broker's lanes.
         origin: The broker, in hex.
         at: Now.
+        without_damaged: Leave damaged files out, instead of taking nothing over.
 
     Raises:
-        EncodingError: The old records are damaged.
+        EncodingError: The old records are damaged, or a file is, which it names: ``LOG_FILES_DAMAGED``.
         MaiaError: The system refused; do it again.
     """
     moves, expired = _upkeep(log.path)
@@ -67,8 +73,8 @@ def migrate(log: LogDirectory, own: OwnLanes, origin: str, *, at: datetime) -> M
             others[commit.origin] = others.get(commit.origin, 0) + 1
         elif own.find(commit.publication) is None or commit.batch > (_batch(own, commit.publication)):
             mine.setdefault(commit.type_id, []).append(commit)
-    done = events = 0
     damaged: list[str] = []
+    ready: list[tuple[str, list[Commit], int, list[LogFile]]] = []
     for type_id, commits in mine.items():
         for group, end in _overlapping(commits):
             files: list[LogFile] = []
@@ -77,16 +83,34 @@ def migrate(log: LogDirectory, own: OwnLanes, origin: str, *, at: datetime) -> M
                     files.append(_copy(log, own, type_id, file, moves.get(file.path)))
                 except (MaiaError, OSError):
                     damaged.append(file.path)
-            for number, commit in enumerate(group):
-                kept = () if number else tuple(files)
-                # The others of a group keep their names, and their rows as a number, so that a retry finds them.
-                rows = commit.refused + (commit.events if number else 0)
-                own.commit(
-                    commit.publication, type_id, kept, evidence=commit.evidence, refused=rows, query=commit.query,
-                    batch=commit.batch, at=at, stamp=end + number,
-                )  # fmt: skip
-            done, events = done + len(group), events + sum(file.events for file in files)
-    return Migrated(commits=done, events=events, others=others, damaged=tuple(damaged))
+            ready.append((type_id, group, end, files))
+    if damaged and not without_damaged:
+        raise _damaged(damaged)
+    for type_id, group, end, files in ready:
+        for number, commit in enumerate(group):
+            kept = () if number else tuple(files)
+            # The others of a group keep their names, and their rows as a number, so that a retry finds them.
+            rows = commit.refused + (commit.events if number else 0)
+            own.commit(
+                commit.publication, type_id, kept, evidence=commit.evidence, refused=rows, query=commit.query,
+                batch=commit.batch, at=at, stamp=end + number,
+            )  # fmt: skip
+    return Migrated(
+        commits=sum(len(group) for _, group, _, _ in ready),
+        events=sum(file.events for _, _, _, files in ready for file in files),
+        others=others,
+        damaged=tuple(damaged),
+    )
+
+
+def _damaged(paths: Sequence[str]) -> EncodingError:
+    more = len(paths) - _NAMED
+    names = ", ".join(f"`{path}`" for path in paths[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return EncodingError(
+        f"nothing was taken over, for these are not what was committed: {names}; bring them back from a copy, or leave "
+        "what they held out for ever with `--without-damaged`",
+        code="LOG_FILES_DAMAGED",
+    )
 
 
 def _batch(own: OwnLanes, publication: str) -> int:
@@ -160,11 +184,11 @@ def _copy(log: LogDirectory, own: OwnLanes, type_id: str, file: LogFile, moved: 
         store.put(target, data)
         return replace(file, path=target)
     stem = hashlib.sha256(f"{file.path} {moved.digest}".encode()).hexdigest()[:40]
-    writer = PartitionWriter(log.path, f"{folder}/{day}/{stem}.parquet")
     store.delete(f"{folder}/{day}/{stem}.parquet")
-    for row in read_moved(store, file, moved).to_pylist():
-        writer.add(row)
-    made = writer.close()
+    with PartitionWriter(store, f"{folder}/{day}/{stem}.parquet") as writer:
+        for row in read_moved(store, file, moved).to_pylist():
+            writer.add(row)
+        made = writer.close()
     if made is None:
         raise EncodingError("a file without parcels", code="LOG_FILE_DAMAGED")
     return made

@@ -2,7 +2,8 @@
 
 Rules kept here:
 
-- a segment counts for nothing until a commit names it; it is synced before its length and digest are told;
+- a segment counts for nothing until a commit names it; it is synced before its length and digest are told, and they are
+  those of what was written, whatever lies under its name by then;
 - reading begins with the length and the digest that a verified commit names. What differs, is no regular file or is
   missing is *damage* (``LOG_FILE_DAMAGED``, ``LOG_FILE_MISSING``): nobody knows what it held, so readers wait. What is
   compared is what is read: octets that nobody else can write to, since a file may be written to while it is open;
@@ -20,10 +21,10 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from io import BufferedReader
+from io import BufferedRandom, BufferedReader
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO
+from typing import IO, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -32,7 +33,7 @@ from maia.encryption import KeyProvider, parse_parcel
 from maia.errors import EncodingError, MalformedError, NotFoundError, UnavailableError, UsageError
 from maia.kernel import Clock, DeliverPlan, DeliveryPlan, Outcome, deliver_parcels
 from maia.log.commits import LogFile, Moved
-from maia.log.numbered import named_errors, sync_folder
+from maia.log.numbered import named_errors
 from maia.log.store import Store
 
 MISNAMED = "EVENTS_MISNAMED"
@@ -41,7 +42,6 @@ MAX_SEGMENT = 8 << 30
 _BATCH = 1
 _CHUNK = 1 << 20
 _IN_MEMORY = 256 << 20
-_FOLDER = 0o775
 _ENCODINGS = frozenset(("PLAIN", "RLE", "BIT_PACKED"))
 
 PARCEL_SCHEMA = pa.schema(
@@ -200,16 +200,32 @@ def deliver_segment(
 
 
 class PartitionWriter:
-    """Writes the parcels of one task to one file, which counts for nothing until it is committed."""
+    """Writes the parcels of one task to one segment, which counts for nothing until it is committed.
 
-    def __init__(self, root: Path, relative: str) -> None:
-        """Start without a file; the first parcel makes it."""
-        self._root = root
-        self._relative = relative
+    Leaving the block before `close` leaves what was written to `maia.log.sweep`.
+    """
+
+    def __init__(self, store: Store, name: str) -> None:
+        """Start without an object; the first parcel makes it."""
+        self._store = store
+        self._name = name
+        self._file: BufferedRandom | None = None
         self._writer: pq.ParquetWriter | None = None
         self._stamps: list[int] = []
         self._bases: list[str] = []
         self._events = 0
+
+    def __enter__(self) -> Self:
+        """Write until the block ends."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let go of the file; what was not closed by then counts for nothing."""
+        if self._writer is not None and self._file is not None:
+            with suppress(pa.ArrowException, OSError, ValueError):
+                self._writer.close()
+            with suppress(OSError):
+                self._file.close()
 
     def add(self, row: dict[str, object]) -> None:
         """Append one parcel.
@@ -220,11 +236,10 @@ class PartitionWriter:
         stamp, events, parcel = row["stamp"], row["events"], row["parcel"]
         if not isinstance(stamp, int) or not isinstance(events, int) or not isinstance(parcel, bytes | memoryview):
             raise UsageError("a parcel row has a stamp, a number of events and a parcel")
-        path = self._root / self._relative
-        with named_errors(path):
-            if self._writer is None:
-                _make_folders(self._root, path.parent)
-                self._writer = segment_writer(path)
+        if self._writer is None:
+            self._file = self._store.create(self._name)
+            self._writer = segment_writer(self._file)
+        with named_errors(Path(self._name)):
             columns = [
                 _shared(parcel) if name == "parcel" else pa.array([row[name]], type=kind) for name, kind in _KINDS
             ]
@@ -234,23 +249,21 @@ class PartitionWriter:
         self._events += events
 
     def close(self) -> LogFile | None:
-        """Finish and sync the file; ``None`` when nothing was written.
+        """Finish and sync the segment; ``None`` when nothing was written.
 
         Raises:
             UnavailableError: The system refused.
         """
-        if self._writer is None:
+        if self._writer is None or self._file is None:
             return None
-        path = self._root / self._relative
-        with named_errors(path):
+        with named_errors(Path(self._name)), self._file as file:
             self._writer.close()
-            with path.open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-                os.fsync(file.fileno())
-            sync_folder(path.parent)
-            size = path.stat().st_size
+            size = sync(file)
+            # SECURITY: read back from the file that was written, not by its name, which others can put something under.
+            file.seek(0)
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
         return LogFile(
-            self._relative,
+            self._name,
             size,
             digest,
             len(self._stamps),
@@ -261,14 +274,12 @@ class PartitionWriter:
         )
 
 
-def segment_writer(path: Path) -> pq.ParquetWriter:
-    """Open a segment for writing; nothing that is there already is written over, and no link is followed."""
+def segment_writer(file: BufferedRandom) -> pq.ParquetWriter:
+    """Write a segment into an object that `Store.create` made."""
     # Ciphertext does not compress and has no use for a smallest and a largest value, which take longer to find than
     # sealing takes. Page checksums find a flipped bit without the log's own digest too.
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o664)
-    os.close(descriptor)
     return pq.ParquetWriter(
-        path,
+        file,
         PARCEL_SCHEMA,
         compression="none",
         use_dictionary=False,
@@ -277,14 +288,11 @@ def segment_writer(path: Path) -> pq.ParquetWriter:
     )
 
 
-def _make_folders(root: Path, folder: Path) -> None:
-    """Make the folders of a lane, none of them writable for everybody."""
-    root.mkdir(parents=True, exist_ok=True, mode=_FOLDER)
-    at = root
-    for part in folder.relative_to(root).parts:
-        at /= part
-        with suppress(FileExistsError):
-            at.mkdir(mode=_FOLDER)
+def sync(file: BufferedRandom) -> int:
+    """Make what was written to an object durable; tell how many octets it has."""
+    file.flush()
+    os.fsync(file.fileno())
+    return os.fstat(file.fileno()).st_size
 
 
 def _shared(value: bytes | memoryview) -> pa.Array:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from maia.authority import (
@@ -23,7 +23,6 @@ from maia.authority import (
     Rhythm,
     Series,
     Statement,
-    first_moments,
     issue_statement,
     parse_statement,
     verify_statement,
@@ -66,8 +65,8 @@ class StatementPublisher:
         """Sign and send the list that is due; ``None``, and no signature, while none is.
 
         Args:
-            listed: All certificates that were withdrawn, or for a revalidation all that are good. Those that expire
-                before the list starts are left out.
+            listed: Certificates that were withdrawn, besides those that a list of this lane named; for a revalidation
+                all that are good. Those that expire before the list starts are left out.
             at: Now.
         """
         lists = self._lists()
@@ -76,7 +75,7 @@ class StatementPublisher:
         if due is None:
             return None
         starts, ends = due
-        made = self._send(lists, _unexpired(listed, starts), (starts, ends), at)
+        made = self._send(lists, listed, (starts, ends), at)
         tidy_statements(self.notices, self.signer, at=at)
         return made
 
@@ -88,7 +87,7 @@ class StatementPublisher:
         """
         if self.kind is not TestKind.CRL:
             raise UsageError("only a CRL revokes at once; a revalidation waits for its next list", code="NOT_BY_CRL")
-        return self._send(self._lists(), frozenset(listed), None, check_aware(at))
+        return self._send(self._lists(), listed, None, check_aware(at))
 
     def listed(self) -> frozenset[CertificateId]:
         """Return what the newest list of this kind names."""
@@ -101,15 +100,16 @@ class StatementPublisher:
     def _send(
         self,
         lists: list[ListStatement],
-        certificates: frozenset[CertificateId],
+        listed: Listed,
         interval: tuple[datetime, datetime] | None,
         at: datetime,
     ) -> Statement:
         number = max((body.sequence for body in lists), default=0)
-        series = Series(
-            kind=self.kind, signer=self.signer.public_key, sequence=number, since=first_moments(lists)
-        )  # fmt: skip
-        statement = issue_statement(series.next(certificates, interval=interval, at=at), self.signer)
+        over = frozenset[CertificateId]() if interval is None else _over(listed, interval[0])
+        # SECURITY: what a list revoked, every later one revokes, whether the caller names it again or not.
+        series = Series.of(lists, kind=self.kind, signer=self.signer.public_key, taken=number)
+        series = replace(series, certificates=series.certificates - over)
+        statement = issue_statement(series.next(frozenset(listed) - over, interval=interval, at=at), self.signer)
         publish_statement(self.notices, self.signer, statement.raw, at=at)
         return statement
 
@@ -231,5 +231,5 @@ def _serves(statement: Statement, known: list[Statement], at: datetime) -> bool:
     )
 
 
-def _unexpired(listed: Listed, starts: datetime) -> frozenset[CertificateId]:
-    return frozenset(identity for identity, ends in listed.items() if ends is None or ends >= starts)
+def _over(listed: Listed, starts: datetime) -> frozenset[CertificateId]:
+    return frozenset(identity for identity, ends in listed.items() if ends is not None and ends < starts)

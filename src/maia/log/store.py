@@ -1,4 +1,4 @@
-"""The store: where lanes lie, as a port of seven verbs, and the directory that keeps it today.
+"""The store: where lanes lie, as a port of eight verbs, and the directory that keeps it today.
 
 An object has a name of folders and a last part (``type=ab/origin=cd/000000000007.record``) and octets. Whoever may
 write to a store may put anything there, so nothing that is read from it is believed by this module.
@@ -6,7 +6,8 @@ write to a store may put anything there, so nothing that is read from it is beli
 Rules kept here:
 
 - `Store.put_new` creates an object whole and durable, or finds that its name is taken: file synced, linked, folder
-  synced; whoever races, one wins. `Store.put` exchanges an object in one step;
+  synced; whoever races, one wins. `Store.put` exchanges an object in one step. `Store.create` is for what is too large
+  for that: its octets are durable when its writer has synced them, and whoever reads it knows its digest;
 - no folder on the way and no object is a symbolic link that is followed: each part of a name is opened in the folder
   before it. What is no folder and has the name of one steps aside when something is written there;
 - an object is a regular file of at most so many octets. A pipe, a device, a socket, a link, a folder, a file that may
@@ -24,7 +25,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from heapq import nsmallest
-from io import BufferedReader
+from io import BufferedRandom, BufferedReader
 from pathlib import Path
 from typing import Protocol
 
@@ -51,6 +52,10 @@ class Store(Protocol):
 
     def put(self, name: str, data: bytes) -> None:
         """Create an object or put it in the place of what has its name, whatever that is; durable when this returns."""
+        ...
+
+    def create(self, name: str) -> BufferedRandom:
+        """Create an empty object under a name that nobody has, to be filled, synced and read back by its maker."""
         ...
 
     def get(self, name: str, *, limit: int) -> bytes:
@@ -115,6 +120,22 @@ class DirectoryStore:
                 _set_aside(last, folder)
                 os.replace(part, last, src_dir_fd=folder, dst_dir_fd=folder)
             os.fsync(folder)
+
+    def create(self, name: str) -> BufferedRandom:
+        """Create an empty object under a name that nobody has; the name is durable when this returns.
+
+        Raises:
+            UnavailableError: The system refused, or the name is taken.
+        """
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            with self._folder_of(name, make=True) as (folder, last):
+                descriptor = os.open(last, flags, self._modes[0], dir_fd=folder)
+                os.fsync(folder)
+                # SECURITY: what is written goes to this file, whatever others put under its name meanwhile.
+                return os.fdopen(descriptor, "w+b")
+        except EncodingError as error:
+            raise UnavailableError(f"cannot use `{name}`: permission denied", code="FILE_UNAVAILABLE") from error
 
     def get(self, name: str, *, limit: int) -> bytes:
         """Return an object of at most ``limit`` octets.

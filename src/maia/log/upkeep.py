@@ -12,7 +12,6 @@ the lane's owner signed it. Rules kept here:
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -21,16 +20,17 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from maia.errors import MaiaError, UsageError
+from maia.errors import EncodingError, MaiaError, UsageError
 from maia.kernel import milliseconds
 from maia.log.commits import Commit, LogFile, Moved, write_moves
 from maia.log.directory import LogDirectory, OwnLanes
 from maia.log.event_lane import EventLane, lane_name
-from maia.log.numbered import named_errors, sync_folder
-from maia.log.segments import PARCEL_SCHEMA, read_moved, rows_digest, segment_writer
+from maia.log.numbered import named_errors
+from maia.log.segments import PARCEL_SCHEMA, read_moved, rows_digest, segment_writer, sync
 
 TARGET_SIZE = 128 << 20
 _MAX_MEMBERS = 4096
+_MAX_DAYS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,12 +144,15 @@ def sweep(log: LogDirectory, own: OwnLanes, *, keep_newer_than: datetime, dry_ru
         named = {file.path for file in files if not (log.path / _lies(lane, file)).is_file()}
         named |= {_lies(lane, file) for file in files}
         folder = log.path / lane.lane.folder
-        for path in [*sorted(folder.glob("date=*/*.parquet")), *sorted(folder.glob(".*.part"))]:
+        # SECURITY: a day that is a link leads out of the log, where nothing is ours to remove.
+        days = log.store.list_folders(lane.lane.folder, "date=", limit=_MAX_DAYS)
+        segments = [path for day in days for path in sorted((folder / day).glob("*.parquet"))]
+        for path in [*segments, *sorted(folder.glob(".*.part"))]:
             relative = path.relative_to(log.path).as_posix()
-            with suppress(FileNotFoundError), named_errors(path):
+            with suppress(FileNotFoundError, EncodingError), named_errors(path):
                 if relative not in named and path.lstat().st_mtime < keep_newer_than.timestamp():
                     if not dry_run:
-                        path.unlink()
+                        log.store.delete(relative)
                     removed.append(relative)
     return removed
 
@@ -223,17 +226,14 @@ def _remove(log: LogDirectory, paths: Sequence[str]) -> None:
 
 def _write(log: LogDirectory, lane: EventLane, relative: str, members: Sequence[LogFile]) -> dict[str, Moved]:
     """Copy the parcels of committed segments into one file, a row group each, synced and read back."""
-    path = log.path / relative
     places: dict[str, Moved] = {}
-    with named_errors(path):
-        with segment_writer(path) as writer:
+    with log.store.create(relative) as made, named_errors(log.path / relative):
+        with segment_writer(made) as writer:
             for file in members:
                 table = pa.Table.from_batches(lane.parcels(file), schema=PARCEL_SCHEMA)
                 writer.write_table(table, row_group_size=max(table.num_rows, 1))
                 places[file.path] = Moved(relative, len(places), rows_digest(table))
-        with path.open("rb") as written:
-            os.fsync(written.fileno())
-        sync_folder(path.parent)
+        sync(made)
     for file in members:
         read_moved(log.store, file, places[file.path])
     return places

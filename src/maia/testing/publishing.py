@@ -54,16 +54,16 @@ def publish_here(
         plan = change(plan)
     batch = pa.RecordBatch.from_pylist([dict(row) for row in rows], schema=to_arrow_schema(plan.event_type()))
     stamp = milliseconds(at if stamped is None else stamped)
-    writer = log.writer(name, type_id, 0, home.broker.public_key.key_id, at=at)
     admitted = refused = 0
-    for sealed in publish_batches(plan, 0, iter((batch,)), home.broker, home.keyring(), lambda: stamp):
-        refused += len(sealed.letters)
-        if sealed.parcel is not None:
-            if admitted:
-                raise UsageError("one call publishes one parcel")
-            admitted += sealed.parcel.header.count
-            writer.add(parcel_row(sealed.parcel))
-    file = writer.close()
+    with log.writer(name, type_id, 0, home.broker.public_key.key_id, at=at) as writer:
+        for sealed in publish_batches(plan, 0, iter((batch,)), home.broker, home.keyring(), lambda: stamp):
+            refused += len(sealed.letters)
+            if sealed.parcel is not None:
+                if admitted:
+                    raise UsageError("one call publishes one parcel")
+                admitted += sealed.parcel.header.count
+                writer.add(parcel_row(sealed.parcel))
+        file = writer.close()
     own_lanes(home, log).commit(
         name, type_id.hex(), () if file is None else (file,), evidence=plan.sealing.evidence.hex(), refused=refused,
         at=at,

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from maia.domain import Domain, DomainPlans, own_lanes
-from maia.domain.memberships import GroupKeys, retention
+from maia.domain.key_times import retention
+from maia.domain.memberships import GroupKeys
 from maia.encryption import EpochId, KeyGroupId, Keyring, KeyTree, rekey_topic
 from maia.errors import UnavailableError, VerificationError
 from maia.events import EncryptionMode, EventType, Options, TypeId, TypeName, attribute, parse_version, sign_event_type

@@ -127,6 +127,20 @@ def test_a_missed_heartbeat_ends_access(notices: NoticeLog, home: Home) -> None:
     assert {seen[second] for second in range(17, 25)} == {"NO_STATEMENT"}
 
 
+def test_what_was_withdrawn_stays_so_in_lists_that_are_not_told_of_it(notices: NoticeLog, home: Home) -> None:
+    """A program that names a revocation once, when it happens, has it in every later list."""
+    smith, issuer = right(), publisher(notices, BEATS)
+    home.certificates.add(smith)
+    issuer.publish({}, at=at(0))
+    issuer.withdraw({smith.certificate_id: None}, at=at(3))
+    seen = set()
+    for second in range(4, 25):
+        issuer.publish({}, at=at(second))
+        seen.add(outcome(home, smith, second))
+    assert seen == {"REVOKED"}
+    assert issuer.listed() == {smith.certificate_id}
+
+
 def test_a_registered_verifier_is_told_of_a_change_at_once(notices: NoticeLog, home: Home) -> None:
     """It gets the current state first; a withdrawal counts before the list in force is over, and after it."""
     smith, jones, issuer = right(), right(who="jones"), publisher(notices, BEATS)

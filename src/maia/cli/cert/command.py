@@ -1,4 +1,4 @@
-"""`maia cert show|add`: certificates as trees, S-expressions or JSON; and those that others gave."""
+"""`maia cert show|add|forget`: certificates as trees, S-expressions or JSON; those that others gave; lost ones."""
 
 from __future__ import annotations
 
@@ -77,3 +77,39 @@ def add(
         return
     write_line(str(path))
     note("the brokers of this domain hear of it" if mine else f"kept certificate {found.certificate_id.hex()[:16]}")
+
+
+@app.command(epilog=examples("maia cert forget 3fa1c9d2", "maia cert forget 3fa1c9d2 --yes --json"))
+@unpacked
+def forget(
+    certificate: Annotated[
+        str, typer.Argument(metavar="ID", help="The beginning of its id, as `maia status` shows it.")
+    ],
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    place: CommandPlace,
+) -> None:
+    """Wait no longer for a certificate that was lost, on which a client's right stood.
+
+    What it alone allowed is denied from then on, and streams that wait for it go on without it. The audit tells it.
+    """
+    from maia.cli.read.answers import confirm
+    from maia.domain import let_go_of, missing_certificates
+    from maia.errors import NotFoundError, UsageError
+    from maia.home import Home
+
+    home = Home.open(place.home)
+    lost = missing_certificates(home, home.pool(), at=place.instant)
+    found = [item for item in lost if item.identity.hex().startswith(certificate.lower())]
+    if not found:
+        raise NotFoundError(f"nobody here waits for a certificate `{certificate}`", code="NO_CERTIFICATE")
+    if len(found) > 1:
+        raise UsageError(f"`{certificate}` begins {len(found)} ids", code="AMBIGUOUS")
+    identity, clients = found[0].identity.hex(), ", ".join(found[0].clients)
+    if not yes:
+        confirm(f"what {clients} may see by {identity[:16]} alone is lost; go on?", otherwise="nothing was changed")
+    let_go_of(home, found[0], at=place.instant)
+    if place.json:
+        write_json({"certificate": identity, "clients": list(found[0].clients)})
+    else:
+        write_line(f"nobody waits for certificate {identity[:16]} any more")

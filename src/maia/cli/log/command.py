@@ -194,16 +194,24 @@ def adopt(yes: _Yes = False, home: options.Home = Path(), json: options.Json = F
 
 
 @app.command(epilog=examples("maia log migrate", "maia log migrate --json"))
-def migrate(home: options.Home = Path(), json: options.Json = False) -> None:
+def migrate(
+    home: options.Home = Path(),
+    without_damaged: Annotated[
+        bool, typer.Option("--without-damaged", help="Leave out what is damaged; without this nothing is done then.")
+    ] = False,
+    json: options.Json = False,
+) -> None:
     """Make lanes of a log of the format before them: sign what this domain's broker published.
 
-    Nothing of the old log is removed. Each domain that published does this in its own home.
+    Nothing of the old log is removed. Each domain that published does this in its own home. Segments that are not what
+    was committed are named, and nothing is done before they are brought back or given up.
     """
     from maia.domain import Domain
     from maia.log import migrate as take_over
 
     with Domain.open(home) as domain:
-        done = take_over(domain.log, domain.lanes, domain.home.broker.public_key.key_id.hex(), at=now())
+        broker = domain.home.broker.public_key.key_id.hex()
+        done = take_over(domain.log, domain.lanes, broker, at=now(), without_damaged=without_damaged)
     others = done.others or {}
     if json:
         write_json({"commits": done.commits, "events": done.events, "others": others, "damaged": list(done.damaged)})
@@ -211,8 +219,8 @@ def migrate(home: options.Home = Path(), json: options.Json = False) -> None:
     write_line(f"took over {counted(done.commits, 'commit')}, {counted(done.events, 'event')}")
     for path in done.damaged:
         note(f"left out `{path}`: it is not what was committed")
-    for broker, count in sorted(others.items()):
-        note(f"{counted(count, 'commit')} of broker {broker[:16]}: run `maia log migrate` in its home")
+    for other, count in sorted(others.items()):
+        note(f"{counted(count, 'commit')} of broker {other[:16]}: run `maia log migrate` in its home")
 
 
 def _lane_to_json(lane: EventLane) -> dict[str, object]:

@@ -56,6 +56,10 @@ def _lines(found: DomainStatus) -> list[str]:
             f"{item['since']}: {item['code']}; waits for {item['waits']}"
             for item in found.log.parked
         ]
+        out += [
+            f"  missing: certificate {item['certificate'][:16]}, on which the right of {item['clients']} stood"
+            for item in found.log.missing
+        ]
     out += [f"problem: {text}" for text in found.problems]
     out += ["", "next" if found.steps else "nothing to do"]
     for step in found.steps:

@@ -12,6 +12,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from maia.authority import Action, ListStatement, StatementBook, parse_statement
+from maia.domain.grounds import missing_certificates
+from maia.domain.own_right import prove_own_right
 from maia.domain.parked import read_parked
 from maia.domain.shares import SHARES_FILE, read_shares
 from maia.domain.snapshot import Snapshot
@@ -155,7 +157,7 @@ class _Look:
         """Ask for what a plan asks for: the broker's right on this version."""
         request = ask_version(Action.PUBLISH, event_type)
         try:
-            known.verifier.verify(request, principal=self.broker, evidence=known.pool, at=self.at)
+            prove_own_right(known.verifier, request, self.broker, known.pool, at=self.at)
         except VerificationError as error:
             return RightStatus(held=False, code=error.code, reason=self.folder.decorate(error.message))
         return RightStatus(held=True)
@@ -248,6 +250,12 @@ class _Look:
                     "home is full"
                 )
 
+    def _missing(self) -> Iterator[dict[str, str]]:
+        """Name the certificates that somebody waits for."""
+        if self.known is not None:
+            for item in missing_certificates(self.home, self.known.pool, at=self.at):
+                yield {"certificate": item.identity.hex(), "clients": ", ".join(item.clients)}
+
     def _log(self) -> LogStatus | None:
         log, outbox = LogDirectory(self.home.log_path), Outbox(self.home.path / "outbox")
         try:
@@ -268,6 +276,7 @@ class _Look:
                 delivered=None if head is None else sum(read_place(place)[0].number + 1 for place in upto.values()),
                 lag=log.behind(upto, types) if wanted else 0,
                 parked=tuple(parked),
+                missing=tuple(self._missing()),
                 ahead=max(0, mark - milliseconds(self.at) - self.home.config.skew * 1000) // 1000,
             )
         except MaiaError as error:

@@ -21,6 +21,12 @@ def next_steps(status: DomainStatus, home: Home, folder: Folder) -> Iterator[Ste
             "what it publishes is refused until then",
             command="date",
         )
+    for missing in () if status.log is None else status.log.missing:
+        yield Step(
+            why=f"the right of {missing['clients']} stood on the certificate {missing['certificate'][:16]}, which is "
+            "gone from here: put it back (`maia cert add FILE`), or wait for it no longer",
+            command=f"maia cert forget {missing['certificate'][:16]}",
+        )
     for joining in all_joining(home):
         giver = folder.names.get(joining.giver.key_id, joining.giver.fingerprint)
         yield Step(

@@ -92,6 +92,7 @@ class LogStatus:
         lag: Commits that wait to be delivered.
         ahead: Seconds by which this broker's stamps run ahead of the clock; nothing is published until then.
         parked: Lanes that readers of this home cannot read on: who reads, the lane, the code, since when, what for.
+        missing: Certificates that rights stood on and that are not here: the id of each, and whose rights.
     """
 
     lanes: int
@@ -102,6 +103,7 @@ class LogStatus:
     lag: int
     ahead: int = 0
     parked: tuple[dict[str, str], ...] = ()
+    missing: tuple[dict[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

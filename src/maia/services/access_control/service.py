@@ -19,7 +19,7 @@ from maia import database
 from maia.domain import OwnNotices, domain_signer, open_access_control
 from maia.home import Home
 from maia.services.access_control.routes import access_control_routes
-from maia.services.http import ROUND_SECONDS, Listening, Standby, make_app
+from maia.services.http import ROUND_SECONDS, Listening, Standby, UnprovenKeys, make_app
 
 CONFLICTS = frozenset(("MEMBER_KEY", "MEMBER_NAME_TAKEN", "WITHDRAWN"))
 """What was right, and came too late."""
@@ -82,4 +82,5 @@ def make_access_control(
         ready=lambda: standby.leads,
         conflicts=CONFLICTS,
         lifespan=lifespan,
+        unproven=UnprovenKeys(home),
     )

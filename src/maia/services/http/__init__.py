@@ -5,6 +5,7 @@ from maia.services.http.envelope import HttpLimits
 from maia.services.http.serving import App, Listening, serve
 from maia.services.http.sessions import Caller
 from maia.services.http.standby import ROUND_SECONDS, Standby
+from maia.services.http.unproven import UnprovenKeys
 
 __all__ = [
     "ROUND_SECONDS",
@@ -16,6 +17,7 @@ __all__ = [
     "Now",
     "Signed",
     "Standby",
+    "UnprovenKeys",
     "blob_field",
     "make_app",
     "octets_field",

@@ -36,7 +36,7 @@ LabelText = Annotated[str, Path(min_length=1, max_length=86, pattern="^[A-Za-z0-
 
 
 class JoinBody(Body):
-    """A broker's signed request to join, and the certificates that give it the right."""
+    """A broker's signed request to join, the certificates that give it the right, and the lists that they demand."""
 
     request: str = blob_field(MAX_REQUEST)
     evidence: list[Annotated[str, blob_field(MAX_CERTIFICATE)]] = Field(max_length=MAX_EVIDENCE)

@@ -24,7 +24,7 @@ from maia.events import TypeName
 from maia.home import Home
 from maia.key_manager import SERVED_RHYTHM, KeyManager, KeySettings
 from maia.principals import PublicKey
-from maia.services.http import ROUND_SECONDS, Listening, Standby, make_app
+from maia.services.http import ROUND_SECONDS, Listening, Standby, UnprovenKeys, make_app
 from maia.services.key_manager.routes import key_manager_routes
 
 _LOOK_EVERY = timedelta(seconds=30)
@@ -84,6 +84,7 @@ def make_key_manager(
         channel=listening.channel(),
         ready=lambda: standby.leads,
         lifespan=lifespan,
+        unproven=UnprovenKeys(home),
     )
 
 
