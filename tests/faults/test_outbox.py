@@ -522,10 +522,11 @@ def test_pickles_in_place_of_files_are_never_run(network: Network, tmp_path: Pat
 
 
 def revoke_billing(network: Network) -> None:
-    """Take the billing office's right away."""
+    """Take the billing office's right away, for good."""
     right = network.people.certificates["Cap7"]
     [path] = [path for path in (network.ccs / "certificates").iterdir() if right.raw in path.read_bytes()]
     path.unlink()
+    Home.open(network.ccs).certificates.give_up(right.certificate_id)
 
 
 def test_right_that_ended_takes_effect_at_the_next_micro_batch(network: Network) -> None:
