@@ -20,7 +20,7 @@ DECIDING := src/maia/errors.py,src/maia/encoding/*,src/maia/principals/*,src/mai
 DECIDING_COVERAGE ?= 97
 
 .PHONY: help dev demo test quick coverage check fmt lint docs wheel bench vectors requirements mutations house fuzz \
-	torture pins clean
+	torture adversary pins clean
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -115,8 +115,13 @@ fuzz: $(READY)  ## fuzz every parser with atheris (FUZZ_SECONDS each)
 	@for f in tests/fuzz/fuzz_*.py; do [ -e "$$f" ] || continue; echo "== $$f"; \
 		$(BIN)/python "$$f" -max_total_time=$(FUZZ_SECONDS); done
 
-torture: $(READY)  ## kill, cut, flip and fill the disk at every step, without the bounds of CI (an hour or more)
+SEQUENCES ?= 1000000
+torture: $(READY)  ## kill, cut, flip, fill the disk and attack, without the bounds of CI (hours)
 	@MAIA_TORTURE=1 $(BIN)/pytest -n 0 -v --capture=sys --timeout 14400 tests/faults $(ARGS)
+	@$(BIN)/python tests/adversary/run.py --sequences $(SEQUENCES) --jobs $(JOBS)
+
+adversary: $(READY)  ## play SEQUENCES random attacks against what stands below Spark
+	@$(BIN)/python tests/adversary/run.py --sequences $(SEQUENCES) --jobs $(JOBS)
 
 pins: $(READY)  ## resolve the newest versions and write requirements/dev.txt
 	@$(BIN)/python scripts/pins.py

@@ -30,7 +30,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from maia.authority import Action, type_right
-from maia.domain import HomeKeys, SealingKeys, find_type, join_key_groups, open_home_groups, open_key_manager
+from maia.domain import HomeKeys, SealingKeys, find_type, join_key_groups, open_home_groups, open_key_manager, own_lanes
 from maia.encryption import parse_parcel, verify_parcel
 from maia.events import EncryptionMode, EventType, Options, TypeName, attribute, parse_version, sign_event_type
 from maia.home import Home, HomeConfig
@@ -160,17 +160,17 @@ def pass_through(home: Home, rows: pa.RecordBatch, window: Window) -> None:
     """Publish the rows and deliver them, without Spark."""
     log, name = LogDirectory(home.log_path), secrets.token_hex(8)
     plan = publish_plan(home, TYPE, as_="client", version=None, publication=name, at=now(), max_events=PARCEL)
-    writer = log.writer(name, plan.sealing.type_id, 0, secrets.token_hex(4), at=now())
+    writer = log.writer(name, plan.sealing.type_id, 0, home.broker.public_key.key_id, at=now())
     for sealed in publish_batches(plan, 0, iter([rows]), home.broker, SealingKeys(home), home.next_stamp):
         assert sealed.parcel is not None
         window.epochs.add(sealed.parcel.header.epoch)
         writer.add(parcel_row(sealed.parcel))
     file = writer.close()
     assert file is not None
-    origin = home.broker.public_key.key_id.hex()
-    commit = log.commit(name, plan.sealing.type_id.hex(), (file,), origin=origin, evidence=plan.sealing.evidence.hex())
+    evidence = plan.sealing.evidence.hex()
+    commit = own_lanes(home, log).commit(name, plan.sealing.type_id.hex(), (file,), evidence=evidence, at=now())
     reading = deliver_plan(home, TYPE, as_="client", commits=[commit], at=now(), history=True)
-    for outcome in deliver_parcels(reading, log.parcels(file), HomeKeys(str(home.path))()):
+    for outcome in deliver_parcels(reading, log.parcels(commit.lane, file), HomeKeys(str(home.path))(), clock=now):
         if outcome.refused is not None:
             raise SystemExit(f"lost {outcome.events} events: {outcome.refused}")
         window.events += outcome.delivered

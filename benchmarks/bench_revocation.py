@@ -121,7 +121,7 @@ def stream(readers: int, root: Path) -> Live:
             tests=[online(TestKind.CRL, lister)],
         )  # fmt: skip
         met.certificates.add(rights[f"r{number}"])
-    issuer = StatementPublisher(notices=NoticeLog(met.log_path), signer=lister, rhythm=BEATS)
+    issuer = StatementPublisher(notices=NoticeLog(met.log_path, own=met.path / "lanes"), signer=lister, rhythm=BEATS)
     return _run(ccs, met, issuer, rights, root)
 
 

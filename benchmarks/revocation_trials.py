@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
@@ -30,13 +30,14 @@ from maia.authority import (
     renew,
     type_right,
 )
-from maia.domain import DeliveryJob, Domain, DomainPlans, Wanted, delivery_job
+from maia.domain import DeliveryJob, Domain, DomainPlans, Planned, Wanted, delivery_job, own_lanes
 from maia.errors import DeniedError
 from maia.events import EventType, TypeName, attribute, parse_version, sign_event_type
 from maia.home import Home, HomeConfig
 from maia.kernel import DeliverPlan, Subscription, milliseconds, parcel_row
 from maia.kernel import publish_batches as sealed_batches
-from maia.log import Commit, LogDirectory, NoticeKind, NoticeLog, StatementPublisher, StatementSubscription
+from maia.log import START as LANE_START
+from maia.log import LogDirectory, NoticeKind, NoticeLog, Place, StatementPublisher, StatementSubscription
 from maia.policy import PolicyEngine, parse_policy
 from maia.principals import Certificate, CertificateId, KeySigner, TestKind
 from maia.testing import ATTRIBUTES, TYPE_NAME, TYPE_VERSION, grant, numberplate_network, online, publish_plan
@@ -107,7 +108,7 @@ class World:
     signers: dict[Way, KeySigner] = field(default_factory=dict)
     published: dict[int, int] = field(default_factory=dict)
     batches: list[datetime] = field(default_factory=list)
-    _moved: dict[bytes, int] = field(default_factory=dict)
+    _moved: dict[bytes, Place] = field(default_factory=dict)
     _withdrawn: dict[Way, dict[CertificateId, datetime | None]] = field(default_factory=dict)
     _number: int = 0
 
@@ -133,7 +134,8 @@ class World:
             home.types.put(signed.raw, at=START)
             homes.append(home)
         self.ccs, self.met = homes
-        self.remote = NoticeLog(self.root / "issuers")  # the issuers' side; `link` carries it over
+        # the issuers' side; `link` carries it over
+        self.remote = NoticeLog(self.root / "issuers", own=self.root / "own")
         self.local = NoticeLog(self.met.log_path)
         self.log = LogDirectory(self.ccs.log_path)
         self.signers = {way: KeySigner(secrets.token_bytes(32)) for way in Way}
@@ -153,10 +155,10 @@ class World:
             item for item, trial in zip(self.wanted, self.trials, strict=True) if trial.way is not Way.ONE_TIME
         )
         self.job: DeliveryJob = replace(
-            delivery_job(Domain.open(self.met.path), regular), clock=lambda: self.broker_clock(self.now), audit=None
+            delivery_job(Domain.open(self.met.path), regular), clock=lambda: self.broker_clock(self.now)
         )
         plans = DomainPlans(Domain.open(str(self.met.path)), regular)
-        self.job.make_plans = lambda commits, at: self._plans(plans, commits, at)
+        self.job.make_plans = lambda commits, at, whom: self._plans(plans(commits, at, whom), whom, at)
 
     def _subscriber(self, way: Way, name: str) -> None:
         signer = KeySigner(secrets.token_bytes(32))
@@ -276,9 +278,16 @@ class World:
             return
         for signer in self.signers.values():
             topic = signer.public_key.key_id
-            for notice in self.remote.read(NoticeKind.STATEMENT, topic, after=self._moved.get(topic, -1)):
-                self.local.append(NoticeKind.STATEMENT, topic, notice.body)
-                self._moved[topic] = notice.number
+            lane = self.remote.reader(NoticeKind.STATEMENT, topic, topic)
+            found = lane.since(self._moved.get(topic, LANE_START))
+            if found.alarm is not None and found.head is not None:  # what is gone at the issuer's side is not carried
+                found = lane.since(found.head.floor)
+            for record in found.records:
+                self.local.store.put(record.lane.record_name(record.number), record.raw)
+            self._moved[topic] = found.place
+            if found.head is not None:
+                head = self.remote.store.get(lane.lane.head_name, limit=4096)
+                self.local.store.put(lane.lane.head_name, head)
 
     def _plan(self, publication: str) -> object:
         return publish_plan(self.ccs, TYPE_NAME, as_="CCTV", version=None, publication=publication, at=self.now)
@@ -297,7 +306,7 @@ class World:
             }
         )
         type_id = plan.sealing.type_id
-        writer = self.log.writer(publication, type_id, 0, secrets.token_hex(8), at=self.now)
+        writer = self.log.writer(publication, type_id, 0, self.ccs.broker.public_key.key_id, at=self.now)
         for sealed in sealed_batches(
             plan, 0, iter((batch,)), self.ccs.broker, self.ccs.keyring(), lambda: stamp + len(self.published)
         ):
@@ -306,38 +315,39 @@ class World:
             writer.add(parcel_row(sealed.parcel))
         file = writer.close()
         assert file is not None
-        self.log.commit(
-            publication, type_id.hex(), (file,), origin=self.ccs.broker.public_key.key_id.hex(),
-            evidence=plan.sealing.evidence.hex(), refused=0,
-        )  # fmt: skip
+        own_lanes(self.ccs, self.log).commit(
+            publication, type_id.hex(), (file,), evidence=plan.sealing.evidence.hex(), at=self.now
+        )
 
     def _batch(self) -> None:
         self.batches.append(self.now)
         self.job.run_here()
 
-    def _plans(self, plans: DomainPlans, commits: Sequence[Commit], at: datetime) -> Iterator[DeliverPlan]:
+    def _plans(self, planned: Planned, whom: Callable[[str], bool], at: datetime) -> Planned:
         """Plan as every home does, and ask those who confirm rights one by one, afresh for each micro-batch."""
-        for plan in plans(commits, at):
-            asked = [trial for trial in self.trials if trial.way is Way.ONE_TIME]
-            home = Home.open(self.met.path)
-            known = Domain(home).known(at=at)
-            sessions, pool = known.sessions, known.pool
-            extra = []
-            for trial in asked:
-                challenge = Challenge(nonce=secrets.token_bytes(16), verifier="met", until=at + timedelta(seconds=5))
-                good = self.now < trial.revoked
-                body = OneTimeAnswer(
-                    signer=self.signers[Way.ONE_TIME].public_key, nonce=challenge.nonce, verifier="met",
-                    certificates=frozenset([trial.certificate.certificate_id] if good else ()),
-                )  # fmt: skip
-                sessions.verifier.statements.accept(issue_statement(body, self.signers[Way.ONE_TIME]))
-                event_type = plan.subscriptions[0].event_type
-                clauses = sessions.clauses(
-                    home.key(trial.name), Action.SUBSCRIBE, event_type, pool, at=at, challenge=challenge
-                )
-                if clauses:
-                    extra.append(Subscription(trial.name, event_type, plan.subscriptions[0].filter, clauses))
-            yield replace(plan, subscriptions=(*plan.subscriptions, *extra))
+        return replace(planned, plans=tuple(self._asked(plan, whom, at) for plan in planned.plans))
+
+    def _asked(self, plan: DeliverPlan, whom: Callable[[str], bool], at: datetime) -> DeliverPlan:
+        asked = [trial for trial in self.trials if trial.way is Way.ONE_TIME and whom(trial.name)]
+        home = Home.open(self.met.path)
+        known = Domain(home).known(at=at)
+        sessions, pool = known.sessions, known.pool
+        extra = []
+        for trial in asked:
+            challenge = Challenge(nonce=secrets.token_bytes(16), verifier="met", until=at + timedelta(seconds=5))
+            good = self.now < trial.revoked
+            body = OneTimeAnswer(
+                signer=self.signers[Way.ONE_TIME].public_key, nonce=challenge.nonce, verifier="met",
+                certificates=frozenset([trial.certificate.certificate_id] if good else ()),
+            )  # fmt: skip
+            sessions.verifier.statements.accept(issue_statement(body, self.signers[Way.ONE_TIME]))
+            event_type = plan.subscriptions[0].event_type
+            clauses = sessions.clauses(
+                home.key(trial.name), Action.SUBSCRIBE, event_type, pool, at=at, challenge=challenge
+            )
+            if clauses:
+                extra.append(Subscription(trial.name, event_type, plan.subscriptions[0].filter, clauses))
+        return replace(plan, subscriptions=(*plan.subscriptions, *extra))
 
 
 def play(root: Path, *, seed: int, per_way: int, seconds: int = 17, cut: bool = False) -> World:

@@ -28,6 +28,8 @@ PUBLIC: dict[str, tuple[str, ...]] = {
     "maia.domain.domain": ("Domain",),
     "maia.domain.client": ("Client",),
     "maia.domain.publication": ("Published",),
+    "maia.domain.peers.inviting": ("InvitedPeer",),
+    "maia.domain.peers.states": ("PeerState",),
     "maia.domain.explanation": ("CellExplanation",),
 }
 INNER = frozenset(

@@ -34,15 +34,8 @@ FUNCTION_LIMIT = 60
 PUBLIC_LIMIT = 40
 
 REASONS: Mapping[str, str] = {
-    "authority/rights.py": "Maia's rights, their tags and their intersection are one algebra",
-    "authority/tags.py": "every form of an RFC 2693 tag stands in one table of intersections",
-    "authority/types.py": "every rule by which a definition speaks for its owner, in the order in which they are asked",
-    "authority/verifier.py": "every rule of a decision in one core without IO, in the order of its stages",
-    "database/access_control_records.py": "one record and its columns after the other",
-    "encryption/trees.py": "the manager's half of a one-way function tree; splitting it would share its secrets",
-    "kernel/key_groups.py": "who is admitted to a key group, on which chain: one decision",
-    "log/directory.py": "the log as a directory, one writer's protocol; lanes will replace it",
-    "policy/agreements.py": "an agreement from draft to compiled rules, read as one page by its two parties",
+    "access_control/service.py": "the service's whole interface, a line or two a call; each subject has its own file",
+    "domain/domain.py": "what every door calls, a method for each thing that a user does; its length is docstrings",
 }
 """Why a file may be longer than the limit."""
 
@@ -298,6 +291,11 @@ def too_long(house: House) -> list[Module]:
     return sorted(found, key=lambda module: -module.lines)
 
 
+def unreasoned(house: House) -> list[Module]:
+    """List files above the limit for which no reason is stated."""
+    return [module for module in too_long(house) if where(module) not in REASONS]
+
+
 def where(module: Module) -> str:
     """Name a file from the root of the package."""
     return module.path.relative_to(SOURCE).as_posix()
@@ -326,7 +324,7 @@ def aims(house: House) -> Iterator[str]:
     rows = (
         (f"`src` below {LINES_AIM:,} lines", f"{total:,}", total < LINES_AIM),
         (f"`cli` below {COMMAND_AIM:,} lines", f"{command:,}", command < COMMAND_AIM),
-        (f"no file above {FILE_LIMIT} lines without a reason", f"{len(too_long(house))}", not too_long(house)),
+        (f"no file above {FILE_LIMIT} lines without a reason", f"{len(unreasoned(house))}", not unreasoned(house)),
         (f"an event's two ways have at most {HOPS_AIM} hops", ", ".join(str(hops) for hops, _ in ways),
          all(hops <= HOPS_AIM for hops, _ in ways)),
         ("no floor is entered twice on them", f"entered again: {again}", not any(twice for _, twice in ways)),
@@ -426,12 +424,12 @@ def problems(house: House) -> list[str]:
     found = [f"`{start}` imports `{end}`, which stands above it" for start, end in house.upward()]
     found += [f"floors import each other: {', '.join(part)}" for part in house.cycles_between()]
     found += [f"modules import each other: {', '.join(part)}" for part in house.cycles_inside()]
-    long = {where(module): module.lines for module in too_long(house)}
     found += [
-        f"`{name}` has {lines} lines, more than {FILE_LIMIT}, without a reason in scripts/house.py"
-        for name, lines in long.items()
-        if name not in REASONS
+        f"`{where(module)}` has {module.lines} lines, more than {FILE_LIMIT}, without a reason in scripts/house.py"
+        for module in unreasoned(house)
     ]
+    known = {where(module) for module in too_long(house)}
+    found += [f"scripts/house.py has a reason for `{name}`, which is not that long" for name in REASONS.keys() - known]
     written = PAGE.read_text("utf-8") if PAGE.is_file() else ""
     if re.findall(r"^\| (\w+) \| \d", written, re.MULTILINE) != list(house.floors()):
         found.append("docs/reference/house.md names other floors; run `make house`")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from builders import AT, Case, advanced, case, certificate_id, key, naming, right, signed
@@ -14,11 +15,12 @@ TYPE = '(maia-type owner Sighting "1"'
 ROW = '(row (place Victoria) (plate AE05) (speed "91"))'
 FAST = '(* where (speed (* range numeric ge "70")))'
 AT_VICTORIA = "(* where (place Victoria))"
+VERSIONS = {"1": ["place", "plate"], "2": ["place", "plate", "speed"]}
 
 
 def cases() -> list[Case]:
     """List the cases."""
-    return [*allowed(), *denied()]
+    return [*allowed(), *denied(), *versions_allowed(), *versions_denied()]
 
 
 def allowed() -> list[Case]:
@@ -231,6 +233,105 @@ def denied() -> list[Case]:
     ]
 
 
+def versions_allowed() -> list[Case]:
+    """List what is proven where the definitions are known: ``(*)`` of a version is what that version has."""
+    whole = given("owner", "alice", "(*)", delegate=True)
+    yes = partial(_yes, versions=VERSIONS)
+    return [
+        yes(
+            "all of a version, narrowed by what the version has",
+            [whole, given("alice", "bob", "(*)", AT_VICTORIA)],
+            "bob",
+        ),
+        yes(
+            "all of every version, narrowed by what another version has",
+            [every("owner", "alice", delegate=True), given("alice", "bob", "(*)", FAST)],
+            "bob",
+        ),
+        yes("the owner speaks of what another version has", [given("owner", "alice", "(*)", FAST)], "alice"),
+        yes(
+            "the owner's demand on what another version has, passed on",
+            [given("owner", "alice", "(*)", FAST, delegate=True), given("alice", "bob", "(*)", FAST)],
+            "bob",
+        ),
+        yes(
+            "all of a version, where nobody says what it has",
+            [whole, given("alice", "bob", "(*)", FAST)],
+            "bob",
+            versions=None,
+        ),
+    ]
+
+
+def versions_denied() -> list[Case]:
+    """List what is not proven where the definitions are known."""
+    whole = given("owner", "alice", "(*)", delegate=True)
+    no = partial(_no, versions=VERSIONS)
+    return [
+        no(
+            "all of a version, narrowed by what another version has", [whole, given("alice", "bob", "(*)", FAST)], "bob"
+        ),
+        no(
+            "all of a version, with a condition on what another version has",
+            [whole, given("alice", "bob", "(*)", conditions=('event["speed"] > 70',))],
+            "bob",
+        ),
+        no(
+            "all of a version, with a condition that may name anything",
+            [whole, given("alice", "bob", "(*)", conditions=("size(event) > 3",))],
+            "bob",
+        ),
+        no(
+            "listing what another version has opens nothing",
+            [
+                whole,
+                given("alice", "bob", "(* set plate speed)", delegate=True),
+                given("bob", "carol", "(*)", FAST),
+            ],
+            "carol",
+        ),
+        no(
+            "bound to a version on the way",
+            [
+                every("owner", "alice", delegate=True),
+                given("alice", "bob", "(*)", delegate=True),
+                every("bob", "carol", FAST),
+            ],
+            "carol",
+        ),
+        no(
+            "a range of versions is not every version",
+            [
+                every("owner", "alice", version='(* range alpha ge "" le "2")', delegate=True),
+                every("alice", "bob", FAST),
+            ],
+            "bob",
+        ),
+        no(
+            "a value forced on what another version has",
+            [
+                given("owner", "alice", "(*)", delegate=True, action="publish"),
+                given("alice", "bob", "(*)", '(* where (speed "91"))', action="publish"),
+            ],
+            "bob",
+            action="publish",
+        ),
+        no(
+            "a version of which nothing is known",
+            [whole, given("alice", "bob", "(*)", AT_VICTORIA)],
+            "bob",
+            versions={"2": ["place", "plate", "speed"]},
+        ),
+    ]
+
+
+def every(
+    issuer: str, subject: str, rows: str = "(*)", *, version: str = "(*)", delegate: bool = False
+) -> Authorisation:
+    """Give a right on all attributes of many versions."""
+    return right(issuer, subject, f"(maia-type owner Sighting {version} subscribe (*) {rows})", delegate=delegate)
+
+
 def given(
     issuer: str,
     subject: str | Subject,
@@ -250,7 +351,9 @@ def jointly(uids: str, *members: Authorisation) -> list[Authorisation]:
     return [given("owner", Threshold(2, (key("alice"), key("bob"))), uids, delegate=True), *members]
 
 
-def _given(bodies: Sequence[Body], principal: str, action: str) -> dict[str, Any]:
+def _given(
+    bodies: Sequence[Body], principal: str, action: str, versions: dict[str, list[str]] | None
+) -> dict[str, Any]:
     mends = " reject" if action == "publish" else ""
     return {
         "roots": [advanced(key("owner").to_sexp())],
@@ -259,14 +362,29 @@ def _given(bodies: Sequence[Body], principal: str, action: str) -> dict[str, Any
         "principal_hex": key(principal).raw.hex(),
         "request": f"{TYPE} {action} plate {ROW}{mends})",
         "at": AT,
+        **({} if versions is None else {"versions": versions}),
     }
 
 
-def _yes(says: str, bodies: Sequence[Body], who: str, *, extra: Sequence[Body] = ()) -> Case:
+def _yes(
+    says: str,
+    bodies: Sequence[Body],
+    who: str,
+    *,
+    extra: Sequence[Body] = (),
+    versions: dict[str, list[str]] | None = None,
+) -> Case:
     expected = {"allowed": True, "certificate_ids_hex": sorted(certificate_id(signed(body)) for body in bodies)}
-    return case(says, "authority.decide", _given([*extra, *bodies], who, "subscribe"), expected)
+    return case(says, "authority.decide", _given([*extra, *bodies], who, "subscribe", versions), expected)
 
 
-def _no(says: str, bodies: Sequence[Body], who: str, *, action: str = "subscribe") -> Case:
+def _no(
+    says: str,
+    bodies: Sequence[Body],
+    who: str,
+    *,
+    action: str = "subscribe",
+    versions: dict[str, list[str]] | None = None,
+) -> Case:
     expected = {"allowed": False, "reason": "SPEAKS_OF_CLOSED", "stage": "reduction"}
-    return case(says, "authority.decide", _given(bodies, who, action), expected, must_fail=True)
+    return case(says, "authority.decide", _given(bodies, who, action, versions), expected, must_fail=True)

@@ -44,6 +44,7 @@ __all__ = [
     "MaiaError",
     "MalformedError",
     "NotFoundError",
+    "PlanOverError",
     "RevokedError",
     "SealError",
     "SignatureError",
@@ -202,6 +203,12 @@ class NotFoundError(UnavailableError):
     """What was asked for is not there."""
 
     default_code = "NOT_FOUND"
+
+
+class PlanOverError(UnavailableError):
+    """A worker was given a plan whose time is over; a new one is judged anew."""
+
+    default_code = "PLAN_OVER"
 
 
 class UsageError(MaiaError, ValueError):

@@ -12,10 +12,14 @@ TYPE = "pito/Sighting"
 
 
 class World:
-    """PITO's home with its key manager as a real process, and another organisation's home that would join."""
+    """PITO's home with its key manager as a real process, and another organisation's home that would join.
 
-    def __init__(self, root: Path) -> None:
+    They share no log. Rights are irrevocable, so that the Met's own home can judge them too, or else ``listed``.
+    """
+
+    def __init__(self, root: Path, *, listed: bool = False) -> None:
         """Make both homes, with each other's public keys and PITO's type."""
+        self.kind = () if listed else ("--irrevocable",)
         self.pito, self.met = Command(root / "pito"), Command(root / "met")
         for command, name in ((self.pito, "pito"), (self.met, "met")):
             command.do("domain", "init", str(command.home), "--name", name, "--key")
@@ -26,7 +30,7 @@ class World:
         shutil.copy(self.pito.home / "keys" / "domain.pub", self.met.home / "keys" / "key-manager.pub")
         shutil.copytree(self.pito.home / "types", self.met.home / "types", dirs_exist_ok=True)
         self.met.do("name", "add", "brokers", "--from", "domain", "--to", "broker")
-        self.met.grant("--from", "domain", "--to", "broker", "--type", "*", "--blanket")
+        self.own = self.met.grant("--from", "domain", "--to", "broker", "--type", "*", "--blanket", *self.kind)
 
     def point_to(self, port: int) -> None:
         """Name the manager in the Met's settings."""
@@ -36,7 +40,8 @@ class World:
 
     def give(self, *right: str) -> None:
         """PITO gives the Met a right that it may pass on; the certificate travels to the Met's home."""
-        self.pito.grant("--from", "domain", "--to", "met", "--type", "domain/Sighting", *right, "--delegate")
+        given = ("--to", "met", "--type", "domain/Sighting", *right, "--delegate", *self.kind)
+        self.pito.grant("--from", "domain", *given)
         self.travel()
 
     def travel(self) -> None:

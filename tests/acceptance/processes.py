@@ -38,14 +38,19 @@ def run_maia(*args: str, home: Path, env: Mapping[str, str] | None = None) -> di
     return found
 
 
+def free_port() -> int:
+    """Find a port that nobody uses."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
 class Service:
     """One running service of a home."""
 
-    def __init__(self, what: str, home: Path, *, database: str | None = None) -> None:
+    def __init__(self, what: str, home: Path, *, database: str | None = None, port: int | None = None) -> None:
         """Start it."""
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = int(free.getsockname()[1])
+        self.port = free_port() if port is None else port
         place = ["--home", str(home)] + ([] if database is None else ["--database", database])
         self.running = subprocess.Popen(
             [*MAIA, "serve", what, "--port", str(self.port), *place], stderr=subprocess.PIPE, env=environment()
@@ -79,9 +84,9 @@ class Service:
 
 
 @contextmanager
-def serving(what: str, home: Path, *, database: str | None = None) -> Iterator[Service]:
+def serving(what: str, home: Path, *, database: str | None = None, port: int | None = None) -> Iterator[Service]:
     """Run a service until the block ends; then it is killed if it still runs."""
-    service = Service(what, home, database=database)
+    service = Service(what, home, database=database, port=port)
     try:
         service.wait()
         yield service

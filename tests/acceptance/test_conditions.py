@@ -216,10 +216,12 @@ def test_what_is_not_safe_is_refused_when_it_is_read(home: Command, offices: Num
 def test_a_withheld_list_ends_the_access_when_it_lapses(home: Command) -> None:
     """The last timed list ends and no new one comes: what depends on it ends, the rest goes on."""
     now = datetime.now().astimezone().replace(microsecond=0)
-    home.grant("--from", "exchange", "--to", "desk", *RIGHT, "subscribe", "--test", "crl:exchange")
-    home.grant("--from", "exchange", "--to", "firm", *RIGHT, "subscribe")
+    home.keys("clerk")
+    home.grant("--from", "exchange", "--to", "desk", *RIGHT, "subscribe", "--test", "crl:clerk")
+    home.grant("--from", "exchange", "--to", "firm", *RIGHT, "subscribe", "--irrevocable")
     assert not allowed(home, "desk", "subscribe", now), "no list, no access"
-    home.do("statement", "crl", "--from", "exchange", "--until", "+1h")
+    home.do("statement", "crl", "--from", "clerk", "--until", "+1h")
+    (home.home / "keys" / "clerk.key").unlink()  # whoever holds it renews the list when the home is opened
     soon, late = now + timedelta(minutes=30), now + timedelta(hours=2)
     found = [tuple(allowed(home, who, "subscribe", when) for who in ("desk", "firm")) for when in (soon, late)]
     assert found == [(True, True), (False, True)]

@@ -13,6 +13,7 @@ from maia.encryption import (
     current_epoch,
     epoch_of,
     groups_of,
+    replaced_epochs,
     select_epoch,
 )
 from maia.errors import SealError
@@ -50,6 +51,15 @@ def test_before_the_first_key_there_is_none():
     assert current_epoch(ring_of(100), GROUP, 99) is None
     with pytest.raises(SealError):
         ring_of(100).sealing_epoch(GROUP, 99)
+
+
+@pytest.mark.threat("T41")
+@pytest.mark.parametrize("stamp, tried", [(199, ()), (200, (100,)), (260, (100,)), (261, ())])
+def test_a_replaced_key_is_tried_while_its_publisher_may_be_deaf(stamp, tried):
+    """Replaced at 200, and for 60 its publisher may not know: later nothing is opened with it."""
+    deaf = Tolerance(grace=30, skew=5, deaf=60)
+    assert replaced_epochs(EPOCHS, stamp=stamp, arrives=stamp, tolerance=deaf) == tried
+    assert replaced_epochs(EPOCHS, stamp=stamp, arrives=291, tolerance=deaf) == (), "and nothing that arrives too late"
 
 
 @pytest.mark.requirement("15.04")

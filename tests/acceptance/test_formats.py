@@ -10,7 +10,9 @@ import signal
 import subprocess
 import tarfile
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 import pytest
 from processes import MAIA, environment
 
@@ -50,13 +52,64 @@ def test_a_golden_home_is_refused_by_name_migrated_once_and_then_works(golden: P
     done = home.do("domain", "migrate")
     assert (done["before"], done["after"], done["steps"]) == (1, 2, planned["steps"])
     assert home.do("domain", "migrate")["steps"] == []
-    status = home.do("status")
-    assert status["problems"] == []
+    [problem] = home.do("status")["problems"]
+    assert "LOG_FORMAT_OLD" in problem
+    assert "maia log migrate" in problem
+    home.do("log", "migrate")
+    assert home.do("status")["problems"] == []
     assert {row["group"] for row in home.do("keys", "groups")["groups"]} >= {"clinic.Result/glucose"}
     with maia.open(golden) as domain:
+        domain.follow()
         plan = domain.publish_plan("clinic.Result", client=domain.prove("lab"), publication="second")
         assert [item.name for item in plan.event_type().attributes] == ["patient", "glucose"]
         assert domain.deliver_plan("clinic.Result", client=domain.prove("doctor"), commits=()).subscriptions
+
+
+def test_a_golden_log_becomes_lanes_once_and_is_read_as_before(spark: Any, golden: Path) -> None:
+    """The old format is refused by name; `maia log migrate` signs what this broker published, and tells of damage."""
+    home = Command(golden)
+    home.do("domain", "migrate")
+    assert home.refused("log", "show") == (2, "LOG_FORMAT_OLD")
+    [segment] = (golden / "log").glob("type=*/date=*/*.parquet")
+    whole = segment.read_bytes()
+    segment.write_bytes(whole[:-1])
+    with tarfile.open(golden.parent / "copy.tar", "w") as archive:
+        archive.add(golden, "copy")
+    with tarfile.open(golden.parent / "copy.tar") as archive:
+        archive.extractall(golden.parent, filter="data")
+    copy = Command(golden.parent / "copy")
+    kept, ran = files(copy.home / "log"), copy("log", "migrate", "--json")
+    assert (ran.code, ran.data["error"]) == (1, "LOG_FILES_DAMAGED")
+    assert segment.name in ran.data["message"]
+    assert files(copy.home / "log") == kept, "nothing was taken over, and nothing was removed"
+    told = copy.do("log", "migrate", "--without-damaged")
+    assert (told["commits"], told["events"], len(told["damaged"])) == (1, 0, 1)
+    assert kept.items() <= files(copy.home / "log").items()
+    segment.write_bytes(whole)
+    assert home.do("log", "migrate") == {"code": 0, "commits": 1, "events": 2, "others": {}, "damaged": []}
+    assert home.do("log", "migrate")["commits"] == 0
+    assert [item["publication"] for item in home.do("log", "show")["commits"]] == ["first"]
+    rows = home("subscribe", "--type", "clinic.Result", "--as", "doctor", "--json").lines
+    assert sorted((row["patient"], row["glucose"]) for row in rows) == [("p1", 5.5), ("p2", 7.25)]
+    with maia.open(golden) as domain:  # and goes on: the key groups of before speak in lanes now
+        domain.client("lab").publish(pd.DataFrame([{"patient": "p3", "glucose": 6.5}]), "clinic.Result")
+        seen = domain.client("doctor").read("clinic.Result").collect()
+    assert sorted((row["patient"], row["glucose"]) for row in seen) == [("p1", 5.5), ("p2", 7.25), ("p3", 6.5)]
+
+
+def test_the_audit_of_a_golden_home_is_read_as_it_was_and_watched_from_then_on(golden: Path) -> None:
+    """It had no journal: its rows are shown, the first entry names its files, and who removes one is found."""
+    home = Command(golden)
+    home.do("domain", "migrate")
+    before = home.do("audit")["rows"]
+    assert ("publish", "first", 2) in {(row["kind"], row["source"], row["events"]) for row in before}
+    assert home("subscribe", "--type", "clinic.Result", "--as", "lab").code == 3
+    assert home.do("audit")["rows"][: len(before)] == before
+    checked = home.do("audit", "verify")
+    [file] = (golden / "audit").glob("date=*/*.parquet")
+    assert (checked["sound"], checked["earlier"], file.stat().st_mode & 0o777) == (True, 1, 0o600)
+    file.unlink()
+    assert home("audit", "verify").code == 4
 
 
 @pytest.mark.fault("F24")
@@ -74,6 +127,7 @@ def test_a_migration_that_is_killed_goes_on(golden: Path) -> None:
         assert ran.returncode == -signal.SIGKILL
         assert files(golden) != state
     assert Command(golden).do("domain", "migrate")["steps"] == []
+    Command(golden).do("log", "migrate")
     assert Command(golden).do("status")["problems"] == []
 
 
@@ -104,3 +158,26 @@ def test_what_a_newer_maia_wrote_is_refused_by_name_and_left_alone(
     assert {key: value for key, value in files(golden).items() if key != "clock"} == {
         key: value for key, value in state.items() if key != "clock"
     }
+
+
+@pytest.mark.parametrize("said", ["true", '"2"', '"3"', "3.0", "0", "-1"])
+def test_a_format_that_is_no_number_is_refused_and_left_alone(tmp_path: Path, said: str) -> None:
+    """Nobody guesses what it means; the file stays as it is."""
+    settings = tmp_path / "home" / "maia.toml"
+    Command(tmp_path / "home").do("domain", "init", str(tmp_path / "home"))
+    lines = [line for line in settings.read_text("utf-8").splitlines() if not line.startswith("format")]
+    settings.write_text("\n".join([f"format = {said}", *lines, ""]), "utf-8")
+    before = settings.read_bytes()
+    ran = Command(tmp_path / "home")("domain", "migrate", "--json")
+    assert (ran.data["error"], settings.read_bytes()) == ("HOMECONFIG_FILE", before)
+
+
+def test_a_format_that_stands_in_the_file_is_replaced(tmp_path: Path) -> None:
+    """A home that names the first format has one format after the migration, and works."""
+    home, settings = Command(tmp_path / "home"), tmp_path / "home" / "maia.toml"
+    home.do("domain", "init", str(home.home))
+    lines = [line for line in settings.read_text("utf-8").splitlines() if not line.startswith("format")]
+    settings.write_text("\n".join(["format = 1", *lines, ""]), "utf-8")
+    home.do("domain", "migrate")
+    assert settings.read_text("utf-8").count("format =") == 1
+    home.do("status")

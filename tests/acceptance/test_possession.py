@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
+from base64 import urlsafe_b64encode
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import pyarrow as pa
 import pytest
 
 import maia
-from maia.errors import KeyFormatError, UsageError, VerificationError
-from maia.testing import TYPE_NAME, Command, NumberplateHomes, numberplate_homes
+from maia.errors import KeyFormatError, MaiaError, UsageError, VerificationError
+from maia.principals import KeySigner
+from maia.testing import TYPE_NAME, Command, NumberplateHomes, numberplate_homes, served
 
 AT = datetime(2026, 6, 1, 9, tzinfo=UTC)
 SCHEMA = pa.schema(
@@ -132,6 +137,59 @@ def test_a_private_key_of_somebody_else_proves_nothing(spark: Any, world: Number
             spark.read.format("maia").options(**options(world, "SO")).load()
     finally:
         planted.unlink()
+
+
+def test_who_does_not_prove_a_key_is_in_the_audit(world: NumberplateHomes, sealed: Path) -> None:
+    """With the name and the file by which it was tried, and with nothing of a key or a passphrase."""
+    command = Command(world.ccs)
+    wrong = sealed.with_name("wrong")
+    wrong.write_text("another secret\n", "utf-8")
+    tried = {("SO", "keys/SO.key", "NO_SUCH_KEY"), ("BO", "keys/BO.key", "KEY_PASSPHRASE")}
+    assert command("subscribe", "--type", TYPE_NAME, "--as", "SO").code != 0
+    assert command("subscribe", "--type", TYPE_NAME, "--as", "BO", "--passphrase-file", str(wrong)).code != 0
+    agent = sealed.with_name("agent")
+    with pytest.raises(MaiaError) as raised:
+        maia.open(world.ccs).prove("CCTV", agent=agent)
+    tried.add(("CCTV", str(agent), raised.value.code))
+    rows = command.do("audit", "--kind", "refuse")["rows"]
+    assert tried <= {(row["subject"], row["source"], row["reason"]) for row in rows}
+    known = maia.open(world.ccs).home.folder.keys
+    assert {row["principal"] for row in rows if row["subject"] == "SO"} == {known["SO"].fingerprint}
+    told = b"".join(path.read_bytes() for path in (world.ccs / "audit" / "journal").iterdir())
+    assert b"another secret" not in told
+
+
+def post(port: int, path: str, body: dict[str, str]) -> dict[str, Any]:
+    """Ask a service something, unsigned; give what it answers."""
+    data = json.dumps(body).encode()
+    asked = Request(f"http://127.0.0.1:{port}{path}", data, {"content-type": "application/json"})
+    try:
+        with urlopen(asked) as answer:  # noqa: S310 - this machine
+            return json.load(answer)
+    except HTTPError as refused:
+        with refused:
+            return {"status": refused.code, **json.load(refused)}
+
+
+def test_who_does_not_prove_a_key_to_a_service_is_in_its_audit(world: NumberplateHomes) -> None:
+    """Whoever speaks for billing to the access control service; a flood is told once, and strangers as one."""
+    known = maia.open(world.ccs).home.folder.keys
+    keys = [known["BO"], *(KeySigner.generate().public_key for _ in range(5))]
+    with served("acs", world.ccs) as port:
+        for key in keys * 3:
+            body = {"key": octets(key.raw), "nonce": octets(bytes(32))}
+            offer = post(port, "/v1/challenge", body)
+            fake = {"challenge": offer["challenge"], "own_nonce": octets(bytes(32)), "proof": octets(bytes(64))}
+            assert post(port, "/v1/session", {**body, **fake})["status"] == 401
+    rows = [row for row in Command(world.ccs).do("audit", "--kind", "refuse")["rows"] if row["source"] == "/v1/session"]
+    assert sorted((row["subject"], row["principal"], row["reason"]) for row in rows) == [
+        ("", "", "BAD_SIGNATURE"), ("BO", known["BO"].fingerprint, "BAD_SIGNATURE"),
+    ]  # fmt: skip
+
+
+def octets(data: bytes) -> str:
+    """Write octets as the services read them."""
+    return urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
 @pytest.fixture

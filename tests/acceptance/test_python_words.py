@@ -121,7 +121,7 @@ def test_a_slip_is_answered_with_the_nearest_word(
 def test_a_hint_reaches_python(home: Path) -> None:
     """A right that obeys no list cannot be revoked, and the error says what could be done about it."""
     domain = maia.open(home)
-    given = domain.grant("ward", TYPE)
+    given = domain.grant("ward", TYPE, irrevocable=True)
     with pytest.raises(UsageError) as raised:
         domain.revoke(given)
     assert raised.value.code == "IRREVOCABLE"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.errors import PythonException
+from pyspark.errors import PySparkException
 
 import maia
 from maia.testing import TYPE_NAME, NumberplateHomes, numberplate_homes
@@ -60,5 +60,5 @@ def test_what_cannot_be_audited_is_not_shown(homes: NumberplateHomes) -> None:
     client = maia.open(homes.ccs).client("BO")
     shutil.rmtree(homes.ccs / "audit")
     (homes.ccs / "audit").write_text("in the way", "utf-8")
-    with pytest.raises(PythonException, match="AUDIT_UNAVAILABLE"):
+    with pytest.raises(PySparkException, match="AUDIT_UNAVAILABLE"):
         client.read(TYPE_NAME).collect()

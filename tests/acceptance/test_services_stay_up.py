@@ -109,3 +109,26 @@ def test_a_connection_that_says_nothing_is_ended(port: int, kind: str) -> None:
             assert peer.recv(1) == b""
         except ConnectionResetError:
             return
+
+
+@pytest.mark.threat("T57")
+def test_who_holds_most_connections_makes_room_for_newcomers(port: int) -> None:
+    """A peer that has all places, answered once each, and goes on connecting shuts out nobody who is slow to speak."""
+    question = GET.encode()
+    with contextlib.ExitStack() as stack:
+        held = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", port), source_address=("127.0.0.2", 0)))
+            for _ in range(520)
+        ]
+        for peer in held:
+            with contextlib.suppress(OSError):
+                peer.sendall(question)
+                peer.recv(4096)
+        guest = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+        for _ in range(20):
+            late = stack.enter_context(socket.create_connection(("127.0.0.1", port), source_address=("127.0.0.2", 0)))
+            with contextlib.suppress(OSError):
+                late.sendall(question)
+                late.recv(4096)
+        guest.sendall(question)
+        assert b" 200 " in guest.recv(4096)

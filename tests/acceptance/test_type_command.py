@@ -78,7 +78,7 @@ def test_a_manager_evolves_within_its_part(maia: Command) -> None:
 def test_a_manager_is_named_after_deployment_and_its_certificate_travels_by_itself(
     maia: Command, tmp_path: Path
 ) -> None:
-    """The type stays as it was deployed; what the manager gets is a file, and with it a version of its own counts."""
+    """The type stays as it was deployed; what the manager gets is a file, which obeys no list, and it counts."""
     versions = maia.do("type", "show")["types"]
     deployed = {path.name: path.read_bytes() for path in (maia.home / "types").rglob("*.type")}
     other = Command(tmp_path / "other")
@@ -90,8 +90,8 @@ def test_a_manager_is_named_after_deployment_and_its_certificate_travels_by_itse
     shutil.copytree(maia.home / "types", other.home / "types", dirs_exist_ok=True)
     change = ("type", "evolve", f"{PLATE}@4799", "--add", "speed:integer", "--as", "tm", "--number", "1")
     assert other.refused(*change)[0] == 4
-    maia.grant("--from", "pito", "--to", "tm-there", "--type", PLATE, "--action", "manage", "--out",
-               str(tmp_path / "manage.cert"))  # fmt: skip
+    maia.grant("--from", "pito", "--to", "tm-there", "--type", PLATE, "--action", "manage", "--irrevocable",
+               "--out", str(tmp_path / "manage.cert"))  # fmt: skip
     assert maia.do("type", "show")["types"] == versions
     assert {path.name: path.read_bytes() for path in (maia.home / "types").rglob("*.type")} == deployed
     assert other.refused(*change)[0] == 4, "it travels by itself, or not at all"

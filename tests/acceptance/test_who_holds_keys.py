@@ -38,7 +38,7 @@ def test_a_domain_that_is_trusted_to_enforce_gets_keys(world: World) -> None:
     """The link that sets the demand says so, signed; nobody below can say it of a demand that was set above."""
     world.pito.do("name", "add", "domains", "--from", "domain", "--to", "met")
     world.give("--action", "subscribe", "--attribute", "plate", "--attribute", "place=Victoria")
-    said_itself = ("--attribute", "plate", "--attribute", "place=Victoria", "--enforced", "--blanket")
+    said_itself = ("--attribute", "plate", "--attribute", "place=Victoria", "--enforced", "--blanket", "--irrevocable")
     world.met.grant("--from", "domain", "--to", "broker", "--type", TYPE, "--action", "subscribe", *said_itself)
     assert world.join()[0] == 3
     world.give("--action", "subscribe", "--attribute", "plate", "--attribute", "place=Victoria", "--enforced")
@@ -69,6 +69,20 @@ def test_a_right_for_the_brokers_of_a_domain_brings_keys(world: World) -> None:
     world.travel()
     code, said, keys = world.join()
     assert (code, keys) == (0, {"2"}), said
+
+
+@pytest.mark.slow
+def test_a_broker_without_a_common_log_brings_the_lists_of_its_rights(tmp_path: Path) -> None:
+    """Rights are revocable by default: the Met's list goes along with the request, and what it names opens nothing."""
+    world = World(tmp_path, listed=True)
+    with served("key-manager", world.pito.home) as port:
+        world.point_to(port)
+        world.pito.do("name", "add", "domains", "--from", "domain", "--to", "met")
+        world.give("--action", "subscribe", "--attribute", "plate")
+        code, said, keys = world.join()
+        assert (code, keys) == (0, {"1"}), said
+        world.met.do("revoke", world.own, "--yes")
+        assert world.join()[0] == 3
 
 
 def test_granting_some_rows_to_a_domain_says_what_it_means(maia_command: Command) -> None:

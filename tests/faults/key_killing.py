@@ -51,7 +51,7 @@ def child(command: dict[str, Any], report: int) -> None:
     world = World(Path(command["root"]), command["url"], migrate=False)
     steps.install()
     world.engine.dialect.do_commit = steps.wrap(world.engine.dialect.do_commit)
-    world.manager.start()
+    world.manager.start(at=moment(0))
     for what, seconds, request, evidence in command["work"]:
         answer = work(world, what, seconds, request, evidence)
         os.write(report, f"+{answer.hex()}\n".encode())

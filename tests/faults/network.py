@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from maia.authority import Action, type_right
-from maia.domain import DeliveryJob, SealingKeys, Wanted, find_type
+from maia.domain import DeliveryJob, Wanted, commit_publication, find_type, write_partition
 from maia.events import (
     ClosedAttributes,
     EncryptionMode,
@@ -24,7 +23,7 @@ from maia.events import (
     to_arrow_schema,
 )
 from maia.home import Home, HomeConfig
-from maia.kernel import PublishPlan, parcel_row, publish_batches
+from maia.kernel import PublishPlan
 from maia.log import LogDirectory
 from maia.testing import (
     ATTRIBUTES,
@@ -122,11 +121,12 @@ def add_type(network: Network, name: str, mode: EncryptionMode) -> None:
     home.types.put(signed.raw, at=datetime.now(UTC))
 
 
-def plan(network: Network, publication: str, *, as_: str = "CCTV", type_name: str = TYPE_NAME) -> PublishPlan:
+def plan(
+    network: Network, publication: str, *, as_: str = "CCTV", type_name: str = TYPE_NAME, at: datetime | None = None
+) -> PublishPlan:
     """Advertise as the camera."""
-    return publish_plan(
-        Home.open(network.ccs), type_name, as_=as_, version=None, publication=publication, at=datetime.now(UTC)
-    )
+    at = at or datetime.now(UTC)
+    return publish_plan(Home.open(network.ccs), type_name, as_=as_, version=None, publication=publication, at=at)
 
 
 def sightings(plates: Iterable[str]) -> pa.RecordBatch:
@@ -147,22 +147,19 @@ def publish_here(
     *,
     as_: str = "CCTV",
     type_name: str = TYPE_NAME,
+    at: datetime | None = None,
 ) -> None:
-    """Publish without Spark; returning is the acknowledgement."""
-    home = Home.open(network.ccs)
-    made = plan(network, publication, as_=as_, type_name=type_name)
-    type_id = made.sealing.type_id
-    writer = network.log.writer(publication, type_id, 0, secrets.token_hex(8), at=datetime.now(UTC))
-    refused = 0
-    for sealed in publish_batches(made, 0, iter(batches), home.broker, SealingKeys(home), home.next_stamp):
-        refused += sum(sealed.refused.values())
-        if sealed.parcel is not None:
-            writer.add(parcel_row(sealed.parcel))
-    file = writer.close()
-    network.log.commit(
-        publication, type_id.hex(), () if file is None else (file,), origin=home.broker.public_key.key_id.hex(),
-        evidence=made.sealing.evidence.hex(), refused=refused,
-    )  # fmt: skip
+    """Publish without Spark, now or at another instant; returning is the acknowledgement."""
+    home, at = Home.open(network.ccs), at or datetime.now(UTC)
+    made = plan(network, publication, as_=as_, type_name=type_name, at=at)
+    written = write_partition(home, made, 0, iter(batches), at=at)
+    commit_publication(home, network.log, made, [written], client=as_, at=at)
+
+
+def ahead(job: DeliveryJob, commits: int = 1) -> dict[str, str]:
+    """Give the places after so many commits more than the outbox has."""
+    head = job.outbox.head()
+    return dict(job.next_stretch({} if head is None else head.upto, None, commits, job.clock()).upto)
 
 
 def delivered(job: DeliveryJob, subscription: str) -> Iterator[dict[str, object]]:

@@ -17,7 +17,7 @@ def main(source: Path, target: Path, home: str | None) -> None:
     log, kept = LogDirectory(source), []
     for commit in log.commits():
         for file in commit.files:
-            for batch in log.parcels(file):
+            for batch in log.parcels(commit.lane, file):
                 for parcel in batch.column("parcel").to_pylist():
                     verify_parcel(parse_parcel(parcel))
                     kept.append(parcel)

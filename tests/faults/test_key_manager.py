@@ -15,12 +15,13 @@ import key_killing
 import pytest
 from key_killing import KeyWorker
 from key_manager_world import GROUPS, OWNER, PLATE, TYPE, Broker, World, moment
+from sqlalchemy import insert, select
 
 from maia import database
 from maia.authority import CertificatePool
-from maia.encryption import LeaveGroups, parse_rekey, rekey_topic, verify_rekey
+from maia.database import key_brokers, key_groups, key_messages, key_places, key_revoked
+from maia.encryption import LeaveGroups, parse_rekey, verify_rekey
 from maia.errors import UnavailableError
-from maia.log import NoticeKind
 
 pytestmark = pytest.mark.slow
 TORTURE = bool(os.environ.get("MAIA_TORTURE"))
@@ -86,8 +87,8 @@ class Story:
         world.follow(ann, bob, cat)
         for status in world.manager.status():
             messages = [
-                verify_rekey(parse_rekey(notice.body), OWNER.public_key).rekey
-                for notice in world.notices.read(NoticeKind.REKEY, rekey_topic(status.group))
+                verify_rekey(parse_rekey(record.body), OWNER.public_key).rekey
+                for record in world.lane(status.group).since().records
             ]
             assert [message.number for message in messages] == list(range(1, len(messages) + 1))
             assert [message.start for message in messages] == sorted({message.start for message in messages})
@@ -163,7 +164,7 @@ def test_killed_inside_the_database_the_manager_goes_on(tmp_path: Path, require_
 def finish(story: Story) -> None:
     """Do the rest of the work in this process, as a manager that was started again."""
     manager = story.world.manager
-    manager.start()
+    manager.start(at=moment(0))
     while story.todo:
         story.take([key_killing.work(story.world, *story.todo[0]).hex()])
 
@@ -187,7 +188,7 @@ def test_restored_from_an_old_backup_and_killed_while_it_repairs(worker: KeyWork
         shutil.copytree(story.world.root / "log", root / "log")
         restored = World(root)
         with pytest.raises(UnavailableError):
-            restored.manager.start()
+            restored.manager.start(at=moment(3790))
         before = {group: restored.published(group) for group in GROUPS}
         with pytest.raises(UnavailableError):
             restored.manager.refresh(PLATE, at=moment(3790))
@@ -195,7 +196,7 @@ def test_restored_from_an_old_backup_and_killed_while_it_repairs(worker: KeyWork
         for status in restored.manager.status():
             if status.behind:
                 restored.manager.repair(status.group, at=moment(3900))
-        assert restored.manager.start() >= 0
+        assert restored.manager.start(at=moment(3900)) >= 0
         for group in GROUPS:
             numbers = restored.published(group)
             assert numbers == list(range(1, len(numbers) + 1))
@@ -247,3 +248,39 @@ def test_a_standby_on_postgresql_takes_over_when_the_leader_is_cut_off(tmp_path:
     for world, term in zip(worlds, terms, strict=True):
         term.resign()
         world.engine.dispose()
+
+
+@pytest.mark.postgres
+@pytest.mark.fault("F23")
+def test_a_lagging_copy_on_postgresql_notices_that_the_log_is_ahead(tmp_path: Path, postgres_server) -> None:
+    """A replica that lacks the last transactions takes over: it begins no epoch that the log has, until the repair."""
+    world = World(tmp_path / "first", postgres_server.new_database())
+    world.open()
+    ann, bob = Broker("ann"), Broker("bob")
+    world.join(ann, 0)
+    world.join(bob, 1)
+    copy = World(tmp_path / "copy", postgres_server.new_database())
+    with database.reading(world.engine) as source, database.transaction(copy.engine) as target:
+        for table in (key_groups, key_brokers, key_places, key_messages, key_revoked):
+            rows = [dict(row._mapping) for row in source.execute(select(table))]
+            if rows:
+                target.execute(insert(table), rows)
+    world.manager.revoke([bob.chain[1].certificate_id], at=moment(5))
+    newest = world.published()
+    copy.notices = world.notices
+    copy.manager = copy.make()
+    with pytest.raises(UnavailableError, match="KEY_MANAGER_BEHIND"):
+        copy.manager.start(at=moment(6))
+    with pytest.raises(UnavailableError, match="KEY_MANAGER_BEHIND"):
+        copy.manager.refresh(PLATE, at=moment(7))
+    with pytest.raises(UnavailableError, match="KEY_MANAGER_BEHIND"):
+        copy.manager.revoke([ann.chain[1].certificate_id], at=moment(8))
+    assert world.published() == newest
+    assert copy.manager.repair(PLATE, at=moment(9)) == newest[-1] + 1
+    assert copy.published() == [*newest, newest[-1] + 1]
+    copy.follow(bob, ann)
+    assert newest[-1] + 1 not in bob.keys[PLATE]
+    assert newest[-1] + 1 not in ann.keys[PLATE], "what was revoked while the group waited stays revoked"
+    copy.manager.close()
+    copy.engine.dispose()
+    world.engine.dispose()

@@ -226,13 +226,17 @@ def test_no_plaintext_without_sparks_own_encryption_and_with_little_memory(tmp_p
     table = pq.read_table(job.network.log.path / commit.files[0].path)
     damaged = bytearray(table.column("parcel")[0].as_py())
     damaged[len(damaged) // 2] ^= 1
-    rows = [{**row, "parcel": bytes(damaged)} for row in table.slice(0, 1).to_pylist()]
-    writer = job.network.log.writer("poison", bytes.fromhex(commit.type_id), 0, "poison", at=datetime.now(UTC))
+    rows = [
+        {**row, "stamp": row["stamp"] + 60_000_000, "parcel": bytes(damaged)} for row in table.slice(0, 1).to_pylist()
+    ]
+    ccs = Domain.open(job.network.ccs)
+    origin = ccs.home.broker.public_key.key_id
+    writer = job.network.log.writer("poison", bytes.fromhex(commit.type_id), 0, origin, at=datetime.now(UTC))
     for row in rows:
         writer.add(row)
     file = writer.close()
     assert file is not None
-    job.network.log.commit("poison", commit.type_id, (file,), origin=commit.origin, evidence=commit.evidence)
+    ccs.lanes.commit("poison", commit.type_id, (file,), evidence=commit.evidence, at=datetime.now(UTC))
     assert job.run(settings=settings) == 0
     ccs = delivery_job(Domain.open(job.network.ccs), CCS_SUBSCRIPTIONS)
     assert len(list(delivered(ccs, "billing"))) == EVENTS

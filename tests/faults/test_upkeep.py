@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,11 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from network import CCS_SUBSCRIPTIONS, Network, build, delivered, publish_here, sightings
 
-from maia.domain import Domain, delivery_job
+from maia.domain import Domain, delivery_job, read_parked
 from maia.errors import EncodingError, MaiaError, NotFoundError, UnavailableError, UsageError
-from maia.log import Commit, LogDirectory, compact, expire
+from maia.log import Commit, LogDirectory, OwnLanes, compact, expire, sweep
 from maia.log import upkeep as upkeep_module
-from maia.log.moves import UpkeepRecords
+from maia.log.lane_writer import LaneWriter
+from maia.principals import KeySigner
 
 NOW = datetime.now(UTC)
 LATER = NOW + timedelta(days=400)
@@ -27,7 +27,7 @@ SMALL = 1 << 20
 
 def parcels(log: LogDirectory, commit: Commit) -> list[dict[str, Any]]:
     """Read all rows of a commit."""
-    return [row for file in commit.files for batch in log.parcels(file) for row in batch.to_pylist()]
+    return [row for file in commit.files for batch in log.parcels(commit.lane, file) for row in batch.to_pylist()]
 
 
 def everything(log: LogDirectory) -> list[tuple[str, list[dict[str, Any]]]]:
@@ -37,13 +37,31 @@ def everything(log: LogDirectory) -> list[tuple[str, list[dict[str, Any]]]]:
 
 def data_files(log: LogDirectory) -> set[str]:
     """List the files of parcels."""
-    return {path.relative_to(log.path).as_posix() for path in log.path.glob("type=*/date=*/*.parquet")}
+    return {path.relative_to(log.path).as_posix() for path in log.path.glob("type=*/origin=*/date=*/*.parquet")}
 
 
 def fill(network: Network, count: int, first: int = 0) -> None:
     """Publish so many small commits."""
     for number in range(first, first + count):
         publish_here(network, f"p{number}", [sightings([f"P{number}-{row}" for row in range(3)])])
+
+
+def tidy(network: Network, **options: Any) -> Any:
+    """Compact the lanes of the congestion charge service."""
+    domain = Domain.open(network.ccs)
+    return compact(domain.log, domain.lanes, at=datetime.now(UTC), **options)
+
+
+def let_go(network: Network, *, before: datetime, **options: Any) -> Any:
+    """Let its lanes expire."""
+    domain = Domain.open(network.ccs)
+    return expire(domain.log, domain.lanes, before=before, at=datetime.now(UTC), **options)
+
+
+def clean(network: Network, **options: Any) -> list[str]:
+    """Sweep its lanes."""
+    domain = Domain.open(network.ccs)
+    return sweep(domain.log, domain.lanes, **options)
 
 
 class Killed(BaseException):
@@ -54,18 +72,18 @@ def test_compaction_leaves_parcels_and_commits_as_they_are(network: Network) -> 
     """Many small files become one; every parcel is the same, byte for byte, and every commit has its digest."""
     fill(network, 6)
     before = everything(network.log)
-    done = compact(network.log, target=SMALL)
+    done = tidy(network, target=SMALL)
     assert (done.before, done.after) == (6, 1)
     assert len(data_files(network.log)) == 1
     assert everything(LogDirectory(network.log.path)) == before
-    assert compact(network.log, target=SMALL).before == 0
+    assert tidy(network, target=SMALL).before == 0
 
 
 def test_a_compacted_log_reads_as_plain_parquet_once(network: Network) -> None:
     """Whoever reads the files as they lie finds each parcel once."""
     fill(network, 4)
     rows = [row for _, found in everything(network.log) for row in found]
-    compact(network.log, target=SMALL)
+    tidy(network, target=SMALL)
     [path] = data_files(network.log)
     with (network.log.path / path).open("rb") as file:
         assert pq.read_table(file).to_pylist() == rows
@@ -74,10 +92,10 @@ def test_a_compacted_log_reads_as_plain_parquet_once(network: Network) -> None:
 def test_compacted_files_are_compacted_again_with_new_ones(network: Network) -> None:
     """A small rewritten file is put together with what came later."""
     fill(network, 3)
-    compact(network.log, target=SMALL)
+    tidy(network, target=SMALL)
     fill(network, 2, first=3)
     before = everything(network.log)
-    assert (compact(network.log, target=SMALL).before, len(data_files(network.log))) == (3, 1)
+    assert (tidy(network, target=SMALL).before, len(data_files(network.log))) == (3, 1)
     assert everything(network.log) == before
 
 
@@ -85,23 +103,23 @@ def test_files_that_are_large_enough_stay(network: Network) -> None:
     """A file of at least half the target is left alone, and nothing grows beyond the target."""
     fill(network, 4)
     sizes = [file.size for commit in network.log.commits() for file in commit.files]
-    assert compact(network.log, target=min(sizes) * 2).before == 0
+    assert tidy(network, target=min(sizes) * 2).before == 0
     size = max(sizes)
-    assert compact(network.log, target=int(size * 2.5)).after == 2
+    assert tidy(network, target=int(size * 2.5)).after == 2
 
 
 def test_dry_run_of_compaction_changes_nothing(network: Network) -> None:
     """It only counts."""
     fill(network, 3)
     before = data_files(network.log)
-    assert compact(network.log, target=SMALL, dry_run=True).before == 3
+    assert tidy(network, target=SMALL, dry_run=True).before == 3
     assert data_files(network.log) == before
 
 
 def test_a_target_of_nothing_is_refused(network: Network) -> None:
     """There is no file of no size."""
     with pytest.raises(UsageError, match="LOG_UPKEEP_SIZE"):
-        compact(network.log, target=0)
+        tidy(network, target=0)
 
 
 def test_a_job_that_resumes_after_compaction_delivers_each_event_once(network: Network) -> None:
@@ -110,15 +128,15 @@ def test_a_job_that_resumes_after_compaction_delivers_each_event_once(network: N
     job = delivery_job(Domain.open(network.ccs), CCS_SUBSCRIPTIONS)
     job.run_here()
     fill(network, 3, first=3)
-    compact(network.log, target=SMALL)
+    tidy(network, target=SMALL)
     delivery_job(Domain.open(network.ccs), CCS_SUBSCRIPTIONS).run_here()
     found = [row["numberplate"] for row in delivered(job, "billing")]
     assert sorted(found) == sorted(f"P{number}-{row}" for number in range(6) for row in range(3))
 
 
 STEPS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
-    "before the new file is synced": lambda patch: patch.setattr(upkeep_module, "sync_folder", _kill),
-    "before the new file is recorded": lambda patch: patch.setattr(UpkeepRecords, "move", _kill),
+    "before the new file is synced": lambda patch: patch.setattr(upkeep_module, "sync", _kill),
+    "before the new file is recorded": lambda patch: patch.setattr(LaneWriter, "append", _kill),
     "before the old files are removed": lambda patch: patch.setattr(upkeep_module, "_remove", _kill),
 }
 
@@ -137,12 +155,12 @@ def test_compaction_killed_at_any_step_loses_and_doubles_nothing(
     with monkeypatch.context() as patch:
         step(patch)
         with pytest.raises(Killed):
-            compact(network.log, target=SMALL)
+            tidy(network, target=SMALL)
     assert everything(network.log) == before
-    network.log.sweep(keep_newer_than=LATER)
+    clean(network, keep_newer_than=LATER)
     assert everything(network.log) == before
-    compact(network.log, target=SMALL)
-    network.log.sweep(keep_newer_than=LATER)
+    tidy(network, target=SMALL)
+    clean(network, keep_newer_than=LATER)
     assert everything(network.log) == before
     assert len(data_files(network.log)) == 1
 
@@ -154,53 +172,11 @@ def test_a_move_that_lost_its_new_file_keeps_the_old_ones(network: Network, monk
     with monkeypatch.context() as patch:
         STEPS["before the old files are removed"](patch)
         with pytest.raises(Killed):
-            compact(network.log, target=SMALL)
+            tidy(network, target=SMALL)
     [new] = [path for path in data_files(network.log) if "compact-" in path]
     (network.log.path / new).unlink()
-    network.log.sweep(keep_newer_than=LATER)
+    clean(network, keep_newer_than=LATER)
     assert everything(network.log) == before
-
-
-def test_compaction_that_lost_the_race_changes_nothing(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two compactions at once one is told to try again; the log reads the same."""
-    fill(network, 3)
-    before = everything(network.log)
-    move = UpkeepRecords.move
-
-    def race(self: UpkeepRecords, known: Any, places: Any) -> bool:
-        with monkeypatch.context() as patch:
-            patch.setattr(UpkeepRecords, "move", move)
-            compact(network.log, target=SMALL)
-        return move(self, known, places)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(UpkeepRecords, "move", race)
-        with pytest.raises(UnavailableError, match="LOG_UPKEEP_RUNNING"):
-            compact(network.log, target=SMALL)
-    assert everything(network.log) == before
-    assert len(data_files(network.log)) == 1
-
-
-def test_a_reader_follows_a_file_that_moves_again_while_it_looks(
-    network: Network, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Between the look at the record and the opening of the file another compaction ran."""
-    fill(network, 2)
-    compact(network.log, target=SMALL)
-    fill(network, 2, first=2)
-    before = everything(network.log)
-    commits = list(network.log.commits())
-    from maia.log import directory as log_module
-
-    real = log_module.read_place
-
-    def late(root: Path, place: Any) -> Any:
-        monkeypatch.setattr(log_module, "read_place", real)
-        compact(network.log, target=SMALL)
-        return real(root, place)
-
-    monkeypatch.setattr(log_module, "read_place", late)
-    assert [(commit.digest, parcels(network.log, commit)) for commit in commits] == before
 
 
 def test_compaction_refuses_a_damaged_file_and_leaves_it(network: Network) -> None:
@@ -212,7 +188,7 @@ def test_compaction_refuses_a_damaged_file_and_leaves_it(network: Network) -> No
     victim.write_bytes(data)
     before = data_files(network.log)
     with pytest.raises(EncodingError, match="LOG_FILE_DAMAGED"):
-        compact(network.log, target=SMALL)
+        tidy(network, target=SMALL)
     assert data_files(network.log) == before
 
 
@@ -220,7 +196,7 @@ def test_compaction_refuses_a_damaged_file_and_leaves_it(network: Network) -> No
 def test_damage_to_a_compacted_file_is_found(network: Network) -> None:
     """A flipped bit anywhere either leaves all rows as they are or stops the reader with a named error."""
     fill(network, 2)
-    compact(network.log, target=SMALL)
+    tidy(network, target=SMALL)
     before = everything(network.log)
     [name] = data_files(network.log)
     path = network.log.path / name
@@ -239,31 +215,6 @@ def test_damage_to_a_compacted_file_is_found(network: Network) -> None:
         everything(network.log)
 
 
-DAMAGED_RECORDS: dict[str, bytes] = {"cut": b"{", "of another kind": b'{"value": {}}', "empty": b""}
-
-
-@pytest.mark.parametrize("data", DAMAGED_RECORDS.values(), ids=DAMAGED_RECORDS)
-def test_a_damaged_upkeep_record_stops_the_reader(network: Network, data: bytes) -> None:
-    """Nobody guesses where a file went."""
-    fill(network, 2)
-    compact(network.log, target=SMALL)
-    [record] = (network.log.path / "_upkeep").glob("*.json")
-    record.write_bytes(data)
-    with pytest.raises(EncodingError, match="COMMIT_DAMAGED"):
-        everything(network.log)
-
-
-def test_upkeep_records_that_point_out_of_the_log_are_refused(network: Network) -> None:
-    """A path in a record stays below the log."""
-    fill(network, 1)
-    records = UpkeepRecords(network.log.path)
-    from maia.log.moves import Place
-
-    records.move(records.load(), {"x": Place("../secret.parquet", 0, "0")})
-    with pytest.raises(EncodingError, match="COMMIT_DAMAGED"):
-        records.load()
-
-
 # -- retention
 
 
@@ -278,23 +229,22 @@ def test_expiry_removes_the_beginning_and_says_so(network: Network) -> None:
     """The files are gone, the rest reads as before, and whoever asks for the beginning is told."""
     fill(network, 5)
     before = everything(network.log)
-    done = expire(network.log, before=age(network, 1), now=LATER)
-    assert (done.upto, done.commits, done.events, done.files) == (1, 2, 6, 2)
+    first, second = ({commit.lane: commit.place} for commit in list(network.log.commits())[:2])
+    done = let_go(network, before=age(network, 1))
+    assert (list(done.upto.values()), done.commits, done.events, done.files) == ([1], 2, 6, 2)
     assert everything(network.log) == before[2:]
     assert len(data_files(network.log)) == 3
     with pytest.raises(NotFoundError, match="LOG_EXPIRED"):
-        list(network.log.commits(after=-1))
-    with pytest.raises(NotFoundError, match="LOG_EXPIRED"):
-        list(network.log.commits(after=0))
-    assert [commit.sequence for commit in network.log.commits(after=1)] == [2, 3, 4]
+        list(network.log.commits(after=first))
+    assert [commit.sequence for commit in network.log.commits(after=second)] == [2, 3, 4]
 
 
 def test_a_reader_that_planned_before_is_told_that_its_file_has_expired(network: Network) -> None:
     """It gets the name of what happened, not a missing file and not nothing."""
     fill(network, 3)
     old = list(network.log.commits())
-    expire(network.log, before=age(network, 0), now=LATER)
-    with pytest.raises(NotFoundError, match="LOG_EXPIRED"):
+    let_go(network, before=age(network, 0))
+    with pytest.raises(UnavailableError, match="LOG_FILE_MISSING"):
         parcels(network.log, old[0])
     assert parcels(network.log, old[1])
 
@@ -307,9 +257,9 @@ def test_a_job_that_lags_behind_is_refused_and_a_new_one_starts_behind_the_gap(
     job = delivery_job(Domain.open(network.ccs), CCS_SUBSCRIPTIONS)
     job.run_here()
     fill(network, 3, first=2)
-    expire(network.log, before=age(network, 2), now=LATER)
-    with pytest.raises(NotFoundError, match="LOG_EXPIRED"):
-        job.run_here()
+    let_go(network, before=age(network, 2))
+    assert job.run_here() == 0
+    assert [item.code for item in read_parked(network.ccs)] == ["LOG_EXPIRED"]
     fresh = delivery_job(Domain.open(network.ccs), CCS_SUBSCRIPTIONS, outbox=tmp_path / "fresh")
     assert fresh.run_here() == 2
     found = sorted(str(row["numberplate"]) for row in delivered(fresh, "billing"))
@@ -321,33 +271,17 @@ def test_a_job_that_read_all_that_expired_goes_on(network: Network) -> None:
     fill(network, 2)
     job = delivery_job(Domain.open(network.ccs), CCS_SUBSCRIPTIONS)
     job.run_here()
-    expire(network.log, before=age(network, 1), now=LATER)
+    let_go(network, before=age(network, 1))
     fill(network, 1, first=2)
     assert job.run_here() == 1
     assert len(list(delivered(job, "billing"))) == 9
 
 
-def test_offsets_of_streams_are_checked_against_expiry(network: Network) -> None:
-    """A stream starts at the first commit that is left, and one that stands before it is refused."""
-    from maia.spark.log_stream import CommitReader, check_offset, offset_of
-
-    fill(network, 4)
-    old = offset_of(network.log, 0)
-    expire(network.log, before=age(network, 1), now=LATER)
-    assert CommitReader(network.log).initialOffset()["commit"] == 1
-    with pytest.raises(NotFoundError, match="LOG_EXPIRED"):
-        check_offset(network.log, old)
-    with pytest.raises(NotFoundError, match="LOG_EXPIRED"):
-        CommitReader(network.log, first="0").initialOffset()
-    assert check_offset(network.log, offset_of(network.log, 1)) == 1
-
-
 def test_a_publication_that_has_expired_still_counts_once(network: Network) -> None:
     """Publishing it again changes nothing: commits are remembered longer than their events."""
     fill(network, 2)
-    expire(network.log, before=LATER, now=LATER)
+    let_go(network, before=LATER)
     fill(network, 2)
-    assert network.log.latest() == 1
     assert everything(network.log) == []
 
 
@@ -355,11 +289,11 @@ def test_expiry_of_compacted_files_waits_for_their_last_commit(network: Network)
     """A rewritten file is removed when everything in it has expired."""
     fill(network, 4)
     before = everything(network.log)
-    compact(network.log, target=SMALL)
+    tidy(network, target=SMALL)
     cut = age(network, 1)
-    assert expire(network.log, before=cut, now=LATER).files == 0
+    assert let_go(network, before=cut).files == 0
     assert everything(network.log) == before[2:]
-    assert expire(network.log, before=LATER, now=LATER).files == 1
+    assert let_go(network, before=LATER).files == 1
     assert data_files(network.log) == set()
 
 
@@ -370,16 +304,16 @@ def test_expiry_killed_before_removal_is_finished_by_sweep(
     """Once recorded it counts; what was left lying is removed later."""
     fill(network, 3)
     if compacted:
-        compact(network.log, target=SMALL)
+        tidy(network, target=SMALL)
     with monkeypatch.context() as patch:
         patch.setattr(upkeep_module, "_remove", _kill)
         with pytest.raises(Killed):
-            expire(network.log, before=LATER, now=LATER)
+            let_go(network, before=LATER)
     assert everything(network.log) == []
     assert data_files(network.log)
-    assert network.log.sweep(keep_newer_than=LATER, dry_run=True)
+    assert clean(network, keep_newer_than=LATER, dry_run=True)
     assert data_files(network.log)
-    network.log.sweep(keep_newer_than=LATER)
+    clean(network, keep_newer_than=LATER)
     assert data_files(network.log) == set()
 
 
@@ -387,38 +321,9 @@ def test_dry_run_of_expiry_and_nothing_old_change_nothing(network: Network) -> N
     """Only the count is given."""
     fill(network, 2)
     before = everything(network.log)
-    assert expire(network.log, before=LATER, now=LATER, dry_run=True).commits == 2
-    assert expire(network.log, before=NOW - timedelta(days=1), now=LATER).commits == 0
+    assert let_go(network, before=LATER, dry_run=True).commits == 2
+    assert let_go(network, before=NOW - timedelta(days=1)).commits == 0
     assert everything(network.log) == before
-
-
-def test_expiry_that_lost_the_race_changes_nothing(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A compaction in between sends it back."""
-    fill(network, 3)
-    real = UpkeepRecords.expire
-
-    def race(self: UpkeepRecords, known: Any, upto: int, moved: Any, horizon: Any) -> bool:
-        compact(network.log, target=SMALL)
-        return real(self, known, upto, moved, horizon)
-
-    monkeypatch.setattr(UpkeepRecords, "expire", race)
-    before = everything(network.log)
-    with pytest.raises(UnavailableError, match="LOG_UPKEEP_RUNNING"):
-        expire(network.log, before=LATER, now=LATER)
-    assert everything(network.log) == before
-
-
-def test_a_stamp_of_the_future_does_not_keep_a_commit_for_ever(network: Network) -> None:
-    """Where a broker's clock ran ahead, the age of the record counts."""
-    fill(network, 1)
-    [commit] = network.log.commits()
-    stamp = datetime.fromtimestamp(commit.files[0].last_stamp / 1000, UTC)
-    [record] = (network.log.path / "_commits").glob("*.json")
-    long_ago = stamp - timedelta(days=90)
-    os.utime(record, (long_ago.timestamp(), long_ago.timestamp()))
-    assert network.log.instant(commit, now=stamp + timedelta(hours=1)) == stamp
-    assert network.log.instant(commit, now=stamp - timedelta(days=1)) == long_ago
-    assert expire(network.log, before=stamp - timedelta(days=30), now=stamp - timedelta(days=1)).commits == 1
 
 
 # -- any order of work
@@ -452,29 +357,32 @@ def test_whatever_upkeep_runs_readers_see_a_suffix_of_what_was_published(
     [source] = template.log.commits()
     [row] = parcels(template.log, source)
     log = LogDirectory(tmp_path_factory.mktemp("log"))
+    own = OwnLanes(log, tmp_path_factory.mktemp("own"), KeySigner(bytes(32)))
+    origin = KeySigner(bytes(32)).public_key.key_id
     published: list[list[dict[str, Any]]] = []
     expired = 0
     for name, number in operations:
         if name == "publish":
             files, rows = [], []
             for part in range(number):
-                writer = log.writer(f"p{len(published)}", row["type_id"], part, "a", at=NOW)
-                made = {**row, "stamp": 1000 * len(published) + part}
+                writer = log.writer(f"p{len(published)}", row["type_id"], part, origin, at=NOW)
+                made = {**row, "stamp": 1 + 1000 * len(published) + part}
                 writer.add(made)
                 rows.append(made)
                 file = writer.close()
                 assert file is not None
                 files.append(file)
-            log.commit(f"p{len(published)}", source.type_id, tuple(files), origin=source.origin, evidence="")
+            at = datetime.fromtimestamp(len(published), UTC)
+            own.commit(f"p{len(published)}", source.type_id, tuple(files), evidence="00" * 32, at=at)
             published.append(rows)
         elif name == "compact":
-            compact(log, target=number)
+            compact(log, own, at=datetime.fromtimestamp(0, UTC), target=number)
         elif name == "expire":
             cut = datetime.fromtimestamp(number, UTC)
             expired = max(expired, min(number, len(published)))
-            assert expire(log, before=cut, now=LATER).upto == expired - 1
+            expire(log, own, before=cut, at=datetime.fromtimestamp(0, UTC))
         else:
-            log.sweep(keep_newer_than=LATER)
+            sweep(log, own, keep_newer_than=LATER)
     assert [parcels(log, commit) for commit in log.commits()] == published[expired:]
-    log.sweep(keep_newer_than=LATER)
+    sweep(log, own, keep_newer_than=LATER)
     assert [parcels(log, commit) for commit in log.commits()] == published[expired:]

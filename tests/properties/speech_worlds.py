@@ -1,8 +1,10 @@
 """Random chains with constraints, conditions, thresholds and names, and an oracle of what they open.
 
-A world is one event type with three attributes whose values are few enough to try every event there can be. Rights come
-from the owner over honest keys to one attacker, who issues rights of its own among its keys. The oracle knows nothing
-of tags: a right is a set of uids and, by uid, the set of values that a row may have; it follows chains in plain Python.
+A world is one event type with two versions and three attributes, whose values are few enough to try every event there
+can be; only one attribute is in both versions. Rights are on one version or on every, and come from the owner over
+honest keys to one attacker, who issues rights of its own among its keys. The oracle knows nothing of tags: a right is a
+set of uids, whether it is on every version and, by uid, the set of values that a row may have; it follows chains in
+plain Python, one version at a time.
 """
 
 from __future__ import annotations
@@ -13,10 +15,12 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from maia.authority import Action, CertificatePool, Constraint, Verifier, VerifierLimits, one_of, type_right
+from maia.authority import Action, CertificatePool, Constraint, Verifier, VerifierLimits, ask_type, one_of, type_right
+from maia.errors import DeniedError
 from maia.events import ARROW_TYPES, AttributeType, EventType, TypeName, Version, attribute
 from maia.filters import TypedFilter
-from maia.kernel import DeliveryPlan, Sessions, Subscription, enforce_publication
+from maia.kernel import DeliveryPlan, Sessions, Subscription, clauses_from, enforce_publication, versions_of
+from maia.kernel.origin_right import within_right
 from maia.principals import Authorisation, KeySigner, Name, Naming, Threshold, issue
 
 UIDS = ("1", "2", "3")
@@ -27,17 +31,22 @@ KEYS = {
     name: KeySigner(bytes([number + 1]) * 32) for number, name in enumerate(("owner", "a", "b", "c", "h", "h1", "h2"))
 }
 ATTACKER = ("h", "h1", "h2")
-TYPE = EventType(
-    name=TypeName(KEYS["owner"].public_key, "T", Version("1")),
-    attributes=tuple(attribute(f"x{uid}", int(uid), "integer") for uid in UIDS),
-)
+VERSIONS = {"8": frozenset("12"), "9": frozenset("23")}
+TYPES = {
+    version: EventType(
+        name=TypeName(KEYS["owner"].public_key, "T", Version(version)),
+        attributes=tuple(attribute(f"x{uid}", int(uid), "integer") for uid in sorted(uids)),
+    )
+    for version, uids in VERSIONS.items()
+}
 KINDS = dict.fromkeys(UIDS, AttributeType.INTEGER)
 
 
 @dataclass(frozen=True)
 class Option:
-    """One alternative of a link."""
+    """One alternative of a link; ``*`` is every version, and all uids are written as all attributes."""
 
+    version: str
     actions: frozenset[str]
     uids: frozenset[str]
     demands: tuple[tuple[str, frozenset[int]], ...]
@@ -93,10 +102,10 @@ def _link(rng: random.Random, issuer: str, subject: tuple[str, ...], *, delegate
 
 def _option(rng: random.Random) -> Option:
     actions = rng.choice((("subscribe",), ("publish",), ("publish", "subscribe"), ("publish", "subscribe")))
-    uids = rng.sample(UIDS, rng.choice((1, 1, 2, 2, 3)))
+    uids = rng.sample(UIDS, rng.choice((1, 1, 2, 2, 3, 3)))
     demanded = rng.sample(UIDS, rng.choice((0, 0, 1, 1, 2)))
     demands = tuple((uid, frozenset(rng.sample(VALUES, rng.choice((1, 2))))) for uid in sorted(demanded))
-    return Option(frozenset(actions), frozenset(uids), demands)
+    return Option(rng.choice(("*", "*", "8", "8", "9")), frozenset(actions), frozenset(uids), demands)
 
 
 # ---------------------------------------------------------------- for the product
@@ -129,24 +138,40 @@ def _subject(names: tuple[str, ...]):
 def _tag(option: Option):
     demands = [Constraint(uid, "in", tuple(sorted(values))) for uid, values in option.demands]
     return type_right(
-        KEYS["owner"].public_key, "T", "1", actions=[Action(word) for word in sorted(option.actions)],
-        attributes=sorted(option.uids), constraints=demands,
+        KEYS["owner"].public_key, "T", option.version, actions=[Action(word) for word in sorted(option.actions)],
+        attributes=None if option.uids == frozenset(UIDS) else sorted(option.uids), constraints=demands,
     )  # fmt: skip
 
 
-def clauses_of(world: World, who: str, action: Action, at):
+def _verifier() -> Verifier:
+    return Verifier(limits=VerifierLimits(max_steps=100_000))
+
+
+def clauses_of(world: World, who: str, action: Action, version: str, at):
     """The clauses that the product derives for a key from everything that was issued."""
     pool = CertificatePool(certificates(world.above + world.own, world.staff))
-    return Sessions(Verifier(limits=VerifierLimits(max_steps=100_000))).clauses(
-        KEYS[who].public_key, action, TYPE, pool, at=at
-    )
+    return Sessions(_verifier()).clauses(KEYS[who].public_key, action, TYPES[version], pool, at=at)
 
 
-def deliveries(world: World, who: str, at) -> list[dict | None]:
+def kept_of_origin(world: World, who: str, event: dict, at) -> dict:
+    """What a reader keeps of an event that a key sealed as it likes, by uid."""
+    pool, versions = CertificatePool(certificates(world.above + world.own, world.staff)), versions_of(TYPES.values())
+    request = ask_type(Action.PUBLISH, KEYS["owner"].public_key, "T", None, versions)
+    rights = _verifier().clauses(request, principal=KEYS[who].public_key, evidence=pool, at=at)
+    clauses = [clause for clause in clauses_from(rights, versions) if not clause.conditions]
+    columns = {uid.encode(): pa.array([value], ARROW_TYPES[AttributeType.INTEGER]) for uid, value in event.items()}
+    try:
+        kept = within_right(columns, clauses, 1)
+    except DeniedError:
+        return {}
+    return {uid.decode(): column[0].as_py() for uid, column in kept.items()}
+
+
+def deliveries(world: World, who: str, version: str, at) -> list[dict | None]:
     """What a key gets of every event there is, by the kernel."""
     plan = DeliveryPlan(KINDS)
-    clauses = clauses_of(world, who, Action.SUBSCRIBE, at)
-    plan.add(Subscription("s", TYPE, TypedFilter(constraints=()), clauses))
+    clauses = clauses_of(world, who, Action.SUBSCRIBE, version, at)
+    plan.add(Subscription("s", TYPES[version], TypedFilter(constraints=()), clauses))
     seen: list[dict | None] = [None] * len(EVENTS)
     for delivery in plan.deliver(_batch({uid: uid for uid in UIDS})):
         for place, row in zip(delivery.rows.tolist(), delivery.batch.to_pylist(), strict=True):
@@ -154,16 +179,17 @@ def deliveries(world: World, who: str, at) -> list[dict | None]:
     return seen
 
 
-def publications(world: World, who: str, at) -> list[dict]:
-    """What leaves when a key publishes every event there is, by uid."""
-    clauses = clauses_of(world, who, Action.PUBLISH, at)
-    return enforce_publication(TYPE, _batch({uid: f"x{uid}" for uid in UIDS}), clauses, at=at).batch.to_pylist()
+def publications(world: World, who: str, version: str, at) -> list[dict]:
+    """What leaves when a key publishes every event that a version can have, by uid."""
+    clauses = clauses_of(world, who, Action.PUBLISH, version, at)
+    batch = _batch({uid: f"x{uid}" for uid in sorted(VERSIONS[version])})
+    return enforce_publication(TYPES[version], batch, clauses, at=at).batch.to_pylist()
 
 
 def _batch(names: dict[str, str]) -> pa.RecordBatch:
     kind = ARROW_TYPES[AttributeType.INTEGER]
     return pa.RecordBatch.from_arrays(
-        [pa.array([event[uid] for event in EVENTS], type=kind) for uid in UIDS], names=[names[uid] for uid in UIDS]
+        [pa.array([event[uid] for event in EVENTS], type=kind) for uid in names], names=list(names.values())
     )
 
 
@@ -172,10 +198,20 @@ def _batch(names: dict[str, str]) -> pa.RecordBatch:
 
 @dataclass(frozen=True)
 class Right:
-    """What a chain opens: uids, and by uid the values that a row must have one of."""
+    """What a chain opens of a version: uids, and by uid the values that a row must have one of.
 
+    On every version, it opens the attributes of the others too.
+    """
+
+    version: str
+    every: bool
     uids: frozenset[str]
     demands: tuple[tuple[str, frozenset[int]], ...]
+
+    @property
+    def opened(self) -> frozenset[str]:
+        """What it really opens."""
+        return self.uids if self.every else self.uids & VERSIONS[self.version]
 
     def asks(self, uid: str) -> frozenset[int] | None:
         """What is asked of one attribute, if anything."""
@@ -187,7 +223,9 @@ class Right:
         for uid, values in other.demands:
             merged[uid] = merged[uid] & values if uid in merged else values
         uids = self.uids & other.uids
-        return Right(uids, tuple(sorted(merged.items()))) if uids and all(merged.values()) else None
+        if not uids or not all(merged.values()):
+            return None
+        return Right(self.version, self.every and other.every, uids, tuple(sorted(merged.items())))
 
 
 @dataclass(frozen=True)
@@ -201,16 +239,16 @@ class Holding:
         """What each right shows of an event."""
         met = all(event[uid] == value for uid, value in self.conditions)
         return tuple(
-            tuple(event[uid] for uid in sorted(right.uids))
+            tuple(event[uid] for uid in sorted(right.opened))
             if met and all(event[uid] in values for uid, values in right.demands)
             else None
             for right in self.rights
         )
 
 
-def holdings(world: World, action: str) -> list[Holding]:
-    """What the attacker was given, chain by chain, before it issues anything."""
-    everything = Holding((Right(frozenset(UIDS), ()),), frozenset())
+def holdings(world: World, action: str, version: str) -> list[Holding]:
+    """What the attacker was given of a version, chain by chain, before it issues anything."""
+    everything = Holding((Right(version, every=True, uids=frozenset(UIDS), demands=()),), frozenset())
     return _from(world, action, "owner", everything, frozenset(), delegate=True)
 
 
@@ -239,13 +277,18 @@ def _below(member, world, action, path, delegate, holding) -> list[Holding]:
 def _narrowed(holding: Holding, link: Link, action: str) -> Holding | None:
     left = []
     new = {uid for uid, value in link.conditions if (uid, value) not in holding.conditions}
-    options = [Right(option.uids, option.demands) for option in link.options if action in option.actions]
+    version = holding.rights[0].version
+    options = [
+        Right(version, option.version == "*", option.uids, option.demands)
+        for option in link.options
+        if action in option.actions and option.version in ("*", version)
+    ]
     for right in holding.rights:
         heard = [(option, met) for option in options if (met := right.meet(option)) is not None]
         added = new | {
             uid for option, met in heard for uid, _ in option.demands if met.asks(uid) != right.asks(uid)
         }  # fmt: skip
-        if added <= right.uids:
+        if added <= right.opened:
             left += [met for _, met in heard]
     return Holding(tuple(left), holding.conditions | frozenset(link.conditions)) if left else None
 
@@ -262,4 +305,4 @@ def _joined(one: Holding, two: Holding) -> Holding | None:
 
 def _hears(share: Right, held: Holding, both: Right, other: Holding) -> bool:
     added = {uid for uid, _ in other.conditions - held.conditions}
-    return added | {uid for uid in UIDS if both.asks(uid) != share.asks(uid)} <= share.uids
+    return added | {uid for uid in UIDS if both.asks(uid) != share.asks(uid)} <= share.opened

@@ -66,7 +66,7 @@ class Life:
         broker, manager, at = self.brokers[name], self.world.manager, moment(second)
         if what == "restart":
             self.world.manager = self.world.make()
-            self.world.manager.start()
+            self.world.manager.start(at=at)
         elif what == "refresh":
             manager.refresh(PLATE, at=at)
         elif what == "tick":

@@ -95,7 +95,7 @@ class Model:
             return "unchecked"
         (only,) = serving
         good = (certificate in only.listed) is (kind is TestKind.REVALIDATION)
-        newer = [old for old in of_track if old.start is None and old.sequence > only.sequence]
+        newer = [old for old in of_track if old.start is None and old is not only and old.sequence >= only.sequence]
         good = good and not any(certificate in old.listed for old in newer)
         return "good" if good else "revoked"
 

@@ -36,7 +36,7 @@ from maia.kernel import (
     reserve_stamps,
 )
 from maia.key_manager import KeyManager, KeySettings
-from maia.log import LogDirectory
+from maia.log import LogDirectory, OwnLanes
 from maia.principals import Certificate, KeySigner
 from maia.testing import (
     ATTRIBUTES,
@@ -83,7 +83,7 @@ class Network:
 
     def _open(self) -> KeyManager:
         manager, _ = open_key_manager(self.homes["pito"], settings=self.settings)
-        manager.start()
+        manager.start(at=self.now)
         for event_type in self.types():
             open_home_groups(self.homes["pito"], manager, event_type.name, at=self.now)
         return manager
@@ -103,7 +103,7 @@ class Network:
         home = Home.create(
             self.root / name,
             HomeConfig(
-                name=name, log="../log", domain=domain, network=("PITO", NETWORK_NAME), **self.extra(),
+                name=name, log="../log", domain=domain, network=("PITO", NETWORK_NAME), plan_age=86_400, **self.extra(),
             ),
             broker=broker,
         )  # fmt: skip
@@ -232,19 +232,20 @@ class Network:
     ) -> None:
         """Put parcels into the log, whoever made them."""
         identity = self.event_type.type_id if type_id is None else type_id
-        writer = self.log.writer(publication, identity, 0, secrets.token_hex(8), at=self.now)
+        found = [home for home in self.homes.values() if home.broker.public_key.key_id == origin]
+        signer = found[0].broker if found else KeySigner.generate()
+        own = OwnLanes(self.log, (found[0].path if found else self.root / secrets.token_hex(8)) / "lanes", signer)
+        writer = self.log.writer(publication, identity, 0, signer.public_key.key_id, at=self.now)
         for parcel in parcels:
             writer.add(parcel_row(parcel))
         file = writer.close()
-        self.log.commit(
-            publication, identity.hex(), () if file is None else (file,), origin=origin.hex(), evidence=evidence.hex()
-        )
+        own.commit(publication, identity.hex(), () if file is None else (file,), evidence=evidence.hex(), at=self.now)
 
     def parcels(self) -> list[Parcel]:
         """List the parcels of the log, in order."""
-        files = [file for commit in self.log.commits() for file in commit.files]
+        files = [(commit.lane, file) for commit in self.log.commits() for file in commit.files]
         return [
-            parse_parcel(data) for file in files for batch in self.log.parcels(file)
+            parse_parcel(data) for lane, file in files for batch in self.log.parcels(lane, file)
             for data in batch.column("parcel").to_pylist()
         ]  # fmt: skip
 
@@ -255,7 +256,8 @@ class Network:
         plan = deliver_plan(home, TYPE_NAME, as_=who, commits=commits, at=self.now, history=True)
         for commit in commits:
             for file in commit.files:
-                yield from deliver_parcels(plan, self.log.parcels(file), HomeKeys(str(home.path))())
+                parcels = self.log.parcels(commit.lane, file)
+                yield from deliver_parcels(plan, parcels, HomeKeys(str(home.path))(), clock=lambda: self.now)
 
     def outcomes(self, name: str, who: str) -> list[str | None]:
         """List why each parcel was refused; ``None`` where it was not."""

@@ -133,7 +133,7 @@ class Force:
 
     def open_service(self, listeners: list[Callable[[Withdrawn], object]] | None = None) -> None:
         """Start the access control service, as a home does, or with other listeners."""
-        telling = None if listeners is None else HomeTelling(self.met, listeners=listeners)
+        telling = None if listeners is None else HomeTelling(self.met, self.network.people["Met"], listeners=listeners)
         self.service = open_access_control(self.met, settings=Settings(blanket=False), telling=telling)
 
     def prove(self, name: str) -> Authenticated:
@@ -194,7 +194,9 @@ class Force:
             outcome
             for commit in commits
             for file in commit.files
-            for outcome in deliver_parcels(plan, log.parcels(file), HomeKeys(str(home.path))())
+            for outcome in deliver_parcels(
+                plan, log.parcels(commit.lane, file), HomeKeys(str(home.path))(), clock=lambda: plan.term.made
+            )
         ]
         places = [[row["location"] for item in out.deliveries for row in item.batch.to_pylist()] for out in outcomes]
         return [out.refused is None and seen == ["Victoria"] for out, seen in zip(outcomes, places, strict=True)]
@@ -207,9 +209,9 @@ class Force:
 
     def withdrawn(self) -> frozenset[CertificateId]:
         """List what the newest list of the police in the log withdraws."""
-        notice = NoticeLog(self.met.log_path).latest(NoticeKind.STATEMENT, self.network.key("Met").key_id)
-        assert notice is not None
-        body = parse_statement(notice.body).body
+        met = self.network.key("Met").key_id
+        *_, record = NoticeLog(self.met.log_path).reader(NoticeKind.STATEMENT, met, met).since().records
+        body = parse_statement(record.body).body
         assert isinstance(body, ListStatement)
         return body.certificates
 

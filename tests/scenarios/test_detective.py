@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -29,8 +30,9 @@ class Stream:
 
     def __post_init__(self) -> None:
         """Subscribe for Smith."""
-        wanted = (Wanted(name="smith", as_="Smith", type=TYPE_NAME),)
-        self.job: DeliveryJob = replace(delivery_job(Domain.open(self.world.met.path), wanted), clock=lambda: self.now)
+        self.wanted = (Wanted(name="smith", as_="Smith", type=TYPE_NAME),)
+        job = delivery_job(Domain.open(self.world.met.path), self.wanted)
+        self.job: DeliveryJob = replace(job, clock=lambda: self.now)
 
     def pass_seconds(self, seconds: int) -> None:
         """Let time pass: each second a list if it is due, two sightings, and a micro-batch."""
@@ -122,23 +124,28 @@ def test_each_of_three_losses_ends_delivery_and_a_new_start_gives_a_new_certific
 
 
 @pytest.mark.parametrize("loss", list(Loss))
-def test_a_withheld_withdrawal_ends_access_with_the_list(stream: Stream, loss: Loss, tmp_path: Path) -> None:
-    """The police's statements do not reach the broker any more: access is over when the last list is."""
+def test_a_withheld_withdrawal_ends_access_with_the_list(stream: Stream, loss: Loss) -> None:
+    """The police's lists do not reach a broker elsewhere any more: access is over when the last list is."""
     begin(stream)
     stream.pass_seconds(3)
-    printed = exposure_window(
-        stream.world.certificate, at=stream.now, statements=stream.world.met.statements.load()
-    ).window
-    held = stream.world.met.statements.path.read_bytes()
-    notices = stream.world.met.log_path / "_notices"
-    revoked = stream.now
+    held = stream.world.met.statements.load()
+    printed = exposure_window(stream.world.certificate, at=stream.now, statements=held).window
+    # a station beside the headquarters: it has the broker, and neither the police's key nor their register
+    station = stream.world.met.path.with_name("station")
+    away = shutil.ignore_patterns("Met.key", "series", "store.db*", "lanes")
+    shutil.copytree(stream.world.met.path, station, ignore=away)
+    stream.job = replace(delivery_job(Domain.open(station), stream.wanted), clock=lambda: stream.now)
+    stream.job.run_here()
+    assert stream.seen() == [1, 2, 3]
+    revoked, waits = stream.now, set[str]()
     stream.world.lose(loss, at=stream.now)
-    for _ in range(12):  # the broker's file and its log are as they were before: nothing gets through
+    shutil.rmtree(stream.world.met.log_path / "_lanes")  # nothing gets through
+    for _ in range(12):
         stream.now += SECOND
         stream.world.sight([CAR], at=stream.now)
-        notices.rename(tmp_path / "away") if notices.exists() else None
-        stream.world.met.statements.path.write_bytes(held)
         stream.job.run_here()
+        waits |= {code for item in stream.job.outbox.head().waiting for code in item.subscriptions.values()}
+    assert waits == {"NO_STATEMENT"}
     last = max(stream.seen())
     assert MAY + last * SECOND < revoked + printed
     assert last >= 3

@@ -80,7 +80,7 @@ def test_the_court_order_becomes_the_capability_of_the_thesis(met):
 
 def test_the_certificate_ends_with_the_court_order(tmp_path):
     """The order ends on 2008-06-30, so does the certificate, although the domain would let it live for a year."""
-    met = Force(str(tmp_path / "store.db"), settings=Settings(life=365 * DAY))
+    met = Force(str(tmp_path / "store.db"), settings=Settings(life=365 * DAY, rhythm=None))
     met.now = at("2008-06-01T09:00:00")
     ends = at("2008-06-30T00:00:00")
     handed = met.service.capabilities(met.track(until=ends), at=met.now)
@@ -305,7 +305,7 @@ def test_a_new_right_of_the_domain_reaches_all_brokers_without_a_request(tmp_pat
         home.add_public_key("met", met.network.key("Met"))
         home.add_public_key("pito", met.network.key("PITO"))
         homes.append(home)
-    met.service = met.open(telling=HomeTelling(homes[0]))
+    met.service = met.open(telling=HomeTelling(homes[0], met.network.people["Met"]))
     for name, home in zip(("MB1", "MB2"), homes, strict=True):
         handed = met.join(name.lower(), people[name], kind=MemberKind.BROKER)
         for raw in handed.evidence:
@@ -322,7 +322,8 @@ def test_a_new_right_of_the_domain_reaches_all_brokers_without_a_request(tmp_pat
         request = ask_type_subscribe(met, "T2")
         assert home.verifier().decide(request, principal=home.broker.public_key, evidence=home.pool(), at=moment)
     assert [line.action for line in met.service.journal()[journal:]] == ["gain"]
-    assert len(NoticeLog(log).read(NoticeKind.CERTIFICATE, met.network.key("Met").key_id)) == 1
+    key = met.network.key("Met").key_id
+    assert len(NoticeLog(log).reader(NoticeKind.CERTIFICATE, key, key).since().records) == 1
     met.engine.dispose()
 
 

@@ -267,7 +267,7 @@ def test_neighbouring_small_files_of_the_log_share_a_task(sizes: list[int], core
     from maia.domain import LogPart, share_out
     from maia.log import LogFile
 
-    parts = [LogPart("", LogFile(str(at), size, "", 1, 1, 0, 0, ("",)), frozenset()) for at, size in enumerate(sizes)]
+    parts = [LogPart("", LogFile(str(at), size, "", 1, 1, 0, 0, ("",))) for at, size in enumerate(sizes)]
     groups = share_out(parts, cores=cores)
     assert [part for group in groups for part in group] == parts
     assert [len(group) for group in groups] == tasks

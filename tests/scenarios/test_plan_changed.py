@@ -16,6 +16,7 @@ from key_network import Network, build
 from maia.domain import Domain
 from maia.errors import UnavailableError
 from maia.home import Home
+from maia.log import read_audit
 from maia.spark import writer
 from maia.spark.options import SourceOptions
 from maia.spark.session import SETTINGS
@@ -101,7 +102,13 @@ def test_ids_that_change_within_a_micro_batch_repeat_it_and_lose_nothing(network
     stream.writer.abort([first, second], 0)
     home = network.homes["ccs"].path
     assert list(network.log.commits()) == []
-    assert not (home / "audit").exists()
+    told = [(row.kind, row.code) for row in read_audit(home / "audit")]
+    assert sorted(told) == [
+        ("intent", "PUBLISH"),
+        ("intent", "PUBLISH"),
+        ("result", "ABORTED"),
+        ("result", "PLAN_CHANGED"),
+    ]
     assert not (home / "refused").exists()
     assert network.read("ccs", "BO") == []
 

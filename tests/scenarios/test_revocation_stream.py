@@ -36,7 +36,7 @@ def test_the_detective_loses_his_stream_in_three_ways_and_gets_it_back() -> None
         "court order revoked",
     ]
     for phase in losses:
-        assert phase["received_after_withdrawal_seconds"] <= phase["printed_window_seconds"] <= 7
+        assert phase["received_after_withdrawal_seconds"] <= phase["printed_window_seconds"] <= 80
         assert phase["received"] == 0
     assert all(phase["received"] == phase["sighted"] > 0 for phase in returns)
     assert len({phase["certificate"] for phase in (assigned, *returns)}) == 4

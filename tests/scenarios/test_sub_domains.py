@@ -349,24 +349,21 @@ def test_type_that_is_closed_to_a_relay_is_delivered_through_it(split: Network, 
     split.publish("sightings", ["AE05 XYZ"])
     far = LogDirectory(tmp_path / "far")
     for commit in split.log.commits():
-        writer = far.writer(commit.publication, bytes.fromhex(commit.type_id), 0, "copy", at=split.now)
-        for file in commit.files:
-            for batch in split.log.parcels(file):
-                for row in batch.to_pylist():
-                    writer.add(row)
         far.put_evidence(split.log.evidence(bytes.fromhex(commit.evidence)))
-        copied = writer.close()
-        assert copied is not None
-        far.commit(commit.publication, commit.type_id, (copied,), origin=commit.origin, evidence=commit.evidence)
+        record = split.log.lane(commit.lane).lane.record_name(commit.sequence)
+        for name in (record, *(file.path for file in commit.files)):
+            far.store.put_new(name, split.log.store.get(name, limit=1 << 24))
     assert split.homes["kent"].keyring().groups() == ()
     assert split.outcomes("met", "Smith") == [None]
     met = split.homes["met"]
     plan = deliver_plan(met, TYPE_NAME, as_="Smith", commits=list(far.commits()), at=split.now, history=True)
-    files = [file for commit in far.commits() for file in commit.files]
+    files = [(commit.lane, file) for commit in far.commits() for file in commit.files]
     rows = [
         row["numberplate"]
-        for file in files
-        for outcome in deliver_parcels(plan, far.parcels(file), HomeKeys(str(met.path))())
+        for lane, file in files
+        for outcome in deliver_parcels(
+            plan, far.parcels(lane, file), HomeKeys(str(met.path))(), clock=lambda: plan.term.made
+        )
         for delivery in outcome.deliveries
         for row in delivery.batch.to_pylist()
     ]

@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "faults"))
@@ -18,6 +17,7 @@ from maia.domain import Domain, delivery_job
 from maia.errors import UsageError
 from maia.home import Home
 from maia.kernel import VolumeWatch
+from maia.log import read_audit
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -33,8 +33,8 @@ def test_a_subscription_that_takes_too_much_is_an_alarm_in_the_audit(tmp_path: P
         publish_here(network, f"p{number}", [sightings([f"P{number}"])])
         job.run_here()
     assert [row["location"] for row in delivered(job, "billing")] == [None] * 5
-    rows = [row for path in (home.path / "audit").rglob("*.parquet") for row in pq.read_table(path).to_pylist()]
-    alarms = [(row["subject"], row["code"], row["events"]) for row in rows if row["kind"] == "alarm"]
+    rows = read_audit(home.audit_path)
+    alarms = [(row.subject, row.code, row.events) for row in rows if row.kind == "alarm"]
     assert sorted(alarms) == [("billing", "VOLUME_HIGH", 4), ("statistics", "VOLUME_HIGH", 4)]
 
 

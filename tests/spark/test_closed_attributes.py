@@ -63,12 +63,12 @@ def test_stages_show_what_is_open_to_one_of_the_subscriptions(spark: Any, silent
     """A view of several subscriptions has the columns that one of them may see; the others' cells are null there."""
     publish_here(silent, "a", [sightings(["AE05 XYZ"])])
     [commit] = silent.log.commits()
-    [plan] = DomainPlans(Domain.open(str(silent.ccs)), CCS_SUBSCRIPTIONS[:1])([commit], datetime.now(UTC))
+    [plan] = DomainPlans(Domain.open(str(silent.ccs)), CCS_SUBSCRIPTIONS[:1])([commit], datetime.now(UTC)).plans
     parcels = spark.read.parquet(str(silent.log.path / commit.files[0].path))
     [row] = deliver(parcels, plan, HomeKeys(str(silent.ccs))).collect()
     assert "location" not in row.asDict()
     assert (row["numberplate"], row[SUBSCRIPTION]) == ("AE05 XYZ", "billing")
-    [both] = DomainPlans(Domain.open(str(silent.ccs)), CCS_SUBSCRIPTIONS)([commit], datetime.now(UTC))
+    [both] = DomainPlans(Domain.open(str(silent.ccs)), CCS_SUBSCRIPTIONS)([commit], datetime.now(UTC)).plans
     found = {item[SUBSCRIPTION]: item for item in deliver(parcels, both, HomeKeys(str(silent.ccs))).collect()}
     assert (found["billing"]["location"], found["statistics"]["location"]) == (None, "Victoria")
     assert found["billing"][EVENT] == found["statistics"][EVENT]

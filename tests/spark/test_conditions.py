@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 from network import Network, sightings
 from tasks import fail_once
@@ -14,6 +13,7 @@ from tasks import fail_once
 import maia
 from maia.authority import Action, type_right
 from maia.home import Home
+from maia.log import read_audit
 from maia.testing import ATTRIBUTES, TYPE_NAME, grant
 
 pytestmark = [
@@ -40,9 +40,9 @@ def let(network: Network, who: str, action: Action, *conditions: str) -> Home:
 def refused(network: Network) -> dict[str, int]:
     """Count the refused events by code, from the audit."""
     found: dict[str, int] = {}
-    for row in pq.read_table(network.ccs / "audit").to_pylist():
-        if row["kind"] == "refuse":
-            found[row["code"]] = found.get(row["code"], 0) + row["events"]
+    for row in read_audit(network.ccs / "audit"):
+        if row.kind == "refuse":
+            found[row.code] = found.get(row.code, 0) + row.events
     return found
 
 

@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "scenarios"))
 from key_network import LEAD, Network, build
 
 from maia.kernel import Sealing, event_base, seal_batch
+from maia.log import read_audit
 from maia.testing import TYPE_NAME
 
 pytestmark = [
@@ -86,7 +87,7 @@ def test_forgery_of_a_reader_is_refused_by_every_other_broker(spark: Any, networ
         )
         parcel = seal_batch(
             rows, sealing, met.broker, met.keyring(), stamp=network.stamp(), parcel_id=secrets.token_bytes(16),
-            event_base=event_base(met.broker.public_key.key_id, "forged", 0, number),
+            event_base=event_base(met.broker, "forged", 0, number),
         )  # fmt: skip
         network.commit(
             f"forged {number}", [parcel], origin=met.broker.public_key.key_id, evidence=evidence,
@@ -94,8 +95,7 @@ def test_forgery_of_a_reader_is_refused_by_every_other_broker(spark: Any, networ
         )  # fmt: skip
     assert read(spark, network, "ccs", "BO") == [("AE05 XYZ", None)]
     refused: Counter[str] = Counter()
-    for path in network.homes["ccs"].path.glob("audit/*/*.parquet"):
-        for row in pq.read_table(path).to_pylist():
-            if row["kind"] == "refuse":
-                refused[row["code"]] += row["events"]
+    for row in read_audit(network.homes["ccs"].path / "audit"):
+        if row.kind == "refuse":
+            refused[row.code] += row.events
     assert refused == {"ORIGIN_NOT_PROVEN": 2}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -244,15 +245,22 @@ def in_between(echo: Echo, folder: Path) -> Iterator[int]:
     back = trusting(echo.certificate.parent if echo.certificate else folder)
     stop = threading.Event()
 
-    def pump(source: socket.socket, target: socket.socket) -> None:
-        try:
-            while part := source.recv(65536):
-                target.sendall(part)
-        except OSError:
-            pass
-        finally:
-            for side in (source, target):
-                side.close()
+    def pump(client: ssl.SSLSocket, server: ssl.SSLSocket) -> None:
+        # one thread for both ways: TLS of one connection is not for two
+        other = {client: server, server: client}
+        with client, server, suppress(OSError):
+            while not stop.is_set():
+                held = [side for side in other if side.pending()]
+                for side in held or select.select(list(other), [], [], 0.1)[0]:
+                    side.settimeout(0.05)  # what is there may be of TLS alone
+                    try:
+                        part = side.recv(65536)
+                    except TimeoutError:
+                        continue
+                    if not part:
+                        return
+                    other[side].settimeout(10)
+                    other[side].sendall(part)
 
     def work(listener: socket.socket) -> None:
         while not stop.is_set():
@@ -264,8 +272,7 @@ def in_between(echo: Echo, folder: Path) -> Iterator[int]:
                 )
             except OSError:
                 continue
-            for pair in ((client, server), (server, client)):
-                threading.Thread(target=pump, args=pair, daemon=True).start()
+            threading.Thread(target=pump, args=(client, server), daemon=True).start()
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(0.05)
@@ -289,7 +296,7 @@ def test_somebody_in_between_with_a_good_certificate_gains_nothing(tmp_path: Pat
             signer=echo.owner,
             server_key=echo.server.public_key,
             policy=AddressPolicy(loopback=True),
-            limits=ClientLimits(seconds=20),
+            limits=ClientLimits(seconds=60),
             tls=trusted,
             clock=echo.clock,
         )

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 from maia.authority import (
     Budget,
     CertificatePool,
+    KnownVersions,
     NameClosure,
     NameNode,
     Root,
@@ -100,8 +102,10 @@ def decide(given: Given) -> Given:
     for text in given["statements_hex"]:
         book.accept(verify_statement(parse_statement(bytes.fromhex(text))))
     roots = [Root(subject=parse_principal(expression(text))) for text in given["roots"]]
+    known = KnownVersions.of(given["versions"].items()) if "versions" in given else None
+    request = replace(ask(expression(given["request"])), versions=known)
     decision = Verifier(roots, statements=book).decide(
-        ask(expression(given["request"])), principal=public_key(bytes.fromhex(given["principal_hex"])),
+        request, principal=public_key(bytes.fromhex(given["principal_hex"])),
         evidence=[bytes.fromhex(text) for text in given["certificates_hex"]], at=instant(given["at"]),
     )  # fmt: skip
     if decision.grant is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from maia.access_control.appointments import issue_appointment
+from maia.access_control.certificates import blanket_body
 from maia.access_control.service import AccessControl
 from maia.access_control.settings import Settings
 from maia.access_control.values import (
@@ -14,8 +14,10 @@ from maia.access_control.values import (
     Member,
     MemberKind,
     Outside,
+    OwnSeries,
     PolicyChange,
     Revocation,
+    TakenOver,
     Telling,
     Withdrawn,
 )
@@ -30,10 +32,12 @@ __all__ = [
     "Member",
     "MemberKind",
     "Outside",
+    "OwnSeries",
     "PolicyChange",
     "Revocation",
     "Settings",
+    "TakenOver",
     "Telling",
     "Withdrawn",
-    "issue_appointment",
+    "blanket_body",
 ]

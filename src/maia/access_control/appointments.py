@@ -2,8 +2,9 @@
 
     (cert (issuer <domain>) (subject <key>) (tag (maia-appointment <domain id> <member's name> <fact>)) (valid …))
 
-Rules kept here: the chain starts at the domain itself; the fact counts for the key that the certificate names and no
-other, and until the certificate ends; appointing may be passed on by a certificate that may be delegated.
+Rules kept here: it is in the register before it is handed out, and obeys the domain's lists, so that it can be revoked,
+and the fact with it; the chain starts at the domain itself; the fact counts for the key that the certificate names and
+no other, and until the certificate ends; appointing may be passed on by a certificate that may be delegated.
 """
 
 from __future__ import annotations
@@ -11,17 +12,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from maia.access_control.certificates import line_of
+from maia.access_control.lists import sign_due
+from maia.access_control.register import Register
 from maia.authority import Request, StatementBook, Verifier, ask
 from maia.encoding import Sexp
-from maia.errors import VerificationError
+from maia.errors import DeniedError, VerificationError
 from maia.policy import Atom, parse_fact
 from maia.principals import (
     Authorisation,
     Certificate,
-    OnlineTest,
     Period,
     PublicKey,
-    Signer,
     issue,
     parse_certificate,
 )
@@ -45,18 +47,39 @@ def appointment_tag(domain: PublicKey, name: str, fact: Atom | str) -> Sexp:
 
 
 def issue_appointment(
-    signer: Signer,
-    subject: PublicKey,
-    name: str,
-    fact: Atom | str,
-    *,
-    period: Period,
-    tests: tuple[OnlineTest, ...] = (),
+    register: Register, subject: PublicKey, name: str, fact: Atom | str, *, at: datetime, until: datetime | None
 ) -> Certificate:
-    """Sign an appointment of the signer's own domain."""
-    tag = appointment_tag(signer.public_key, name, fact)
-    body = Authorisation(issuer=signer.public_key, subject=subject, delegate=False, tag=tag, period=period, tests=tests)
-    return issue(body, signer)
+    """Sign an appointment for a key, which may join with it under a name.
+
+    Raises:
+        DeniedError: Exactly this one was revoked: ``WITHDRAWN``.
+    """
+    tag = appointment_tag(register.key, name, fact)
+    period = Period(at.replace(microsecond=0), until)
+    tests = register.settings.online_tests(register.key)
+    body = Authorisation(issuer=register.key, subject=subject, delegate=False, tag=tag, period=period, tests=tests)
+    with register.writing(at) as records:
+        certificate = issue(body, register.signer)
+        known = records.certificates.find(certificate.certificate_id)
+        if known is not None and known.withdrawn is not None:
+            raise DeniedError("exactly this appointment was revoked; issue it a second later", code="WITHDRAWN")
+        what = f"appointment: {parse_fact(fact) if isinstance(fact, str) else fact}"
+        records.certificates.add([line_of(certificate, at=at, privilege=what)])
+        records.journal.note("appoint", what, who=None, at=at)
+        sign_due(register, records, at=at)
+    return certificate
+
+
+def appointment_in(raw: bytes) -> Appointment | None:
+    """Read what a certificate of the register appoints, if it is an appointment."""
+    if not raw:
+        return None
+    body = parse_certificate(raw).body
+    match body:
+        case Authorisation(tag=(head, _, bytes() as name, bytes() as text)) if head == _HEAD:
+            return Appointment(name=name.decode(), fact=parse_fact(text.decode()), until=body.period.not_after)
+        case _:
+            return None
 
 
 def read_appointment(

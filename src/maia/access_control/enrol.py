@@ -22,7 +22,7 @@ from typing import TypeAlias, TypeVar
 from maia import database
 from maia.access_control.appointments import read_appointment
 from maia.access_control.issue import hand_out
-from maia.access_control.lists import book_of
+from maia.access_control.lists import book_of, sign_due
 from maia.access_control.register import Records, Register
 from maia.access_control.role_book import as_atom
 from maia.access_control.roles import note_roles
@@ -109,7 +109,10 @@ def _admit(register: Register, records: Records, applying: Sequence[Application]
         raise UsageError("the domain's own key is no member's", code="MEMBER_KEY")
     shown = [_digest(item.invitation) for item in applying if item.invitation is not None]
     invitations = records.invitations.take(shown)
-    book = book_of(records, at=at) if len(shown) < len(applying) else None
+    book = None
+    if len(shown) < len(applying):  # an appointment counts by the domain's own list of now
+        sign_due(register, records, at=at)
+        book = book_of(records, at=at)
     newcomers: list[_Newcomer] = []
     for item in applying:
         kind, facts = MemberKind.CLIENT, []

@@ -4,7 +4,8 @@ Rules kept here:
 
 - a certificate is in the register before it is handed out;
 - one that still serves is handed out again; otherwise a fresh one is signed;
-- one that was withdrawn never comes back: issued anew it is another certificate, also within the same second.
+- one that was revoked never comes back: issued anew it is another certificate, also within the same second;
+- a right that was revoked by itself is not issued anew, nor renewed, before somebody lifts that.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from maia.access_control.lists import sign_due
 from maia.access_control.register import Records, Register
 from maia.access_control.speech import DomainSpeech
 from maia.access_control.values import Handed, Member, MemberKind
+from maia.database import right_digest
 from maia.errors import DeniedError, SignatureError, UncheckedError
 from maia.principals import Authenticated, Certificate, issue, parse_certificate, verify_certificate
 
@@ -97,7 +99,7 @@ def renew(register: Register, who: Authenticated, certificate: bytes, *, at: dat
         # SECURITY: a chain of somebody else is worth nothing here, however good it is.
         if subject_key(old.body) != who.key.key_id:
             raise DeniedError("the certificate is somebody else's", code="RENEWAL_REFUSED")
-        ((entitlements, _),) = entitled(register, [member], at=at)
+        ((entitlements, _),) = _allowed(register, records, [member], at=at)
         right = right_of(old)
         found = next((item for item in entitlements if item.right == right), None)
         fresh = None
@@ -117,7 +119,7 @@ def hand_out(register: Register, records: Records, members: Sequence[Member], *,
     live = records.certificates.held_by((member.name for member in members), at=at)
     handovers: list[_Handover] = []
     fresh: list[tuple[_Handover, int]] = []
-    for member, (entitlements, refused) in zip(members, entitled(register, members, at=at), strict=True):
+    for member, (entitlements, refused) in zip(members, _allowed(register, records, members, at=at), strict=True):
         handover = _Handover(member, entitlements, refused, [None] * len(entitlements))
         handovers.append(handover)
         for place, item in enumerate(entitlements):
@@ -134,6 +136,20 @@ def hand_out(register: Register, records: Records, members: Sequence[Member], *,
         (("issue", item.certificate_id.hex()[:16], None) for item in signed if item is not None), at=at
     )
     return _complete(register, records, handovers, at=at)
+
+
+def _allowed(
+    register: Register, records: Records, members: Sequence[Member], *, at: datetime
+) -> list[tuple[tuple[Entitlement, ...], Refused]]:
+    """List for each member what it may be handed: what its policy gives, but for what was revoked by itself."""
+    bars = records.bars.of(member.name for member in members)
+    found: list[tuple[tuple[Entitlement, ...], Refused]] = []
+    for member, (entitlements, refused) in zip(members, entitled(register, members, at=at), strict=True):
+        barred = bars.get(member.name, frozenset())
+        ended = tuple(item for item in entitlements if right_digest(item.right) in barred)
+        allowed = tuple(item for item in entitlements if item not in ended)
+        found.append((allowed, (*refused, *((item.privilege, "RIGHT_REVOKED") for item in ended))))
+    return found
 
 
 def sign_new(

@@ -1,4 +1,8 @@
-"""The outbox: what was decided is told in order, at least once, and leaves only when it was heard."""
+"""The outbox: what was decided is told in order, at least once, and leaves only when it was heard.
+
+A kind that is not heard keeps no other waiting: a log that takes no list does not keep a key manager from putting out
+whoever lost its certificate, and a key manager that does not answer keeps no list from those who need it.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +20,7 @@ _HASH = 32
 
 
 def tell(register: Register, telling: Telling | None) -> bool:
-    """Tell everything that waits, lists and certificates first, each kind oldest first; stop at what is not heard.
-
-    So nobody is shut out of a key group before his certificate is withdrawn, and a key manager that does not answer
-    keeps no list from those who need it.
+    """Tell everything that waits, lists and certificates first, each kind oldest first up to what is not heard.
 
     Args:
         register: Whose outbox.
@@ -35,22 +36,27 @@ def tell(register: Register, telling: Telling | None) -> bool:
     with register.reading_rows() as records:  # mostly there is nothing, and no writer has to wait for that
         waiting = records.outbox.waiting(last=WITHDRAWN)
     heard: list[int] = []
+    unheard: set[str] = set()
     try:
         for item in waiting:
-            if item.kind == STATEMENT:
-                telling.statement(KeyId(item.topic), item.body)
-            elif item.kind == CERTIFICATE:
-                telling.certificate(KeyId(item.topic), item.body)
+            if item.kind in unheard:
+                continue
+            try:
+                if item.kind == STATEMENT:
+                    telling.statement(KeyId(item.topic), item.body)
+                elif item.kind == CERTIFICATE:
+                    telling.certificate(KeyId(item.topic), item.body)
+                else:
+                    telling.withdrawn(withdrawn_from_bytes(item.body))
+            except MaiaError:
+                unheard.add(item.kind)
             else:
-                telling.withdrawn(withdrawn_from_bytes(item.body))
-            heard.append(item.number)
-    except MaiaError:
-        return False
+                heard.append(item.number)
     finally:
         if heard:
             with register.writing_rows() as records:
                 records.outbox.told(heard)
-    return True
+    return not unheard
 
 
 def withdrawn_to_bytes(notice: Withdrawn) -> bytes:

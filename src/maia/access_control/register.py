@@ -22,7 +22,7 @@ from sqlalchemy import Connection, Engine
 from maia import database
 from maia.access_control.role_book import RoleBook
 from maia.access_control.settings import Settings
-from maia.access_control.values import Holdings, Member, MemberKind, Outside, Revocation
+from maia.access_control.values import Holdings, Member, MemberKind, Outside, OwnSeries, Revocation
 from maia.errors import DeniedError, NotFoundError
 from maia.policy import Fact, Policy, PolicySyntaxError
 from maia.principals import Authenticated, PublicKey, Signer, check_aware, public_key
@@ -63,6 +63,7 @@ class Register:
         settings: Settings | None = None,
         outside: Outside | None = None,
         named_roles: Callable[..., Iterable[str]] = no_roles,
+        series: OwnSeries | None = None,
         transaction: Callable[[], AbstractContextManager[Connection]] | None = None,
     ) -> None:
         """Keep the register of a domain.
@@ -75,6 +76,7 @@ class Register:
             settings: How the domain issues.
             outside: What is true outside.
             named_roles: Gives, for an instant ``at``, the roles that agreements with other domains speak of.
+            series: What was ever stated under the domain's key, outside the database.
             transaction: How to begin a writing transaction, when not any process may: `Leadership.transaction`.
         """
         self.signer = signer
@@ -82,6 +84,8 @@ class Register:
         self.settings = Settings() if settings is None else settings
         self.outside = outside
         self.named_roles = named_roles
+        self.series = series
+        self.trying = False
         self._cascade = cascade
         self._database = engine
         self._begin = (lambda: database.transaction(engine)) if transaction is None else transaction
@@ -141,12 +145,16 @@ class Register:
     def preview(self, work: Callable[[Records], _T], *, at: datetime) -> _T:
         """Do something in a transaction, keep what it says, and undo it."""
         found: list[_T] = []
-        try:
-            with self.writing(at) as records:
-                found.append(work(records))
-                _undo()
-        except _PreviewOverError:
-            return found[0]
+        with self._lock:
+            self.trying = True
+            try:
+                with self.writing(at) as records:
+                    found.append(work(records))
+                    _undo()
+            except _PreviewOverError:
+                return found[0]
+            finally:
+                self.trying = False
 
     @contextmanager
     def reading_rows(self) -> Iterator[Records]:

@@ -15,7 +15,7 @@ is told when it is durable.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -24,7 +24,18 @@ from itertools import islice
 from sqlalchemy import Connection, Engine
 
 from maia import database
-from maia.access_control import enrol, grants, issue, lists, outbox, policy_change, roles, withdraw
+from maia.access_control import (
+    appointments,
+    enrol,
+    grants,
+    issue,
+    lists,
+    outbox,
+    policy_change,
+    roles,
+    series,
+    withdraw,
+)
 from maia.access_control.challenges import Challenges
 from maia.access_control.register import Register, no_roles
 from maia.access_control.role_book import as_atom
@@ -42,13 +53,25 @@ from maia.access_control.values import (
     Member,
     MemberKind,
     Outside,
+    OwnSeries,
     PolicyChange,
     Revocation,
+    TakenOver,
     Telling,
 )
 from maia.authority import Challenge, Statement, Tag
+from maia.errors import DeniedError
 from maia.policy import Atom, Fact, FactKind, PolicyDecision, PolicyProof, Privilege, SignedAgreement
-from maia.principals import Authenticated, Certificate, NonceProof, PublicKey, Signer, Subject
+from maia.principals import (
+    Authenticated,
+    Certificate,
+    CertificateId,
+    NonceProof,
+    PublicKey,
+    Signer,
+    Subject,
+    TestKind,
+)
 
 _INVITATION_LIFE = timedelta(days=1)
 
@@ -66,6 +89,7 @@ class AccessControl:
         telling: Telling | None = None,
         outside: Outside | None = None,
         named_roles: Callable[..., Iterable[str]] = no_roles,
+        own_series: OwnSeries | None = None,
         transaction: Callable[[], AbstractContextManager[Connection]] | None = None,
     ) -> None:
         """Serve a domain.
@@ -78,6 +102,7 @@ class AccessControl:
             telling: Who must hear of statements, certificates and withdrawals; nobody when not given.
             outside: What is true outside.
             named_roles: Gives, for an instant ``at``, the roles that agreements with other domains speak of.
+            own_series: What was ever stated under the domain's key, outside the database.
             transaction: How to begin a writing transaction, when not any process may: `Leadership.transaction`.
         """
         self._register = Register(
@@ -88,6 +113,7 @@ class AccessControl:
             settings=settings,
             outside=outside,
             named_roles=named_roles,
+            series=own_series,
             transaction=transaction,
         )
         self._telling = telling
@@ -204,6 +230,14 @@ class AccessControl:
         """Record an appointment that holds up to and including an instant; say whether it is new."""
         return roles.record(self._register, Fact(FactKind.APPOINTMENT, as_atom(fact)), at=at, until=until)
 
+    def issue_appointment(
+        self, subject: PublicKey, name: str, fact: Atom | str, *, at: datetime, until: datetime | None = None
+    ) -> Certificate:
+        """Sign an appointment that a key brings along when it joins; it stands in the register and can be revoked."""
+        signed = appointments.issue_appointment(self._register, subject, name, fact, at=at, until=until)
+        self.tell(at=at)
+        return signed
+
     def observe(self, fact: Atom | str, *, at: datetime, until: datetime | None = None) -> bool:
         """Record that an environment predicate is true; say whether that is new."""
         return roles.record(self._register, Fact(FactKind.ENVIRONMENT, as_atom(fact)), at=at, until=until)
@@ -264,6 +298,14 @@ class AccessControl:
         return change
 
     # ------------------------------------------------------------------ capabilities
+
+    def renew_by_id(self, who: Authenticated, identity: bytes, *, at: datetime) -> Handed:
+        """As `renew`, for a certificate that the register knows by its identity."""
+        with self._register.reading_rows() as records:
+            known = records.certificates.find(identity)
+        if known is None or not known.raw:
+            raise DeniedError("its issuer does not renew the certificate", code="RENEWAL_REFUSED")
+        return self.renew(who, known.raw, at=at)
 
     def capabilities(self, who: Authenticated, *, at: datetime) -> Handed:
         """Hand a member the certificates of everything it may have now, with the domain's chain and lists.
@@ -349,6 +391,10 @@ class AccessControl:
         work = withdraw.revocation(self._register, tuple(certificates), role, named, at=at)
         return self._told(self._register.write(work, at=at), at=at)
 
+    def lift(self, *, at: datetime, certificate: bytes | None = None, principal: str | None = None) -> int:
+        """Let a right be issued anew that was revoked by itself: one that a certificate gave, or all of a member."""
+        return withdraw.lift(self._register, certificate, principal, at=at)
+
     def preview_revocation(
         self,
         *,
@@ -370,6 +416,29 @@ class AccessControl:
         signed = lists.beat(self._register, at=at)
         self.tell(at=at)
         return signed
+
+    def state(
+        self,
+        kind: TestKind,
+        *,
+        at: datetime,
+        revoke: Mapping[CertificateId, datetime | None] | None = None,
+        good: frozenset[CertificateId] = frozenset(),
+        interval: tuple[datetime, datetime] | None = None,
+        sequence: int | None = None,
+    ) -> Statement:
+        """Sign a list by hand, as the next one of the domain's series; it carries everything that was revoked."""
+        signed = lists.state(
+            self._register, kind, at=at, revoke=revoke or {}, good=good, interval=interval, sequence=sequence
+        )
+        self.tell(at=at)
+        return signed
+
+    def repair(self, *, at: datetime) -> TakenOver:
+        """Take over what was ever signed under the domain's key, after the database was restored from an older copy."""
+        found = series.repair(self._register, at=at)
+        self.tell(at=at)
+        return found
 
     def statements(self, *, at: datetime) -> tuple[bytes, ...]:
         """Give the signed lists that count now."""

@@ -4,8 +4,8 @@ Kept in the home as ``policy/domain.toml``, a file for people:
 
     life = 86400                         # seconds that a capability lives at most
     tests = ["crl"]                      # crl, revalidation, one-time
-    period = 60                          # seconds of a timed list; without it lists are plain
-    lead = 5                             # seconds before its start that a timed list is signed
+    period = 86400                       # seconds of a timed list; 0 for plain lists, which silence keeps alive
+    lead = 3600                          # seconds before its start that a timed list is signed
     renew = "https://acs.met.example"    # where members ask for a fresh certificate
     connect = true                       # members may connect to the domain's network
     blanket = true                       # brokers may whatever the domain may; otherwise what their roles give
@@ -27,8 +27,13 @@ from maia.principals import OnlineTest, PublicKey, TestKind
 
 _KEYS = frozenset(("life", "tests", "period", "lead", "renew", "connect", "blanket", "anonymous"))
 _MAX_SECONDS = 10 * 366 * 86_400
+_DAY, _HOUR = 86_400, 3_600
 _HIDDEN = "*"
 _PATTERN = re.compile(r"([^\W\d][\w.-]*)\(([^()'\"]*)\)")
+
+
+DEFAULT_RHYTHM = Rhythm(period=timedelta(seconds=_DAY), lead=timedelta(seconds=_HOUR))
+"""A list a day: what is revoked ends everywhere within a day and an hour, also where nobody hears of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +43,8 @@ class Settings:
     Attributes:
         life: How long a capability lives at most; it ends earlier with the appointment behind it.
         tests: The statements that its certificates demand, signed by the domain itself.
-        rhythm: When timed lists are signed; ``None`` for plain lists.
+        rhythm: When timed lists are signed; ``None`` for plain lists, whose revocations whoever can silence the log can
+            keep from others.
         renew: Where members ask for fresh certificates, if anywhere.
         connect: Whether members may connect to the domain's network.
         blanket: Whether brokers may have whatever the domain has; otherwise only what their roles give them, so that
@@ -48,7 +54,7 @@ class Settings:
 
     life: timedelta = timedelta(days=1)
     tests: tuple[TestKind, ...] = (TestKind.CRL,)
-    rhythm: Rhythm | None = None
+    rhythm: Rhythm | None = DEFAULT_RHYTHM
     renew: str | None = None
     connect: bool = True
     blanket: bool = True
@@ -118,10 +124,12 @@ class Settings:
             or not isinstance(renew, str | None)
         ):
             raise TypeError
-        rhythm = None
-        if "period" in value:
+        rhythm: Rhythm | None = DEFAULT_RHYTHM
+        if value.get("period") == 0:
+            rhythm = None
+        elif "period" in value:
             rhythm = Rhythm(period=_seconds(value["period"]), lead=_seconds(value.get("lead", 0)))
-        elif "lead" in value:
+        if "lead" in value and not value.get("period"):
             raise MalformedError("a lead needs a period", code="DOMAIN_SETTINGS")
         return cls(
             life=_seconds(value.get("life", 86_400)),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
 
-from maia.authority import CertificatePool, Exposure, StatementBook
+from maia.authority import CertificatePool, Exposure, Statement, StatementBook
 from maia.policy import Atom, PolicyFinding, TypeCatalogue
-from maia.principals import Authenticated, Certificate, CertificateId, KeyId, PublicKey
+from maia.principals import Authenticated, Certificate, CertificateId, KeyId, PublicKey, TestKind
 
 MAX_TOGETHER = 1_000
 """How many principals one call invites, enrols or lets go."""
@@ -211,6 +211,35 @@ class Withdrawn:
     certificates: frozenset[CertificateId]
     keys: frozenset[KeyId]
     at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenOver:
+    """What a register took over from the lists that were ever signed under its domain's key.
+
+    Attributes:
+        number: The highest number of a list, by kind; the next is above it.
+        certificates: What those lists revoke and the register did not.
+    """
+
+    number: dict[TestKind, int]
+    certificates: frozenset[CertificateId]
+
+
+class OwnSeries(Protocol):
+    """Port: what was ever stated under the domain's key, kept outside the database."""
+
+    def take(self, kind: TestKind, *, above: int) -> int:
+        """Take the next number of a list, above all that were taken before; durable when this returns."""
+        ...
+
+    def known(self, kind: TestKind) -> tuple[Statement, ...]:
+        """Give the signed lists of the domain's own key that its home and its log show; nothing stops this."""
+        ...
+
+    def revoked(self, kind: TestKind) -> Mapping[CertificateId, datetime | None]:
+        """Give what was revoked by hand before there was a register, with the ends where they are known."""
+        ...
 
 
 class Outside(Protocol):

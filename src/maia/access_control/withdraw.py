@@ -1,7 +1,8 @@
 """Withdrawal, in order: roles, capabilities, the signed list, and those who hold something open on their strength.
 
 Rules kept here: all of it is one transaction, under one list, or nothing is; what stood on a role or a fact ends with
-it, also for others; who must hear is put into the outbox by the same transaction.
+it, also for others; who must hear is put into the outbox by the same transaction. A right that was revoked by itself is
+not issued anew before somebody lifts that, whatever the policy gives; an appointment ends with its certificate.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from maia import database
-from maia.access_control.certificates import subject_key
+from maia.access_control.appointments import appointment_in
+from maia.access_control.certificates import right_of, subject_key
 from maia.access_control.issue import entitled
 from maia.access_control.lists import book_of, sign_withdrawals
 from maia.access_control.outbox import WITHDRAWN, withdrawn_to_bytes
@@ -21,7 +23,7 @@ from maia.access_control.values import MAX_TOGETHER, Ended, Revocation, Withdraw
 from maia.authority import exposure_window
 from maia.errors import NotFoundError, UsageError
 from maia.policy import Atom, Fact, FactKind
-from maia.principals import Authenticated, parse_certificate
+from maia.principals import Authenticated, parse_certificate, verify_certificate
 
 # ---------------------------------------------------------------------- what may be withdrawn
 
@@ -50,14 +52,49 @@ def revocation(
             gone = tuple(dict.fromkeys(principals))
             register.end_members(records, gone, at=at)
             fallen = register.roles.close(records.roles, gone)
+        facts: list[Fact] = []
         for identity in certificates:
             if (known := records.certificates.find(identity)) is None or known.parent is not None:
                 raise NotFoundError(f"this domain has no certificate `{identity.hex()[:16]}`", code="NO_CERTIFICATE")
+            if known.holder is not None and known.right is not None:
+                # SECURITY: the policy may still give it, and would at the next renewal
+                records.bars.add(known.holder, known.right, privilege=known.privilege, since=at)
+            if (appointment := appointment_in(known.raw)) is not None:
+                facts.append(Fact(FactKind.APPOINTMENT, appointment.fact))
+        fallen += register.roles.retract(records.roles, facts) if facts else ()
         named = _named(certificates, role, gone)
         records.journal.note_all((("revoke", line, None) for line in named), at=at)
-        return cascade(register, records, fallen, (), at=at, certificates=certificates, members=gone)
+        return cascade(register, records, fallen, facts, at=at, certificates=certificates, members=gone)
 
     return work
+
+
+def lift(register: Register, certificate: bytes | None, principal: str | None, *, at: datetime) -> int:
+    """Let a right be issued anew that was revoked by itself; the revoked certificate stays dead.
+
+    Args:
+        register: Of the domain.
+        certificate: One that gave the right; its subject's right is lifted.
+        principal: A member, all of whose rights are lifted when no certificate is named.
+        at: Now.
+
+    Returns:
+        How many rights may be issued again.
+
+    Raises:
+        NotFoundError: Nothing of it was revoked: ``NOT_REVOKED``.
+    """
+    right = None if certificate is None else verify_certificate(parse_certificate(certificate))
+    with register.writing(at) as records:
+        holder = principal
+        if right is not None:
+            subject = subject_key(right.body)
+            holder = next((item.name for item in register.members.values() if item.key.key_id == subject), principal)
+        found = 0 if holder is None else records.bars.lift(holder, None if right is None else right_of(right))
+        if not found:
+            raise NotFoundError("no right of this member was revoked by itself", code="NOT_REVOKED")
+        records.journal.note("lift", f"{found} of {holder}", who=None, at=at)
+    return found
 
 
 def deactivate(register: Register, who: Authenticated, role: Atom | str, *, at: datetime) -> Revocation:
@@ -128,7 +165,8 @@ def cascade(
     register.roles.forget(roles)
     concerned = {role.holder for role in roles} | register.roles.concerned(gone) | {*members, *changed}
     ending = _unsupported(register, records, concerned, at=at)
-    ending += [record for item in certificates if (record := records.certificates.find(item)) is not None]
+    named = (records.certificates.find(item) for item in certificates)
+    ending += [record for record in named if record is not None and record.raw]
     if not ending:
         return Revocation(roles=tuple(map(str, roles)), members=members)
     return _end(register, records, ending, roles, members, at=at)

@@ -2,15 +2,19 @@
 
 from maia.authority.book import Confirmation, StatementBook
 from maia.authority.budget import Budget, MonotonicClock
+from maia.authority.bundles import MAX_BUNDLE, bundle, open_bundle
 from maia.authority.condition_attributes import attributes_of
 from maia.authority.constraints import Constraint, row_request, rows_tag, value_tag
-from maia.authority.decision import STAGES, Decision, Grant, Stage
+from maia.authority.decision import STAGES, Decision, Grant, Stage, first_end
 from maia.authority.derive import Derived, derive
 from maia.authority.exposure import Exposure, check_revocable, exposure_window
+from maia.authority.fairness import fairly
 from maia.authority.gift import Gift, can_give
 from maia.authority.graph import Graph
+from maia.authority.hindsight import MAX_BROUGHT, split_evidence
+from maia.authority.known_versions import KnownVersions
 from maia.authority.limits import DEFAULT_VERIFIER_LIMITS, VerifierLimits
-from maia.authority.lint import TRUSTED, UNENFORCEABLE, RightFinding, lint_right
+from maia.authority.lint import ONE_TIME_ORIGIN, TRUSTED, UNENFORCEABLE, RightFinding, lint_right
 from maia.authority.names import NameClosure
 from maia.authority.pool import CertificatePool
 from maia.authority.presentation import Presentation, decide_presentation
@@ -32,7 +36,7 @@ from maia.authority.rights import (
     uids_tag,
 )
 from maia.authority.search import Reach, find_proof, reach
-from maia.authority.series import Series
+from maia.authority.series import Series, first_moments, serving_lists
 from maia.authority.signatures import SignatureCache
 from maia.authority.speech import SPEAKS_OF_CLOSED, Narrowed, narrow, speaks
 from maia.authority.standing import check_standing
@@ -71,7 +75,10 @@ __all__ = [
     "DEFAULT_VERIFIER_LIMITS",
     "EVERYTHING",
     "MANAGE_PARTS",
+    "MAX_BROUGHT",
+    "MAX_BUNDLE",
     "NOTHING",
+    "ONE_TIME_ORIGIN",
     "SPEAKS_OF_CLOSED",
     "STAGES",
     "TRUSTED",
@@ -93,6 +100,7 @@ __all__ = [
     "Graph",
     "Held",
     "Joined",
+    "KnownVersions",
     "ListStatement",
     "MonotonicClock",
     "NameClosure",
@@ -128,6 +136,7 @@ __all__ = [
     "ask_network",
     "ask_type",
     "attributes_of",
+    "bundle",
     "can_give",
     "cell_rights",
     "check_ground",
@@ -138,7 +147,10 @@ __all__ = [
     "derive",
     "describe_node",
     "exposure_window",
+    "fairly",
     "find_proof",
+    "first_end",
+    "first_moments",
     "five_tuple",
     "four_tuple",
     "intersect",
@@ -150,6 +162,7 @@ __all__ = [
     "network_blanket",
     "network_right",
     "one_of",
+    "open_bundle",
     "parse_statement",
     "parse_tag",
     "patterns_in",
@@ -164,7 +177,9 @@ __all__ = [
     "renew",
     "row_request",
     "rows_tag",
+    "serving_lists",
     "speaks",
+    "split_evidence",
     "splits",
     "type_blanket",
     "type_right",

@@ -159,6 +159,19 @@ class StatementBook:
         held = self._plain.get((signer, kind))
         return held.body if held is not None and isinstance(held.body, ListStatement) else None
 
+    def lists(self, signer: KeyId, kind: TestKind) -> tuple[ListStatement, ...]:
+        """List what is held of a signer and kind, timed lists in their order and the plain one last."""
+        held = [*self._timed.get((signer, kind), ()), *filter(None, (self._plain.get((signer, kind)),))]
+        return tuple(item.body for item in held if isinstance(item.body, ListStatement))
+
+    def serving(self, test: OnlineTest, *, at: datetime) -> Statement | None:
+        """Return the statement that answers a test at an instant, if there is one and it is a list."""
+        return None if test.kind is TestKind.ONE_TIME else self._in_force((test.signer.key_id, test.kind), at)
+
+    def withdrawing(self, test: OnlineTest) -> Statement | None:
+        """Return the plain list beside the timed ones that a test is answered by, which only takes away."""
+        return self._plain.get((test.signer.key_id, test.kind))
+
     @property
     def used_nonces(self) -> frozenset[bytes]:
         """The nonces that were spent, to be kept across restarts."""
@@ -221,9 +234,9 @@ class StatementBook:
         self._plain[key] = statement
 
     def _taken_away(self, test: OnlineTest, certificate: CertificateId, served: ListStatement) -> bool:
-        """Tell whether a plain CRL that is newer than the list in force withdraws a certificate."""
+        """Tell whether a plain CRL that the list in force does not replace revokes a certificate."""
         plain = self._plain.get((test.signer.key_id, test.kind))
-        if plain is None or not isinstance(plain.body, ListStatement) or plain.body.sequence <= served.sequence:
+        if plain is None or not isinstance(plain.body, ListStatement) or plain.body.sequence < served.sequence:
             return False
         return certificate in plain.body.certificates
 

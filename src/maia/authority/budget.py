@@ -7,12 +7,14 @@ Rules kept here:
 - steps are the bound that makes answers the same everywhere: each stands for a few microseconds of work, and evidence
   earns as many as its octets can need, so that large pools are searched and small ones cannot cost much;
 - wall time is a second line of defence: the clock is handed in, nothing here reads one;
+- who is heard among others has a share of its own (`Budget.share`): what takes more ends alone, not the decision;
 - what runs out is a doubt, never a proven denial: ``LIMIT_EXCEEDED``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from maia.errors import UncheckedError
 
@@ -32,7 +34,7 @@ class Budget:
     maia.errors.UncheckedError: LIMIT_EXCEEDED: the decision takes more steps than allowed
     """
 
-    __slots__ = ("_clock", "_deadline", "_look", "_parent", "signatures", "steps", "used")
+    __slots__ = ("_clock", "_deadline", "_floor", "_look", "_parent", "signatures", "steps", "used")
 
     def __init__(
         self,
@@ -55,6 +57,7 @@ class Budget:
         self.used = 0
         self._clock = clock
         self._deadline = None if clock is None or seconds is None else clock() + seconds
+        self._floor = 0
         self._look = _LOOK_AT_CLOCK
         self._parent: Budget | None = None
 
@@ -66,7 +69,7 @@ class Budget:
         """
         self.used += steps
         self.steps -= steps
-        if self.steps < 0:
+        if self.steps < self._floor:
             raise UncheckedError("the decision takes more steps than allowed", code="LIMIT_EXCEEDED")
         if self._parent is not None:
             self._parent.spend(steps)
@@ -93,6 +96,30 @@ class Budget:
     def earn(self, steps: int) -> None:
         """Allow more steps, for what the verifier's own side adds to the question."""
         self.steps += steps
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether nothing can be done any more, by this share at least."""
+        return self.steps <= self._floor
+
+    @contextmanager
+    def share(self, of: int) -> Iterator[None]:
+        """Let what is done inside have one of so many shares of the steps that are left.
+
+        >>> budget = Budget(steps=10, signatures=1)
+        >>> try:
+        ...     with budget.share(2):
+        ...         budget.spend(6)
+        ... except UncheckedError as error:
+        ...     print(error.code, budget.exhausted)
+        LIMIT_EXCEEDED False
+        """
+        before = self._floor
+        self._floor = self.steps - max(0, self.steps - before) // of
+        try:
+            yield
+        finally:
+            self._floor = before
 
     def part(self, steps: int) -> Budget:
         """Give a part that may use up so many steps at most, and counts here as well."""

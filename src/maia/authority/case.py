@@ -17,7 +17,9 @@ from maia.authority.budget import Budget
 from maia.authority.decision import SEAL, Grant
 from maia.authority.derive import Derived, derive, keeps_law
 from maia.authority.diagnosis import Diagnosis, diagnose
+from maia.authority.fairness import fairly
 from maia.authority.graph import Graph, mentioned
+from maia.authority.hindsight import Hindsight
 from maia.authority.limits import VerifierLimits
 from maia.authority.pool import CertificatePool
 from maia.authority.proof import Joined, Proof, ProofTree
@@ -27,7 +29,7 @@ from maia.authority.signatures import SignatureCache
 from maia.authority.statements import Challenge
 from maia.authority.tag_forms import Tag
 from maia.authority.tuples import FiveTuple, Root
-from maia.errors import ExpiredError, SignatureError, UncheckedError, VerificationError
+from maia.errors import ExpiredError, SignatureError, VerificationError
 from maia.principals import (
     Certificate,
     CertificateId,
@@ -42,7 +44,7 @@ class Case:
     """One decision in progress."""
 
     roots: tuple[Root, ...]
-    statements: StatementBook
+    statements: StatementBook | Hindsight
     limits: VerifierLimits
     signatures: SignatureCache
     pool: CertificatePool
@@ -67,13 +69,14 @@ class Case:
         """Derive every right from verified certificates."""
         graph, roots, found = self._search()
         unique: dict[tuple[object, ...], Derived] = {}
-        for derived in derive(graph, roots, found, self.request.wanted):
-            until = self._ends(derived.proof.certificate_ids())
+        for derived in derive(graph, roots, found, self.request.wanted, versions=self.request.versions):
+            until = self._ends(derived.proof.certificate_ids(), answered=self._answered)
             key = (derived.tag, derived.period, derived.conditions, derived.delegate, until)
             unique.setdefault(key, replace(derived, until=until))
-            if len(unique) > self.limits.max_clauses:
-                raise UncheckedError("more clauses than allowed", code="LIMIT_EXCEEDED")
-        return tuple(unique.values())
+        rights = list(unique.values())
+        if len(rights) > self.limits.max_clauses:
+            rights = fairly(rights, lambda right: right.proof.certificate_ids())[: self.limits.max_clauses]
+        return tuple(rights)
 
     def explain(self) -> Diagnosis:
         """Say what is missing, from what may have to do with the principal, whatever it grants."""
@@ -121,10 +124,13 @@ class Case:
         until: datetime | None = None
         for test in certificate.body.tests:
             answer = self.statements.check(test, certificate.certificate_id, at=self.at, challenge=self.challenge)
+            end = None
             if answer.nonce is not None:
                 self._nonces.setdefault(certificate.certificate_id, set()).add(answer.nonce)
-            if answer.until is not None and (until is None or answer.until < until):
-                until = answer.until
+            elif answer.until is not None:  # lists that were accepted already may follow the one in force
+                end = self.statements.assured_until(test, certificate.certificate_id, at=self.at)
+            if end is not None and (until is None or end < until):
+                until = end
         self._until[certificate.certificate_id] = until
 
     def _search(self) -> tuple[Graph, tuple[Root, ...], Reach]:
@@ -148,10 +154,10 @@ class Case:
         proof = find_proof(graph, roots, found)
         if proof is None:
             return None
-        wanted = self.request.wanted
-        if self.request.ground is not None and keeps_law(proof, wanted, graph.budget):
+        wanted, versions = self.request.wanted, self.request.versions
+        if self.request.ground is not None and keeps_law(proof, wanted, self.budget, versions=versions):
             return _reduced(proof, wanted)
-        derived = next(derive(graph, roots, found, wanted), None)
+        derived = next(derive(graph, roots, found, wanted, versions=versions), None)
         return derived if derived is None or self.request.ground is None else replace(derived, tag=wanted)
 
     def _grant(self, derived: Derived) -> Grant:
@@ -159,12 +165,25 @@ class Case:
         return Grant(
             self.principal, self.request, derived.proof, certificates, derived.tag,
             _common(derived.period, *(item.body.period for item in certificates)), self.at,
-            self._ends(item.certificate_id for item in certificates), derived.conditions, derived.delegate, SEAL,
+            self._ends((item.certificate_id for item in certificates), answered=self.at), derived.conditions,
+            derived.delegate, SEAL,
         )  # fmt: skip
 
-    def _ends(self, identities: Iterable[CertificateId]) -> datetime | None:
-        """Tell when the first of the statements behind these certificates runs out."""
-        untils = (self._until.get(identity) for identity in identities)
+    @property
+    def _answered(self) -> datetime:
+        """Until when a right that rests on an answer may be worked by: as long as the question is open."""
+        return self.at if self.challenge is None else self.challenge.until
+
+    def _ends(self, identities: Iterable[CertificateId], *, answered: datetime) -> datetime | None:
+        """Tell when the statements accepted so far carry the first of these certificates no longer.
+
+        Args:
+            identities: The certificates.
+            answered: When answers to the challenge carry no longer.
+        """
+        chain = tuple(identities)
+        untils = [self._until.get(identity) for identity in chain]
+        untils += [answered for identity in chain if identity in self._nonces]
         return min((until for until in untils if until is not None), default=None)
 
     def _verified(self, identity: CertificateId) -> Certificate:

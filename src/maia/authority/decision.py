@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import InitVar, dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 
 from maia.authority.proof import Proof
@@ -29,6 +29,7 @@ class Stage(Enum):
 
 
 STAGES = tuple(Stage)
+_TICK = timedelta(microseconds=1)
 
 
 class _Seal:
@@ -36,6 +37,12 @@ class _Seal:
 
 
 SEAL = _Seal()
+
+
+def first_end(period: Period, until: datetime | None) -> datetime | None:
+    """Tell the first instant after a period, which holds at its last one, or after statements, which do not."""
+    ends = [] if period.not_after is None else [period.not_after + _TICK]
+    return min([*ends, *([] if until is None else [until])], default=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +57,7 @@ class Grant:
         tag: What the chain as a whole admits, within the request.
         period: When all certificates of the proof are valid.
         at: The instant of the decision.
-        until: When a validity statement that the proof relies on runs out (exclusive); ``None`` if none does.
+        until: When the validity statements accepted so far carry the proof no longer (exclusive); ``None`` if they do.
         conditions: Conditions that the caller must evaluate, all of them, before acting on the grant.
         may_delegate: Whether the principal may pass the right on.
     """
@@ -76,6 +83,11 @@ class Grant:
     def holds_at(self, at: datetime) -> bool:
         """Tell whether the same proof still carries at another instant, statements being as they were."""
         return self.at <= at and self.period.contains(at) and (self.until is None or at < self.until)
+
+    @property
+    def ends(self) -> datetime | None:
+        """The first instant at which the same proof does not carry any more, statements being as they are."""
+        return first_end(self.period, self.until)
 
     def _repr_html_(self) -> str:
         """Show the grant in a notebook: who may do what, until when, and the certificates that prove it."""

@@ -10,12 +10,13 @@ one for all of them meet the same law.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import product
 
 from maia.authority.budget import Budget
 from maia.authority.graph import Graph
+from maia.authority.known_versions import KnownVersions
 from maia.authority.proof import Held, Joined, Proof, ProofTree
 from maia.authority.search import Reach
 from maia.authority.speech import join, narrow, scope_of, speaks
@@ -41,7 +42,8 @@ from maia.principals import KeyId, Period
 class Derived:
     """One right of a principal: what it admits, when, on which conditions, and why.
 
-    ``until`` is when a validity statement that it rests on runs out (exclusive), as far as the caller knows statements.
+    ``until`` is when the validity statements that it rests on carry it no longer (exclusive), as far as the caller
+    knows statements.
     """
 
     tag: Tag
@@ -59,7 +61,15 @@ class _Question:
     wanted: Tag
     scope: Tag
     offences: list[ChainError]
-    budget: Budget | None
+    budget: Budget
+    overruns: list[UncheckedError] = field(default_factory=list)
+    versions: KnownVersions | None = None
+
+    @classmethod
+    def of(cls, wanted: Tag, offences: list[ChainError], budget: Budget, versions: KnownVersions | None) -> _Question:
+        """Ask for something, over all cells of its types."""
+        scope = scope_of(wanted, every_version=versions is not None)
+        return cls(wanted, scope, offences, budget, versions=versions)
 
     def within(self, tag: Tag) -> Tag:
         """Cut what is held down to what is wanted."""
@@ -82,8 +92,9 @@ class _State:
             return None
         try:
             heard = narrow(
-                self.tag, link.tag, conditions=link.conditions, known=self.conditions, budget=question.budget
-            )
+                self.tag, link.tag, conditions=link.conditions, known=self.conditions, budget=question.budget,
+                versions=question.versions,
+            )  # fmt: skip
         except TagError as error:
             raise _too_large(error) from error
         if is_nothing(question.within(heard.tag)):
@@ -104,7 +115,13 @@ _Result = tuple[_State, ProofTree]
 
 
 def derive(
-    graph: Graph, roots: Sequence[Root], found: Reach, wanted: Tag, offences: list[ChainError] | None = None
+    graph: Graph,
+    roots: Sequence[Root],
+    found: Reach,
+    wanted: Tag,
+    offences: list[ChainError] | None = None,
+    *,
+    versions: KnownVersions | None = None,
 ) -> Iterator[Derived]:
     """Yield the rights of the principal within ``wanted``, one per chain, as they are found.
 
@@ -114,6 +131,7 @@ def derive(
         found: The finished search that tells which links matter.
         wanted: The part of authority that is of interest.
         offences: Takes the links that gave nothing because they speak of what is closed to their issuer.
+        versions: What the versions of the type have, where that is known.
 
     Raises:
         UncheckedError: More steps are needed than the limits allow.
@@ -121,8 +139,10 @@ def derive(
     useful: dict[KeyId, list[FiveTuple]] = {}
     for link in sorted(found.useful, key=lambda link: link.source):
         useful.setdefault(link.issuer, []).append(link)
-    question = _Question(wanted, scope_of(wanted), [] if offences is None else offences, graph.budget)
+    assert graph.budget is not None  # noqa: S101 - set when a graph is made
+    question = _Question.of(wanted, [] if offences is None else offences, graph.budget, versions)
     walker = _Walker(graph, found, useful, question)
+    nothing = True
     for root in roots:
         start = _State(_intersect(root.tag, question.scope, question.budget), root.period, root.delegate, ())
         if is_nothing(question.within(start.tag)):
@@ -130,17 +150,20 @@ def derive(
         for state, tree in walker.from_node(root.node, start, frozenset()):
             tag = question.within(state.tag)
             if not is_nothing(tag):  # pragma: no branch - shares of a threshold may have nothing of it in common
+                nothing = False
                 yield Derived(tag, state.period, state.delegate, state.conditions, Proof(root, tree))
+    if nothing and question.overruns:
+        raise question.overruns[0]
 
 
-def keeps_law(proof: Proof, wanted: Tag, budget: Budget | None = None) -> bool:
+def keeps_law(proof: Proof, wanted: Tag, budget: Budget, *, versions: KnownVersions | None = None) -> bool:
     """Tell whether along a proof no link takes the request away by speaking of what its issuer does not hold.
 
     ``False`` may also mean that only the derivation can tell: the shares of a threshold have to be compared.
     """
     if not any(speaks(link.tag, link.conditions) for link in proof.links()):
         return True
-    question = _Question(wanted, scope_of(wanted), [], budget)
+    question = _Question.of(wanted, [], budget, versions)
     root = proof.root
     tree, state = proof.tree, _State(_intersect(root.tag, question.scope, budget), root.period, root.delegate, ())
     while isinstance(tree, Held) and tree.link is not None and tree.then is not None:
@@ -179,12 +202,26 @@ class _Walker:
             # No return: a principal may also pass the right to itself, narrowed.
         if not state.delegate or key in path or len(path) >= self.graph.limits.max_chain_length:
             return
-        for link in self.useful.get(key, ()):
-            narrowed = state.narrowed(link, self.question)
-            if narrowed is None:
-                continue
-            for result, tree in self.from_node(link.subject, narrowed, path | {key}):
+        links, budget = self.useful.get(key, ()), self.question.budget
+        for number, link in enumerate(links):
+            for result, tree in self._behind(link, state, path | {key}, len(links) - number):
                 yield result, Held(node, key, namings, link, tree)
+            if budget.exhausted:
+                return
+
+    def _behind(self, link: FiveTuple, state: _State, path: frozenset[KeyId], waiting: int) -> list[_Result]:
+        """Follow one link with its share of what is left; what takes more is given up, and its siblings go on.
+
+        SECURITY: whoever holds a right may write links to a principal unasked. They must not take from it what others
+        gave, and fewer clauses only ever close cells.
+        """
+        try:
+            with self.question.budget.share(waiting):
+                narrowed = state.narrowed(link, self.question)
+                return [] if narrowed is None else list(self.from_node(link.subject, narrowed, path))
+        except UncheckedError as error:
+            self.question.overruns.append(error)
+            return []
 
     def _from_threshold(self, node: ThresholdNode, state: _State, path: frozenset[KeyId]) -> Iterator[_Result]:
         for choice in self._all_choices(node, state):
@@ -243,7 +280,7 @@ def _join(states: list[_State], question: _Question) -> _State | None:
     if period is None:
         return None
     try:
-        heard = join([(state.tag, state.conditions) for state in states], question.budget)
+        heard = join([(state.tag, state.conditions) for state in states], question.budget, versions=question.versions)
     except TagError as error:
         raise _too_large(error) from error
     if is_nothing(question.within(heard.tag)):

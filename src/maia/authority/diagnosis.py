@@ -189,7 +189,8 @@ def _closed_speech(
     if proof is None:
         return None
     offences: list[ChainError] = []
-    for _ in derive(graph, probe.roots, found, probe.request.wanted, offences):
+    request = probe.request
+    for _ in derive(graph, probe.roots, found, request.wanted, offences, versions=request.versions):
         return None  # pragma: no cover - what is proven is not diagnosed
     return Diagnosis(Stage.REDUCTION, offences[0]) if offences else None
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from maia.authority.book import StatementBook
+from maia.authority.known_versions import KnownVersions
 from maia.authority.pool import CertificatePool
 from maia.authority.request import Request
 from maia.authority.speech import narrow, scope_of
@@ -62,6 +63,7 @@ def can_give(
     book: StatementBook,
     at: datetime,
     conditions: Iterable[str] = (),
+    versions: KnownVersions | None = None,
 ) -> Gift:
     """Compare a right with what its issuer may pass on.
 
@@ -74,6 +76,7 @@ def can_give(
         book: The validity statements that are known.
         at: When it is given.
         conditions: The conditions that it will carry.
+        versions: What the versions of the type have that it is about, where one is named and known.
 
     Raises:
         UncheckedError: The evidence is more than the verifier's limits allow.
@@ -90,10 +93,14 @@ def can_give(
     False
     """
     verifier = Verifier(roots, statements=book)
-    request = Request(wanted=scope_of(tag), owner=owner)
+    request = Request(wanted=scope_of(tag, every_version=versions is not None), owner=owner, versions=versions)
     clauses = verifier.clauses(request, principal=issuer, evidence=pool, at=at)
     added = tuple(conditions)
-    heard = [narrow(item.tag, tag, conditions=added, known=item.conditions) for item in clauses if item.delegate]
+    heard = [
+        narrow(item.tag, tag, conditions=added, known=item.conditions, versions=versions)
+        for item in clauses
+        if item.delegate
+    ]
     held = one_of(item.tag for item in heard)
     kept = one_of(intersect(tag, clause.tag) for clause in clauses if not clause.delegate)
     missing = tuple(part for part in _parts(tag) if is_nothing(held) or not covers(held, part))

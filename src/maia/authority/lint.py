@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from maia.authority.rights import cell_rights
+from maia.authority.rights import cell_rights, may_publish
 from maia.authority.tag_forms import OneOf, Tag
 from maia.errors import TagError
-from maia.principals import Authorisation
+from maia.principals import Authorisation, Name, TestKind
 
 UNENFORCEABLE = "UNENFORCEABLE_FOR_DOMAIN"
 TRUSTED = "DOMAIN_ENFORCES"
+ONE_TIME_ORIGIN = "ONE_TIME_ORIGIN"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,9 @@ def lint_right(body: Authorisation, tag: Tag) -> tuple[RightFinding, ...]:
     network can hold a domain with keys to it (row 5.13); a right that may be passed on is one for a domain. Its brokers
     therefore get no keys (C42), unless the right says that the domain is trusted to enforce the constraint.
 
+    A right to publish that one-time answers confirm serves clients. A broker publishes nothing by one: an answer shows
+    nothing to those who judge its events later.
+
     Args:
         body: What is to be signed.
         tag: Its tag, read.
@@ -43,16 +47,30 @@ def lint_right(body: Authorisation, tag: Tag) -> tuple[RightFinding, ...]:
     >>> lint_right(body, right)[0].code
     'UNENFORCEABLE_FOR_DOMAIN'
     """
+    found = _answered(body, tag)
     if not body.delegate:
-        return ()
+        return found
     for option in tag.members if isinstance(tag, OneOf) else (tag,):
         try:
             constrained = any(cells.constraints for cells in cell_rights(option))
         except TagError:
             continue
         if constrained:
-            return (_finding(trusted=not any(cells.served for cells in cell_rights(option))),)
-    return ()
+            return (_finding(trusted=not any(cells.served for cells in cell_rights(option))), *found)
+    return found
+
+
+def _answered(body: Authorisation, tag: Tag) -> tuple[RightFinding, ...]:
+    brokers = body.delegate or isinstance(body.subject, Name)
+    if not brokers or not may_publish(tag) or all(test.kind is not TestKind.ONE_TIME for test in body.tests):
+        return ()
+    return (
+        RightFinding(
+            ONE_TIME_ORIGIN,
+            "no broker can publish by a right that one-time answers confirm, since they show nothing to those who "
+            "judge its events later; `--test crl:KEY` or `--test revalidation:KEY` can",
+        ),
+    )
 
 
 def _finding(*, trusted: bool) -> RightFinding:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from maia.authority.budget import Budget
 from maia.authority.constraints import check_uid
+from maia.authority.known_versions import KnownVersions
 from maia.authority.rights import NETWORK, TYPE, Action, OnViolation, encode_name
 from maia.authority.tag_forms import EVERYTHING, Exactly, Tag, is_nothing, sequence
 from maia.authority.tags import apart, check_ground, intersect, parse_tag, permits
@@ -24,11 +25,14 @@ class Request:
         ground: The request as one expression, when it is one.
         wanted: The set of ground requests it stands for; access is "at least one of them".
         owner: Who owns what is asked for; then the owner is the only root.
+        versions: What the versions of the type in question have, where whoever asks knows: by it a right that is bound
+            to one of them closes the attributes of all others.
     """
 
     wanted: Tag
     ground: Sexp | None = None
     owner: Principal | None = None
+    versions: KnownVersions | None = None
     text: str = field(default="", compare=False)
 
     @property
@@ -40,7 +44,7 @@ class Request:
     def admitted_by(self, tag: Tag, budget: Budget | None = None) -> bool:
         """Tell whether a tag permits the request, or a part of it."""
         if self.ground is not None:
-            return permits(tag, self.ground)
+            return permits(tag, self.ground, budget)
         return not is_nothing(intersect(tag, self.wanted, budget))
 
     def excluded_by(self, tag: Tag) -> bool:
@@ -82,12 +86,14 @@ def ask_network(action: Action, owner: Principal, name: str) -> Request:
     return Request(wanted=parse_tag(expression), ground=expression, owner=owner, text=text)
 
 
-def ask_type(action: Action, owner: Principal, name: str, version: str | None) -> Request:
+def ask_type(
+    action: Action, owner: Principal, name: str, version: str | None, versions: KnownVersions | None = None
+) -> Request:
     """Ask for an action on an event type; its owner is the root.
 
     For publish and subscribe the question is whether any cell is open; which ones is what the clauses say. They may
     leave the version open, which asks for any of them: that is how an origin's right to publish a type is checked,
-    since parcels carry no version.
+    since parcels carry no version. Whoever applies the answer to data gives the ``versions`` it knows.
 
     Raises:
         TagError: The action is on a network, or one that needs a version came without.
@@ -101,7 +107,7 @@ def ask_type(action: Action, owner: Principal, name: str, version: str | None) -
         return Request(wanted=parse_tag(expression), ground=expression, owner=owner, text=text)
     wanted_version = EVERYTHING if version is None else Exactly(encode_name(version))
     wanted = sequence([*(Exactly(part) for part in start), wanted_version, parse_tag(action.to_sexp())])
-    return Request(wanted=wanted, owner=owner, text=text)
+    return Request(wanted=wanted, owner=owner, versions=versions, text=text)
 
 
 def ask_cell(action: Action, owner: Principal, name: str, version: str, uid: str, row: Sexp) -> Request:

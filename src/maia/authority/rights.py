@@ -35,7 +35,7 @@ NETWORK = b"maia-network"
 TYPE = b"maia-type"
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{0,127}")
 _MAX_NAME = 512
-_UIDS, _ROWS, _MENDS = 5, 6, 7  # positions in a right on cells
+_VERSION_AT, _ACTION, _UIDS, _ROWS, _MENDS = 3, 4, 5, 6, 7  # positions in a right on cells
 
 
 class Action(Enum):
@@ -249,13 +249,15 @@ def _trim(*items: Tag) -> Tag:
 class CellRight:
     """One alternative of a right on cells: the uids it opens, the demands on the row, what a breach may become.
 
-    ``enforced`` lists the uids whose demand the receiving domain is trusted to enforce.
+    ``enforced`` lists the uids whose demand the receiving domain is trusted to enforce. Under a ``version`` that is not
+    ``(*)``, uids are those of that version alone.
     """
 
     uids: Tag
     constraints: tuple[tuple[str, Tag], ...]
     mends: Tag = EVERYTHING
     enforced: frozenset[str] = frozenset()
+    version: Tag = EVERYTHING
 
     @property
     def served(self) -> bool:
@@ -266,6 +268,22 @@ class CellRight:
     def on_violation(self) -> OnViolation | None:
         """The mildest that the right allows for a row that breaks a demand; ``None`` when it allows nothing."""
         return next((item for item in OnViolation if permits(self.mends, item.value.encode())), None)
+
+
+def may_publish(tag: Tag) -> bool:
+    """Tell whether some alternative of a right is one to publish events of a type.
+
+    >>> [may_publish(type_right(None, actions=[action])) for action in (Action.SUBSCRIBE, Action.PUBLISH)]
+    [False, True]
+    """
+    for option in tag.members if isinstance(tag, OneOf) else (tag,):
+        if isinstance(option, Everything):
+            return True
+        if isinstance(option, ListTag) and option.items[:1] == (Exactly(TYPE),):
+            action = option.items[_ACTION] if len(option.items) > _ACTION else EVERYTHING
+            if permits(action, Action.PUBLISH.to_sexp()):
+                return True
+    return False
 
 
 def cell_rights(tag: Tag) -> tuple[CellRight, ...]:
@@ -285,6 +303,7 @@ def cell_rights(tag: Tag) -> tuple[CellRight, ...]:
     for option in tag.members if isinstance(tag, OneOf) else (tag,):
         if not isinstance(option, ListTag) or option.items[:1] != (Exactly(TYPE),):
             raise TagError("not a right on the cells of a type", code="TAG_NOT_CELLS")
+        version = option.items[_VERSION_AT] if len(option.items) > _VERSION_AT else EVERYTHING
         uids = option.items[_UIDS] if len(option.items) > _UIDS else EVERYTHING
         demands = option.items[_ROWS] if len(option.items) > _ROWS else EVERYTHING
         mends = option.items[_MENDS] if len(option.items) > _MENDS else EVERYTHING
@@ -297,7 +316,7 @@ def cell_rights(tag: Tag) -> tuple[CellRight, ...]:
                 found = ()
             else:
                 raise TagError("not a constraint on rows", code="TAG_NOT_CELLS")
-            out.append(CellRight(uids, found, mends, trusted))
+            out.append(CellRight(uids, found, mends, trusted, version))
     return tuple(out)
 
 

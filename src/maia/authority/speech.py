@@ -18,7 +18,11 @@ Rules kept here:
    included. Alternatives of the link that have nothing in common with the right are not heard.
 5. Members of a threshold hold only together what it holds, and what one of them closes, no other opens by speaking of
    it: what the other shares add to a share names only attributes that this share opens; else the shares give nothing.
-6. A right on all attributes closes none: the owner holds all, and so does who got everything.
+6. A right on all attributes of every version closes none: the owner holds all, and so does who got everything. One
+   that is bound to a version opens the attributes of that version, however it lists them, and closes those of all
+   others: the rows of a type hold the values of every version. Which they are is said by whoever knows the definitions
+   (`KnownVersions`), and the kernel always does. Where nobody does, ``(*)`` under a version is taken at its word, and
+   what is proven so is proven of the version whose attributes are spoken of, whichever that is.
 """
 
 from __future__ import annotations
@@ -32,6 +36,7 @@ from typing import TypeGuard
 
 from maia.authority.budget import Budget
 from maia.authority.condition_attributes import attributes_of
+from maia.authority.known_versions import EVERY_VERSION, KnownVersions
 from maia.authority.rights import TYPE, Action
 from maia.authority.tag_forms import (
     EVERYTHING,
@@ -50,7 +55,7 @@ from maia.errors import TagError
 
 SPEAKS_OF_CLOSED = "SPEAKS_OF_CLOSED"
 ANY_ATTRIBUTE = "*"
-_ACTION, _UIDS, _ROWS = 4, 5, 6
+_VERSION, _ACTION, _UIDS, _ROWS = 3, 4, 5, 6
 _ON_CELLS = tuple(Exactly(str(action.value).encode()) for action in Action if action.on_cells)
 
 
@@ -75,6 +80,7 @@ def narrow(
     conditions: Iterable[str] = (),
     known: Iterable[str] = (),
     budget: Budget | None = None,
+    versions: KnownVersions | None = None,
 ) -> Narrowed:
     """Apply a link to the right of its issuer, as the law of speech allows.
 
@@ -84,6 +90,7 @@ def narrow(
         conditions: The conditions of the link.
         known: The conditions of the chain up to the issuer.
         budget: What the decision may cost.
+        versions: What the versions of the type have, where that is known.
 
     Raises:
         TagError: The result has more alternatives than a tag may have.
@@ -96,31 +103,42 @@ def narrow(
     (True, ('8',))
     >>> narrow(plates, plates, conditions=["event['7'] == 'AE05'"]).closed
     ()
+    >>> every = type_right(None, "T", "1", actions=[Action.SUBSCRIBE])
+    >>> narrow(every, fast).closed, narrow(every, fast, versions=KnownVersions.of([("1", ["7"])])).closed
+    ((), ('8',))
     """
     above = frozenset(known)
     added = [condition for condition in conditions if condition not in above]
     rights, options = _members(held), _members(given)
-    if not speaks(given, added) or not any(_closes(right) for right in rights):
+    if not speaks(given, added):
+        return Narrowed(intersect(held, given, budget))
+    opened = [_opened(right, versions, budget) for right in rights]
+    if all(isinstance(uids, Everything) for uids in opened):
         return Narrowed(intersect(held, given, budget))
     named = [attributes_of(condition) for condition in added]
     if len(rights) * len(options) > MAX_PAIRS:
         raise TagError(f"more than {MAX_PAIRS} pairs of alternatives", code="TAG_TOO_LARGE")
     left: list[Tag] = []
     closed: set[str] = set()
-    for right in rights:
-        offence = _offence(right, options, named, budget)
+    for right, uids in zip(rights, opened, strict=True):
+        offence = _offence(right, uids, options, named, budget)
         if not offence:
             left.append(intersect(right, given, budget))
             continue
         for part in _parts(right, options):
-            said = _offence(part, options, named, budget)
+            said = _offence(part, uids, options, named, budget)
             closed |= said
             if not said:
                 left.append(intersect(part, given, budget))
     return Narrowed(one_of(left), tuple(sorted(closed)))
 
 
-def join(shares: Sequence[tuple[Tag, tuple[str, ...]]], budget: Budget | None = None) -> Narrowed:
+def join(
+    shares: Sequence[tuple[Tag, tuple[str, ...]]],
+    budget: Budget | None = None,
+    *,
+    versions: KnownVersions | None = None,
+) -> Narrowed:
     """Intersect the shares of a threshold, each a right with the conditions of its chain.
 
     Raises:
@@ -135,7 +153,10 @@ def join(shares: Sequence[tuple[Tag, tuple[str, ...]]], budget: Budget | None = 
     """
     if not any(speaks(tag, conditions) for tag, conditions in shares):
         return Narrowed(_all((tag for tag, _ in shares), budget))
-    options = [[part for right in _members(tag) for part in _by_demand(right)] for tag, _ in shares]
+    options = [
+        [(part, _opened(right, versions, budget)) for right in _members(tag) for part in _by_demand(right)]
+        for tag, _ in shares
+    ]
     if prod(len(parts) for parts in options) > MAX_PAIRS:
         raise TagError(f"more than {MAX_PAIRS} pairs of alternatives", code="TAG_TOO_LARGE")
     all_conditions = {text for _, conditions in shares for text in conditions}
@@ -143,9 +164,9 @@ def join(shares: Sequence[tuple[Tag, tuple[str, ...]]], budget: Budget | None = 
     left: list[Tag] = []
     closed: set[str] = set()
     for parts in product(*options):
-        together = _all(parts, budget)
+        together = _all((part for part, _ in parts), budget)
         said = set().union(
-            *(_offence(part, (together,), named, budget) for part, named in zip(parts, added, strict=True))
+            *(_offence(*part, (together,), named, budget) for part, named in zip(parts, added, strict=True))
         )
         closed |= said
         if not said:
@@ -163,13 +184,24 @@ def speaks(tag: Tag, conditions: Iterable[str]) -> bool:
     return demanding or any(attributes_of(condition) != frozenset() for condition in conditions)
 
 
-def scope_of(wanted: Tag) -> Tag:
+def scope_of(wanted: Tag, *, every_version: bool = False) -> Tag:
     """Widen a request to every cell of the types and actions that it is about: there the law is applied.
+
+    Args:
+        wanted: What is asked for.
+        every_version: Follow beside the version that is asked about whether a right is on every version.
 
     >>> scope_of(ListTag(tuple(Exactly(word) for word in (TYPE, b"o", b"n", b"v", b"publish", b"7")))).to_sexp()
     (b'maia-type', b'o', b'n', b'v', b'publish')
     """
-    return one_of(sequence(item.items[:_UIDS]) if _on_type(item) else item for item in _members(wanted))
+    return one_of(_scope(item, every_version=every_version) if _on_type(item) else item for item in _members(wanted))
+
+
+def _scope(item: ListTag, *, every_version: bool) -> Tag:
+    items = item.items[:_UIDS]
+    if every_version and len(items) > _VERSION and not isinstance(items[_VERSION], Everything):
+        items = (*items[:_VERSION], one_of((items[_VERSION], EVERY_VERSION)), *items[_VERSION + 1 :])
+    return sequence(items)
 
 
 def _members(tag: Tag) -> tuple[Tag, ...]:
@@ -180,9 +212,12 @@ def _on_type(tag: Tag) -> TypeGuard[ListTag]:
     return isinstance(tag, ListTag) and permits(tag.items[0], TYPE)
 
 
-def _closes(right: Tag) -> bool:
-    """Tell whether a right on a type leaves some attribute closed."""
-    return _on_type(right) and not isinstance(_item(right, _UIDS), Everything)
+def _opened(right: Tag, versions: KnownVersions | None, budget: Budget | None) -> Tag:
+    """Tell which uids a right on a type opens; everything when it leaves none closed."""
+    if not _on_type(right):
+        return EVERYTHING
+    uids = _item(right, _UIDS)
+    return uids if versions is None else versions.opened(_item(right, _VERSION), uids, budget)
 
 
 def _item(tag: Tag, position: int) -> Tag:
@@ -199,16 +234,15 @@ def _all(tags: Iterable[Tag], budget: Budget | None) -> Tag:
 
 
 def _offence(
-    right: Tag, options: tuple[Tag, ...], named: list[frozenset[str] | None], budget: Budget | None
+    right: Tag, uids: Tag, options: tuple[Tag, ...], named: list[frozenset[str] | None], budget: Budget | None
 ) -> set[str]:
-    """List what a link says of attributes that one alternative of its issuer's right keeps closed."""
-    if not _closes(right):
+    """List what a link says beyond the uids that one alternative of its issuer's right opens."""
+    if isinstance(uids, Everything):
         return set()
     heard = [option for option in options if not is_nothing(intersect(right, option, budget))]
     if not heard:
         return set()
-    uids = _item(right, _UIDS)
-    found = _unheld(named, uids)
+    found = _unheld(named, uids, budget)
     for option in heard:
         for demand in _demands(option):
             for before in _demands(right):
@@ -216,13 +250,13 @@ def _offence(
     return found
 
 
-def _unheld(named: Iterable[frozenset[str] | None], uids: Tag) -> set[str]:
+def _unheld(named: Iterable[frozenset[str] | None], uids: Tag, budget: Budget | None) -> set[str]:
     """List what conditions name beyond some uids."""
     return {
         uid
         for names in named
         for uid in ({ANY_ATTRIBUTE} if names is None else names)
-        if names is None or not permits(uids, uid.encode("utf-8", "surrogatepass"))
+        if names is None or not permits(uids, uid.encode("utf-8", "surrogatepass"), budget)
     }
 
 
@@ -236,7 +270,7 @@ def _added(before: Tag, demand: Tag, uids: Tag, budget: Budget | None) -> set[st
     found: set[str] = set()
     for uid, wanted in demand.constraints:
         asked = before.get(uid) if isinstance(before, Rows) else None
-        if not permits(uids, uid) and (asked is None or intersect(asked, wanted, budget) != asked):
+        if not permits(uids, uid, budget) and (asked is None or intersect(asked, wanted, budget) != asked):
             found.add(uid.decode("ascii", "backslashreplace"))
     return found
 

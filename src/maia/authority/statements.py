@@ -1,7 +1,7 @@
 """Validity statements: lists that revoke, lists that confirm, and answers to one question.
 
     (statement (version "1") (kind crl|revalidation) (signer <key>) (sequence "<n>") (in-force <from> <to>)?
-               (certificates <id> …))
+               (since "<ms>" …)? (certificates <id> …))
     (statement (version "1") (kind one-time) (signer <key>) (nonce <octets>) (verifier <text>) (request <hash>)?
                (certificates <id> …))
 
@@ -9,6 +9,9 @@ signed like certificates, with a prefix of their own. Rules kept here:
 
 - fields stand in this order; unknown ones refuse the whole statement;
 - a timed list is in force in the half-open interval ``[from, to)``; one without an interval is a plain CRL;
+- a CRL may say since when each of its certificates is withdrawn, in milliseconds since 1970 as events are stamped and
+  in the order of the certificates. What was done before that moment is judged as it was; without a moment a plain list
+  withdraws for ever back, and a timed one from its start;
 - sequence numbers are strict decimals, certificate ids whole hashes in strictly increasing order.
 """
 
@@ -16,7 +19,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import InitVar, dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 from maia.encoding import Sexp, SexpLimits, encode, parse_canonical
 from maia.errors import EncodingError, SignatureError, UsageError
@@ -42,12 +45,30 @@ from maia.principals import (
 STATEMENT_LIMITS = SexpLimits(max_bytes=16 << 20, max_depth=8, max_atom=1 << 16)
 _HASH_LENGTH = 32
 _MAX_SEQUENCE_DIGITS = 18
+_MAX_MOMENT_DIGITS = 15
+EVER = 0
+"""The moment of a withdrawal of which nobody knows when it was: it counts for whatever was done before as well."""
 _VERSION_FIELD: Sexp = (b"version", b"1")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def stamp_of(at: datetime) -> int:
+    """Write an instant as events are stamped: whole milliseconds since 1970.
+
+    >>> from datetime import UTC
+    >>> stamp_of(datetime(1970, 1, 1, 0, 0, 1, 999_999, tzinfo=UTC))
+    1999
+    """
+    return (check_aware(at) - _EPOCH) // timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListStatement:
-    """A CRL (these are withdrawn) or a revalidation (only these are good)."""
+    """A CRL (these are withdrawn) or a revalidation (only these are good).
+
+    ``since`` says from which stamps on each certificate of a CRL is withdrawn, in the order of the sorted certificates;
+    it is empty where the list does not say so.
+    """
 
     kind: TestKind
     signer: PublicKey | KeyHash
@@ -55,9 +76,10 @@ class ListStatement:
     certificates: frozenset[CertificateId]
     starts: datetime | None = None
     ends: datetime | None = None
+    since: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse half an interval, an empty one, and a revalidation without one."""
+        """Refuse half an interval, an empty one, a revalidation without one, and moments that do not fit."""
         if self.kind is TestKind.ONE_TIME:
             raise UsageError("a one-time answer is no list")
         if (self.starts is None) != (self.ends is None):
@@ -68,6 +90,9 @@ class ListStatement:
             raise EncodingError("a revalidation needs an interval", code="STATEMENT_INTERVAL")
         if not 0 <= self.sequence < 10**_MAX_SEQUENCE_DIGITS:
             raise EncodingError("a sequence number out of range", code="STATEMENT_SEQUENCE")
+        fits = not self.since or (self.kind is TestKind.CRL and len(self.since) == len(self.certificates))
+        if not fits or any(not EVER <= moment < 10**_MAX_MOMENT_DIGITS for moment in self.since):
+            raise EncodingError("a CRL has a moment for each certificate, or none", code="STATEMENT_SINCE")
 
     @property
     def timed(self) -> bool:
@@ -80,6 +105,11 @@ class ListStatement:
             return True
         return self.starts <= at < self.ends
 
+    def moments(self) -> dict[CertificateId, int]:
+        """Tell from which stamp on this list withdraws each certificate that it names."""
+        moments = self.since or (EVER if self.starts is None else stamp_of(self.starts),) * len(self.certificates)
+        return dict(zip(sorted(self.certificates), moments, strict=True))
+
     def to_sexp(self) -> Sexp:
         """Write the unsigned body."""
         fields: list[Sexp] = [
@@ -90,6 +120,8 @@ class ListStatement:
         ]
         if self.starts is not None and self.ends is not None:
             fields.append((b"in-force", encode_instant(self.starts), encode_instant(self.ends)))
+        if self.since:
+            fields.append((b"since", *(b"%d" % moment for moment in self.since)))
         return (b"statement", *fields, (b"certificates", *sorted(self.certificates)))
 
 
@@ -234,6 +266,11 @@ def _parse_body(fields: list[Sexp]) -> ListStatement | OneTimeAnswer:
 def _parse_list(
     kind: TestKind, key: PublicKey | KeyHash, rest: list[Sexp], certificates: frozenset[CertificateId]
 ) -> ListStatement:
+    since: tuple[int, ...] = ()
+    match rest:
+        case [*_, (b"since", *moments)] if moments:
+            since = tuple(_parse_moment(item) for item in moments)
+            rest = rest[:-1]
     match rest:
         case [(b"sequence", bytes() as number)]:
             starts = ends = None
@@ -244,8 +281,14 @@ def _parse_list(
     if not number.isdigit() or len(number) > _MAX_SEQUENCE_DIGITS or (number[0] == 48 and len(number) > 1):
         raise EncodingError("a sequence number that is not a plain decimal", code="STATEMENT_SEQUENCE")
     return ListStatement(
-        kind=kind, signer=key, sequence=int(number), certificates=certificates, starts=starts, ends=ends
+        kind=kind, signer=key, sequence=int(number), certificates=certificates, starts=starts, ends=ends, since=since
     )
+
+
+def _parse_moment(item: Sexp) -> int:
+    if not isinstance(item, bytes) or not item.isdigit() or len(item) > _MAX_MOMENT_DIGITS or item != b"%d" % int(item):
+        raise EncodingError("a moment that is not a plain decimal", code="STATEMENT_SINCE")
+    return int(item)
 
 
 def _parse_answer(key: PublicKey | KeyHash, rest: list[Sexp], certificates: frozenset[CertificateId]) -> OneTimeAnswer:

@@ -182,7 +182,7 @@ def intersect(a: Tag, b: Tag, budget: Budget | None = None) -> Tag:
         return _intersect_sets(left, b.members if isinstance(b, OneOf) else (b,), budget)
     if isinstance(a, Exactly) or isinstance(b, Exactly):
         exact, other = (a, b) if isinstance(a, Exactly) else (b, a)
-        return exact if permits(other, exact.to_sexp()) else NOTHING
+        return exact if permits(other, exact.to_sexp(), budget) else NOTHING
     if isinstance(a, ListTag) and isinstance(b, ListTag):
         shorter, longer = sorted((a.items, b.items), key=len)
         common = [intersect(x, y, budget) for x, y in zip(shorter, longer, strict=False)]
@@ -248,8 +248,11 @@ def _constrain_cells(wanted: Rows, listed: ListTag, budget: Budget | None) -> Ta
     return NOTHING if open_demands else sequence(items)
 
 
-def permits(tag: Tag, request: Sexp) -> bool:
-    """Tell whether a ground request lies in a tag.
+def permits(tag: Tag, request: Sexp, budget: Budget | None = None) -> bool:
+    """Tell whether a ground request lies in a tag; each member of a set is a step of the budget, where there is one.
+
+    Raises:
+        UncheckedError: The budget is used up.
 
     >>> from maia.encoding import parse_advanced
     >>> permits(parse_tag(parse_advanced("(a)")), (b"a", b"b"))
@@ -264,12 +267,14 @@ def permits(tag: Tag, request: Sexp) -> bool:
     if isinstance(tag, ListTag):
         if not isinstance(request, tuple) or len(request) < len(tag.items):
             return False
-        return all(permits(item, part) for item, part in zip(tag.items, request, strict=False))
+        return all(permits(item, part, budget) for item, part in zip(tag.items, request, strict=False))
     if isinstance(tag, OneOf):
-        return any(permits(member, request) for member in tag.members)
+        if budget is not None:
+            budget.spend(len(tag.members))
+        return any(permits(member, request, budget) for member in tag.members)
     if isinstance(tag, Strings):
         return isinstance(request, bytes) and tag.pattern.contains(request)
-    return _permits_row(tag, request)
+    return _permits_row(tag, request, budget)
 
 
 def apart(tag: Tag, wanted: Tag) -> bool:
@@ -287,13 +292,13 @@ def apart(tag: Tag, wanted: Tag) -> bool:
     return False
 
 
-def _permits_row(tag: Rows, request: Sexp) -> bool:
+def _permits_row(tag: Rows, request: Sexp, budget: Budget | None) -> bool:
     if not isinstance(request, tuple) or request[:1] != (b"row",):
         return False
     values = {cell[0]: cell[1] for cell in request[1:] if isinstance(cell, tuple) and len(cell) == 2}
     if len(values) != len(request) - 1:
         return False  # a uid twice, or something that is no cell
-    return all(uid in values and permits(wanted, values[uid]) for uid, wanted in tag.constraints)
+    return all(uid in values and permits(wanted, values[uid], budget) for uid, wanted in tag.constraints)
 
 
 def check_ground(request: Sexp) -> Sexp:

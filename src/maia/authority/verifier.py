@@ -34,11 +34,12 @@ from maia.authority.budget import Budget, MonotonicClock
 from maia.authority.case import Case
 from maia.authority.decision import Decision, Grant, Stage
 from maia.authority.derive import Derived
+from maia.authority.hindsight import Hindsight
 from maia.authority.limits import DEFAULT_VERIFIER_LIMITS, VerifierLimits
 from maia.authority.pool import CertificatePool
 from maia.authority.request import Request
 from maia.authority.signatures import SignatureCache
-from maia.authority.statements import Challenge
+from maia.authority.statements import Challenge, Statement
 from maia.authority.tuples import Root
 from maia.errors import UncheckedError, VerificationError
 from maia.principals import (
@@ -115,6 +116,7 @@ class Verifier:
         at: datetime,
         challenge: Challenge | None = None,
         budget: Budget | None = None,
+        hindsight: tuple[Statement, ...] | None = None,
     ) -> Grant:
         """Prove that a principal has a right now, or raise.
 
@@ -125,6 +127,8 @@ class Verifier:
             at: The instant of the decision.
             challenge: The question asked for one-time revalidations, if any; one asked for another request is none.
             budget: Where this question is part of a larger decision, what is left to that.
+            hindsight: Ask what is known today of an instant that may be over, with the lists that were brought along;
+                see `hindsight`. Such an answer is not remembered.
 
         Returns:
             The grant, with a proof that a third party can replay.
@@ -133,8 +137,9 @@ class Verifier:
             VerificationError: Not proven; the error names the first stage that failed and the nearest missing link.
         """
         decision = self.decide(
-            request, principal=principal, evidence=evidence, at=at, challenge=challenge, budget=budget
-        )
+            request, principal=principal, evidence=evidence, at=at, challenge=challenge, budget=budget,
+            hindsight=hindsight,
+        )  # fmt: skip
         if decision.grant is None:
             raise decision.error if decision.error is not None else VerificationError("not proven")
         return decision.grant
@@ -148,6 +153,7 @@ class Verifier:
         at: datetime,
         challenge: Challenge | None = None,
         budget: Budget | None = None,
+        hindsight: tuple[Statement, ...] | None = None,
     ) -> Decision:
         """Answer a request with a `Decision`; like `verify`, but a denial is a value."""
         check_aware(at)
@@ -159,10 +165,10 @@ class Verifier:
         # SECURITY: an answer about one request must not serve another that shares its certificates.
         if challenge is not None and challenge.request not in (None, request.digest):
             challenge = None
-        known = self._grants.get(memory) if challenge is None else None
+        known = self._grants.get(memory) if challenge is None and hindsight is None else None
         if known is not None and known.holds_at(at):
             return Decision(known, None, None)
-        case = self._case(pool, request, principal, at, challenge, budget)
+        case = self._case(pool, request, principal, at, challenge, budget, hindsight)
         try:
             grant = case.prove()
             if grant is None:
@@ -172,7 +178,7 @@ class Verifier:
             return Decision(None, error, Stage.REDUCTION)
         if challenge is not None:
             self.statements.use(case.nonces(item.certificate_id for item in grant.certificates), until=challenge.until)
-        else:
+        elif hindsight is None:
             self._remember(memory, grant)
         return Decision(grant, None, None)
 
@@ -185,16 +191,18 @@ class Verifier:
         at: datetime,
         challenge: Challenge | None = None,
         budget: Budget | None = None,
+        hindsight: tuple[Statement, ...] | None = None,
     ) -> tuple[Derived, ...]:
         """List every right of a principal within a request, one per chain; the clauses of its authority.
 
-        The answers to a challenge on which they rest are spent: they serve this derivation and no other.
+        The answers to a challenge on which they rest are spent: they serve this derivation and no other. With
+        ``hindsight``, as in `verify`, they are those of an instant that may be over.
 
         Raises:
             UncheckedError: There are more chains than the limits allow, or the budget is used up.
         """
         check_aware(at)
-        case = self._case(self._pool(evidence), request, principal, at, challenge, budget)
+        case = self._case(self._pool(evidence), request, principal, at, challenge, budget, hindsight)
         found = case.clauses()
         if challenge is not None:
             used = {identity for derived in found for identity in derived.proof.certificate_ids()}
@@ -209,9 +217,11 @@ class Verifier:
         at: datetime,
         challenge: Challenge | None,
         budget: Budget | None,
+        hindsight: tuple[Statement, ...] | None,
     ) -> Case:
+        statements = self._statements if hindsight is None else Hindsight(self._statements, pool, hindsight)
         return Case(
-            self._roots, self._statements, self._limits, self.signatures, pool, request, principal.key_id, at,
+            self._roots, statements, self._limits, self.signatures, pool, request, principal.key_id, at,
             challenge, self.budget(pool) if budget is None else budget,
         )  # fmt: skip
 

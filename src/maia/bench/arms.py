@@ -22,6 +22,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+import maia
 from maia.bench.homes import READER, TYPE, WRITER, frame_of, make_domain, plan_of
 from maia.domain import Domain, HomeKeys
 from maia.errors import UsageError
@@ -78,8 +79,13 @@ class Arm:
             self._domain = make_domain(self._path, len(rows.columns), EncryptionMode(name))
 
     def clear(self) -> None:
-        """Throw away what was written before."""
-        shutil.rmtree(self._path if self._domain is None else self._domain.home.log_path, ignore_errors=True)
+        """Throw away what was written before; of a home its log, and its own record of what it committed there."""
+        if self._domain is None:
+            shutil.rmtree(self._path, ignore_errors=True)
+            return
+        for path in (self._domain.home.log_path, self._path / "lanes"):
+            shutil.rmtree(path, ignore_errors=True)
+        self._domain = maia.open(self._path)
 
     def write(self) -> None:
         """Write all rows."""
@@ -97,7 +103,7 @@ class Arm:
         if self._domain is not None:
             if subscriptions == 1:
                 return self._domain.client(READER).read(TYPE, where="a0 any")
-            parcels = session().read.parquet(str(self._domain.home.log_path / "type=*"))
+            parcels = session().read.parquet(str(self._domain.home.log_path / "type=*" / "origin=*" / "date=*"))
             shown = deliver(parcels, plan_of(self._domain, subscriptions), HomeKeys(str(self._domain.path)))
             return shown.select("_subscription", *names)
         seen = session().read.parquet(str(self._path))

@@ -18,6 +18,7 @@ import pyarrow as pa
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from maia.bench.homes import TYPE, WRITER, batch_of, make_domain, now, plan_of
+from maia.domain import own_lanes
 from maia.encryption import (
     CachedParcel,
     KeyGroupId,
@@ -144,12 +145,13 @@ class Bench:
     def deliveries(self, parcel: Parcel) -> DeliveryPlan:
         """Commit a parcel to the log and compile a subscription to everything."""
         log = LogDirectory(self.home.log_path)
-        writer = log.writer("bench", self.plan.sealing.type_id, 0, secrets.token_hex(8), at=now())
+        origin = self.home.broker.public_key.key_id
+        writer = log.writer("bench", self.plan.sealing.type_id, 0, origin, at=now())
         writer.add(parcel_row(parcel))
         written = writer.close()
-        log.commit(
+        own_lanes(self.home, log).commit(
             secrets.token_hex(8), self.plan.sealing.type_id.hex(), () if written is None else (written,),
-            origin=parcel.header.origin.hex(), evidence=parcel.header.evidence.hex(),
+            evidence=parcel.header.evidence.hex(), at=now(),
         )  # fmt: skip
         return plan_of(self.domain, 1).compiled()
 

@@ -90,7 +90,7 @@ def plan_of(domain: Domain, subscriptions: int) -> DeliverPlan:
     name, known, client = domain.find_type(TYPE), domain.known(at=at), domain.home.key(READER)
     found = [
         domain.planner.subscription(
-            known, name, client, identity=f"s{group:02d}", where=f"a0 prefix '{prefix(group)}'", at=at
+            known, name, client, holder=READER, identity=f"s{group:02d}", where=f"a0 prefix '{prefix(group)}'", at=at
         )
         for group in range(subscriptions)
     ]

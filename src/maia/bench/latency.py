@@ -97,7 +97,7 @@ def take_apart(
         for item in plan.subscriptions:
             index.add(item.identity, item.filter)
         for file in commit.files:
-            for rows in log.parcels(file):
+            for rows in log.parcels(commit.lane, file):
                 marks = [clock()]
                 parcel = open_batch(
                     memoryview(rows.column("parcel")[0].as_buffer()), plan.kinds, keys, arrives=plan.arrives,

@@ -120,7 +120,7 @@ class LazyGroup(TyperGroup):
                 windows_expand_args=windows_expand_args, obj=state, **extra,
             )  # fmt: skip
 
-        with logging_to_stderr(state):
+        with logging_to_stderr(state), state.closing:
             code = _guarded(run, state)
         if standalone_mode:
             sys.exit(code)

@@ -23,20 +23,29 @@ class Enrolled:
     statements: tuple[bytes, ...]
 
 
-def join_here(service: AccessControl, signer: Signer, invitation: str, *, at: datetime) -> Enrolled:
-    """Join a domain whose service is in this process."""
+def join_here(
+    service: AccessControl,
+    signer: Signer,
+    invitation: str | None = None,
+    *,
+    at: datetime,
+    appointment: bytes | None = None,
+) -> Enrolled:
+    """Join a domain whose service is in this process, by an invitation or an appointment."""
     who = prove_key(service, signer, nonce=secrets.token_bytes(32), at=at)
-    made = service.enrol(who, invitation=invitation, at=at)
+    made = service.enrol(who, invitation=invitation, appointment=appointment, at=at)
     return Enrolled(
         name=made.member.name, kind=made.member.kind.value, domain=service.key, evidence=made.handed.evidence,
         statements=made.handed.statements,
     )  # fmt: skip
 
 
-def join_over_http(url: str, domain: PublicKey, signer: Signer, invitation: str) -> Enrolled:
-    """Join a domain whose service is far away; only the domain's own key is talked to."""
+def join_over_http(
+    url: str, domain: PublicKey, signer: Signer, invitation: str | None = None, *, appointment: bytes | None = None
+) -> Enrolled:
+    """Join a domain whose service is far away, by either; only the domain's own key is talked to."""
     with AccessControlClient(url, signer=signer, server_key=domain) as client:
-        member, handed = client.enrol(invitation=invitation)
+        member, handed = client.enrol(invitation=invitation, appointment=appointment)
     return Enrolled(
         name=member.name, kind=member.kind, domain=domain, evidence=(*handed.certificates, *handed.chain),
         statements=handed.statements,

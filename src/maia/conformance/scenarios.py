@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 import pyarrow as pa
@@ -27,6 +27,7 @@ from maia.events import AttributeType, EventType, TypeId, type_id
 from maia.kernel import (
     DeliverPlan,
     NoSurroundings,
+    PlanTerm,
     PublishPlan,
     Sealing,
     Sessions,
@@ -83,7 +84,7 @@ def run_task(task: Task) -> TaskResult:
     if sealed.parcel is None:
         return TaskResult(task.index, next(iter(sealed.refused)), ())
     row = pa.RecordBatch.from_pylist([parcel_row(sealed.parcel)], schema=PARCEL_SCHEMA)
-    [outcome] = deliver_parcels(task.deliver, iter([row]), keys)
+    [outcome] = deliver_parcels(task.deliver, iter([row]), keys, clock=lambda: task.deliver.term.made)
     found = [(delivery.subscription, delivery.batch) for delivery in outcome.deliveries]
     return TaskResult(task.index, outcome.refused, tuple(found))
 
@@ -195,17 +196,20 @@ class _Run:
         batch = events_batch(event_type, [values])
         self.forms[index] = {event_type.by_name(name).uid: form for name, form in values.items()}
         name = event_type.name
+        term = PlanTerm.of((), made=at, age=timedelta(days=1), skew=timedelta(0))
         publish = PublishPlan(
             publication=f"event {index}",
             principal=client.fingerprint,
             definition=self.definitions[name.type_id, name.version.text],
             clauses=self.sessions.clauses(client, Action.PUBLISH, event_type, self.pool, at=at),
             sealing=Sealing(type_id=name.type_id, mode=event_type.options.encryption, evidence=_EVIDENCE),
+            term=term,
         )
         deliver = DeliverPlan(
             type_id=name.type_id,
             kinds=self.sessions.kinds(name.type_id),
             subscriptions=self.sessions.live(name.type_id, self.pool, at=at),
+            term=term,
             origins={(signer_of(_BROKER).public_key.key_id, _EVIDENCE): None},
             arrives=stamp,
             tolerance=Tolerance(),

@@ -21,6 +21,7 @@ from maia.database.access_control import (
     JournalRecord,
     MemberRecord,
     RoleRows,
+    right_digest,
 )
 from maia.database.columns import Instant
 from maia.database.engine import OpenDatabase, Transactions, open_database, reading, transaction
@@ -52,5 +53,6 @@ __all__ = [
     "migrate",
     "open_database",
     "reading",
+    "right_digest",
     "transaction",
 ]

@@ -63,9 +63,13 @@ key_messages = Table(
     Column("octets", BigInteger, nullable=False),
     Column("body", LargeBinary, nullable=False),
     Column("published", Boolean, nullable=False),
+    Column("place", BigInteger, nullable=True),
+    Column("digest", LargeBinary(32), nullable=True),
+    Column("stamp", BigInteger, nullable=True),
     Index("ix_key_messages_published", "published"),
 )
-"""One row an epoch, written with the tree that made it; the body goes when the log has it."""
+"""One row an epoch, written with the tree that made it: its record in the group's lane (``body``), whose place, digest
+and stamp stand beside it. Rows of before there were lanes have no place."""
 
 key_changes = Table(
     "key_changes",

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import maia
+from maia.authority import Rhythm
 from maia.errors import DeniedError
 from maia.spark import start_spark
 from maia.testing import TYPE_NAME, DetectiveWorld, Loss, detective_world
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 CAR, OTHER = "AE05 XYZ", "BX51 ABC"
 ORDER = timedelta(days=60)
+# Lists hold longer than a micro-batch takes on a busy machine: plans end with them.
+_LISTS = Rhythm(period=timedelta(minutes=1), lead=timedelta(seconds=20))
 _TICK = 0.25
 _SHOWN = 4
 Say = Callable[[str], None]
@@ -135,7 +138,7 @@ def play_detective(folder: Path, *, say: Say) -> DetectiveFacts:
     """
     say("starting Spark")
     start_spark(octets=0)
-    world = detective_world(folder, now=_now().replace(microsecond=0), seed=None)
+    world = detective_world(folder, now=_now().replace(microsecond=0), seed=None, rhythm=_LISTS)
     stage = _Stage(world, DetectiveFacts())
     over = threading.Event()
     beats = threading.Thread(target=stage.beat, args=(over,))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import maia
-from maia.errors import MaiaError
+from maia.errors import MaiaError, PlanOverError
 from maia.spark import spark_errors, start_spark
 from maia.testing import CONTRACTS, FLOWS, StockWorld, stock_world
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
-SLICE = 15
+SLICE = 30
 """Seconds for which the firms pay in advance, each time."""
 ACCOUNTS = 100
 INVESTORS = (
@@ -111,8 +112,8 @@ def _slice() -> datetime:
 
 
 def _tell(world: StockWorld, folder: Path, facts: StockFacts, unpaid: threading.Event, say: Say) -> None:
-    live = _Live(folder)
-    live.start(world)
+    live = _Live(folder, world.firms["firm-b"].home.path)
+    live.start()
     try:
         say("three flows are traded, three investors follow them")
         _trade(world)
@@ -167,12 +168,13 @@ class _Live:
     """Bob's stream, which runs all the while."""
 
     folder: Path
+    home: Path
     times: list[datetime] = field(default_factory=list)
     query: StreamingQuery | None = None
 
-    def start(self, world: StockWorld) -> None:
-        """Follow derivatives."""
-        frame = maia.open(world.firms["firm-b"].home.path).client("bob").subscribe(FLOWS["derivatives"])
+    def start(self) -> None:
+        """Follow derivatives, from where the stream was."""
+        frame = maia.open(self.home).client("bob").subscribe(FLOWS["derivatives"])
         writer = frame.writeStream.foreachBatch(self.each).option("checkpointLocation", str(self.folder / "checkpoint"))
         self.query = writer.trigger(processingTime="500 milliseconds").start()
 
@@ -182,8 +184,15 @@ class _Live:
 
     def settle(self) -> int:
         """Let the stream take what there is, and say how much it has taken so far."""
-        if self.query is not None:
-            self.query.processAllAvailable()
+        while self.query is not None:
+            try:
+                with spark_errors():
+                    self.query.processAllAvailable()
+                break
+            except PlanOverError:  # a slice ended in the middle of a micro-batch: go on, if a new one was paid for
+                self.query = None
+                with suppress(MaiaError):
+                    self.start()
         return len(self.times)
 
 

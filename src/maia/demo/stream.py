@@ -10,13 +10,12 @@ from __future__ import annotations
 import re
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import pyarrow.parquet as pq
 
 import maia
 from maia.authority import Action, Constraint, network_right, type_right
@@ -25,6 +24,7 @@ from maia.encryption import Keyring, parse_parcel
 from maia.errors import MaiaError
 from maia.events import EventType, TypeName, attribute, parse_version, sign_event_type
 from maia.home import Home, HomeConfig
+from maia.log import read_audit
 from maia.principals import KeySigner
 from maia.spark import start_spark
 from maia.testing import ATTRIBUTES, NETWORK_NAME, TYPE_NAME, TYPE_VERSION, NumberplateNetwork, grant
@@ -84,7 +84,7 @@ def play(network: NumberplateNetwork, folder: Path, *, events: int, say: Say) ->
     spark = start_spark()
     frames = _sightings(spark, events, network.now)
     say(f"publishing {events:,} sightings")
-    _warm(domains["ccs"], frames["CCTV"], folder)
+    _warm(_domains(network, folder / "warm")["ccs"], frames["CCTV"], folder / "warm")
     facts.seconds["maia write"] = _timed(lambda: _publish(domains["ccs"], frames))
     _count(domains["ccs"], frames, facts)
     domains["met"].home.save_keyring(_copied(domains["ccs"].home.keyring()))
@@ -193,12 +193,11 @@ def _count(domain: Domain, frames: dict[str, DataFrame], facts: StreamFacts) -> 
 
 def _refused(domain: Domain) -> dict[str, int]:
     """Count what was refused, by code, from the audit."""
-    rows = pq.read_table(domain.home.audit_path).select(["kind", "code", "events"]).to_pylist()
-    found: dict[str, int] = {}
-    for row in rows:
-        if row["kind"] == "refuse":
-            found[row["code"]] = found.get(row["code"], 0) + row["events"]
-    return found
+    found: Counter[str] = Counter()
+    for row in read_audit(domain.home.audit_path):
+        if row.kind == "refuse":
+            found[row.code] += row.events
+    return dict(found)
 
 
 def _view(frame: DataFrame, title: str) -> dict[str, Any]:
@@ -215,7 +214,7 @@ def _relay(domain: Domain, facts: StreamFacts) -> None:
     """Look at the log with the eyes of a broker that relays it and holds no key."""
     home, log = domain.home, domain.log
     first = next(log.commits())
-    row = next(iter(log.parcels(first.files[0]))).slice(0, 1).to_pylist()[0]
+    row = next(iter(log.parcels(first.lane, first.files[0]))).slice(0, 1).to_pylist()[0]
     parcel = parse_parcel(row["parcel"])
     data = (home.log_path / first.files[0].path).read_bytes()
     facts.relay = {
@@ -249,13 +248,12 @@ def _code(error: Exception) -> str:
 
 
 def _warm(domain: Domain, frame: DataFrame, folder: Path) -> None:
-    """Start workers and compilers on a few rows before anything is measured."""
+    """Start workers and compilers on a few rows, in homes of their own, before anything is measured."""
     frame.count()
     domain.client("CCTV").publish(frame.limit(64), TYPE_NAME)
     _drain(domain.client("SO").read(TYPE_NAME))
-    frame.limit(64).write.parquet(str(folder / "warm.parquet"))
-    shutil.rmtree(domain.home.log_path)
-    shutil.rmtree(domain.home.audit_path)
+    frame.limit(64).write.parquet(str(folder / "plain.parquet"))
+    shutil.rmtree(folder)
 
 
 def _all(frames: dict[str, DataFrame]) -> DataFrame:

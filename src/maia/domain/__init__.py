@@ -16,6 +16,7 @@ if _typing.TYPE_CHECKING:
         HomeTelling,
         domain_signer,
         open_access_control,
+        open_register,
         prove_key,
     )
     from maia.domain.agreements import AgreementState, advance_agreement, draft_and_sign
@@ -31,12 +32,14 @@ if _typing.TYPE_CHECKING:
         outbox_of,
         read_deliveries,
     )
-    from maia.domain.delivery import DeliveryJob, Group, Report, Work, check_log
+    from maia.domain.delivery import DeliveryJob, Planned, check_log
+    from maia.domain.delivery_work import Group, Report, Work
     from maia.domain.domain import Domain
     from maia.domain.engine import Asked
-    from maia.domain.expiry import expire_log, undelivered
+    from maia.domain.expiry import expire_log, sweep_home, undelivered
     from maia.domain.explanation import CellExplanation
-    from maia.domain.grants import draft_grant, draft_revocation, sign_grant, sign_list
+    from maia.domain.grants import RevocationDraft, draft_grant, draft_revocation, sign_grant, sign_revocation
+    from maia.domain.grounds import let_go_of, missing_certificates
     from maia.domain.handed import keep_handed
     from maia.domain.key_groups import (
         check_admission,
@@ -46,11 +49,22 @@ if _typing.TYPE_CHECKING:
         open_key_manager,
     )
     from maia.domain.keys import HomeKeys, ensure_keys
-    from maia.domain.log_parts import LogPart, parts_of, scan, share_out
+    from maia.domain.lists import MadeList, known_series, make_list
+    from maia.domain.log_parts import LogPart, begin_read, parts_of, scan, share_out
     from maia.domain.losses import find_losses
     from maia.domain.malformed import ROW_MALFORMED, audit_malformed
     from maia.domain.manager_key import manager_signer
+    from maia.domain.operations import Operation, audit_of, check_home_audit, note_unproven
     from maia.domain.own_key_manager import OwnKeyManager
+    from maia.domain.own_notices import OwnNotices, home_notices
+    from maia.domain.parked import keep_parked, read_parked, reader_of
+    from maia.domain.peers import (
+        InvitedPeer,
+        PeerState,
+        connect_peer,
+        disconnect_peer,
+        invite_peer,
+    )
     from maia.domain.plans import MAX_EVENTS
     from maia.domain.policy_files import (
         check_policy,
@@ -61,17 +75,27 @@ if _typing.TYPE_CHECKING:
         submit_policy,
     )
     from maia.domain.possession import ProvenClient
-    from maia.domain.publication import Published, Written, commit_publication, published_before, write_partition
+    from maia.domain.publication import (
+        Published,
+        Written,
+        commit_publication,
+        own_lanes,
+        publication_operation,
+        published_before,
+        write_partition,
+    )
     from maia.domain.questions import RightQuestion
     from maia.domain.register import in_register
     from maia.domain.sealing_keys import SealingKeys
     from maia.domain.sight import Sight, sight_of
     from maia.domain.status import DomainStatus, LogStatus, TypeStatus, domain_status, who_lacks
-    from maia.domain.subscriptions import DomainPlans, add_subscription, delivery_job
+    from maia.domain.stretches import Stretch, next_stretch, type_stretch, wire_types
+    from maia.domain.subscriptions import JOB, DomainPlans, add_subscription, delivery_job
     from maia.domain.types import find_type, show_type
-    from maia.domain.wanted import Wanted, read_subscriptions
+    from maia.domain.wanted import Wanted, parse_wanted, read_subscriptions, write_wanted
 
 __all__ = [
+    "JOB",
     "MAX_EVENTS",
     "ROW_MALFORMED",
     "AgreementState",
@@ -89,15 +113,23 @@ __all__ = [
     "HomeKeyGroups",
     "HomeKeys",
     "HomeTelling",
+    "InvitedPeer",
     "LogPart",
     "LogStatus",
+    "MadeList",
+    "Operation",
     "OwnKeyManager",
+    "OwnNotices",
+    "PeerState",
+    "Planned",
     "ProvenClient",
     "Published",
     "Report",
+    "RevocationDraft",
     "RightQuestion",
     "SealingKeys",
     "Sight",
+    "Stretch",
     "TypeStatus",
     "Wanted",
     "Work",
@@ -106,12 +138,17 @@ __all__ = [
     "advance_agreement",
     "ask_conditions",
     "audit_malformed",
+    "audit_of",
+    "begin_read",
     "check_admission",
+    "check_home_audit",
     "check_log",
     "check_policy",
     "commit_publication",
+    "connect_peer",
     "delivered_since",
     "delivery_job",
+    "disconnect_peer",
     "domain_signer",
     "domain_status",
     "draft_and_sign",
@@ -124,41 +161,71 @@ __all__ = [
     "find_subscription",
     "find_type",
     "format_file",
+    "home_notices",
     "in_register",
+    "invite_peer",
     "join_key_groups",
     "keep_handed",
+    "keep_parked",
+    "known_series",
     "leave_key_groups",
+    "let_go_of",
+    "make_list",
     "manager_signer",
     "mark_outbox",
+    "missing_certificates",
+    "next_stretch",
+    "note_unproven",
     "open_access_control",
     "open_home_groups",
     "open_key_manager",
+    "open_register",
     "outbox_of",
+    "own_lanes",
+    "parse_wanted",
     "parts_of",
     "policy_paths",
     "policy_sources",
     "proof_lines",
     "prove_key",
+    "publication_operation",
     "published_before",
     "push_certificates",
     "read_deliveries",
+    "read_parked",
     "read_subscriptions",
+    "reader_of",
     "scan",
     "share_out",
     "show_type",
     "sight_of",
     "sign_grant",
-    "sign_list",
+    "sign_revocation",
     "submit_policy",
+    "sweep_home",
+    "type_stretch",
     "undelivered",
     "who_lacks",
+    "wire_types",
     "write_partition",
+    "write_wanted",
 ]
 
 __getattr__ = _on_first_use(
     __name__,
     {
         "MAX_EVENTS": "plans",
+        "JOB": "subscriptions",
+        "Stretch": "stretches",
+        "audit_of": "operations",
+        "begin_read": "log_parts",
+        "keep_parked": "parked",
+        "next_stretch": "stretches",
+        "own_lanes": "publication",
+        "read_parked": "parked",
+        "reader_of": "parked",
+        "type_stretch": "stretches",
+        "wire_types": "stretches",
         "ROW_MALFORMED": "malformed",
         "AgreementState": "agreements",
         "Asked": "engine",
@@ -170,30 +237,41 @@ __getattr__ = _on_first_use(
         "Domain": "domain",
         "DomainPlans": "subscriptions",
         "DomainStatus": "status",
-        "Group": "delivery",
+        "Group": "delivery_work",
         "HomeAgreements": "access_control",
         "HomeKeyGroups": "access_control",
         "HomeKeys": "keys",
         "HomeTelling": "access_control",
         "LogPart": "log_parts",
         "LogStatus": "status",
+        "MadeList": "lists",
+        "Operation": "operations",
         "OwnKeyManager": "own_key_manager",
+        "Planned": "delivery",
         "ProvenClient": "possession",
+        "OwnNotices": "own_notices",
         "Published": "publication",
-        "Report": "delivery",
+        "Report": "delivery_work",
+        "RevocationDraft": "grants",
         "RightQuestion": "questions",
         "SealingKeys": "sealing_keys",
         "Sight": "sight",
         "TypeStatus": "status",
         "Wanted": "wanted",
-        "Work": "delivery",
+        "Work": "delivery_work",
         "Written": "publication",
+        "InvitedPeer": "peers",
+        "PeerState": "peers",
+        "connect_peer": "peers",
+        "disconnect_peer": "peers",
+        "invite_peer": "peers",
         "add_subscription": "subscriptions",
         "advance_agreement": "agreements",
         "ask_conditions": "conditions",
         "audit_malformed": "malformed",
         "check_admission": "key_groups",
         "check_log": "delivery",
+        "check_home_audit": "operations",
         "check_policy": "policy_files",
         "commit_publication": "publication",
         "delivered_since": "deliveries",
@@ -210,21 +288,27 @@ __getattr__ = _on_first_use(
         "find_type": "types",
         "format_file": "policy_files",
         "find_losses": "losses",
+        "home_notices": "own_notices",
         "in_register": "register",
         "join_key_groups": "key_groups",
         "keep_handed": "handed",
+        "known_series": "lists",
         "leave_key_groups": "key_groups",
+        "make_list": "lists",
         "manager_signer": "manager_key",
         "mark_outbox": "deliveries",
         "open_access_control": "access_control",
         "open_home_groups": "key_groups",
         "open_key_manager": "key_groups",
+        "open_register": "access_control",
         "outbox_of": "deliveries",
+        "parse_wanted": "wanted",
         "parts_of": "log_parts",
         "policy_paths": "policy_files",
         "policy_sources": "policy_files",
         "proof_lines": "policy_files",
         "prove_key": "access_control",
+        "publication_operation": "publication",
         "published_before": "publication",
         "push_certificates": "certificates",
         "read_deliveries": "deliveries",
@@ -233,11 +317,16 @@ __getattr__ = _on_first_use(
         "share_out": "log_parts",
         "show_type": "types",
         "sight_of": "sight",
+        "let_go_of": "grounds",
+        "missing_certificates": "grounds",
+        "note_unproven": "operations",
         "sign_grant": "grants",
-        "sign_list": "grants",
+        "sign_revocation": "grants",
         "submit_policy": "policy_files",
+        "sweep_home": "expiry",
         "undelivered": "expiry",
         "who_lacks": "status",
         "write_partition": "publication",
+        "write_wanted": "wanted",
     },
 )

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from maia.access_control import AccessControl
 from maia.authority import ListStatement, parse_statement
-from maia.domain.access_control import AGREEMENT_SUFFIX, HomeHoldings, read_agreement
-from maia.domain.access_control.agreements import POLICY_FOLDER
+from maia.domain.access_control import HomeHoldings
+from maia.domain.agreement_files import AGREEMENT_SUFFIX, POLICY_FOLDER, read_agreement
+from maia.domain.peers.agreed import answer_with_keys, ask_for_keys
 from maia.encoding import counted
 from maia.errors import NotFoundError, UsageError, VerificationError
 from maia.home import Home
@@ -34,6 +35,7 @@ class AgreementState:
         did: What the step did: ``drafted``, ``signed``, ``issued`` or ``known``.
         ours: Whether this domain is its ``giver`` or its ``receiver``.
         issued: How many certificates were issued.
+        groups: How many places in key groups the receiver's broker was given.
         unknown: Whether this home knows none of the types, so that the words could not be compared with the rights.
         at: When.
     """
@@ -42,6 +44,7 @@ class AgreementState:
     did: str
     ours: str
     issued: int = 0
+    groups: int = 0
     unknown: bool = False
     at: datetime
 
@@ -54,6 +57,8 @@ class AgreementState:
     def words(self) -> str:
         """Say what the step did."""
         issued = f"issued {counted(self.issued, 'certificate')}"
+        if self.groups:
+            issued += f" and gave {counted(self.groups, 'place')} in key groups"
         return {"drafted": "drafted and signed", "issued": issued}.get(self.did, self.did)
 
     def to_json(self) -> dict[str, object]:
@@ -123,7 +128,10 @@ def advance_agreement(
         if not unknown:
             check_meaning(signed.agreement, catalogue)
         confirm(AgreementState(signed=signed, did=did, ours=ours, unknown=unknown, at=at))
-        signed, did = sign_agreement(signed, open_signer()), "signed"
+        signer = open_signer()
+        signed, did = sign_agreement(signed, signer), "signed"
+        if ours == "receiver":
+            ask_for_keys(home, signer, signed, at=at)
     _keep(file, home, signed)
     try:
         verify_agreement(signed, at=at, statements=home.statements.load())
@@ -131,7 +139,7 @@ def advance_agreement(
         if error.code != "AGREEMENT_UNSIGNED":
             raise
         return AgreementState(signed=signed, did=did, ours=ours, at=at)
-    issued = 0
+    issued = groups = 0
     if ours == "giver":
         handed = service.honour(signed, at=at)
         for certificate in handed.certificates:
@@ -139,7 +147,8 @@ def advance_agreement(
         for raw in handed.statements:
             _write(file.with_suffix(f".{_kind(raw)}"), raw)
         issued, did = len(handed.certificates), "issued"
-    return AgreementState(signed=signed, did=did, ours=ours, issued=issued, at=at)
+        groups = answer_with_keys(home, open_signer(), signed, handed.certificates, at=at)
+    return AgreementState(signed=signed, did=did, ours=ours, issued=issued, groups=groups, at=at)
 
 
 def _signers(signed: SignedAgreement) -> set[bytes]:

@@ -96,7 +96,7 @@ def _broker(question: RightQuestion) -> BrokerNeeds | None:
     actions = {action for view in views for action in view.actions or ()}
     publish = None
     if "publish" in actions:
-        request = ask_type(Action.PUBLISH, owner, views[0].name, None)
+        request = ask_type(Action.PUBLISH, owner, views[0].name, views[0].version, question.request.versions)
         publish = replace(question, principal=key, request=request).decide()
     keyless = _keyless(question, views[0], owner) if "subscribe" in actions else ()
     return BrokerNeeds(name=home.show(key.key_id), publish=publish, keyless=keyless)

@@ -3,6 +3,7 @@
 Rules kept here:
 
 - only the client whose key was proven reads its own subscription's deliveries;
+- the audit has the intent before the first event is handed out, and the result;
 - what was delivered is handed out with the rights of now: a client that lost its right gets nothing, and an attribute
   that is closed by now is null.
 """
@@ -18,11 +19,13 @@ import pyarrow as pa
 
 from maia.domain.client import Client
 from maia.domain.domain import Domain
+from maia.domain.operations import Operation, audit_of, code_of, intent_to_read
+from maia.domain.stretches import wire_types
 from maia.domain.subscriptions import HomeSecret
 from maia.domain.wanted import Wanted, read_subscriptions
 from maia.encoding import did_you_mean
 from maia.errors import DeniedError, NotFoundError
-from maia.log import Outbox, read_audit
+from maia.log import OK, STOPPED, Outbox, Places, hash_subscription, read_audit
 
 _DEAD = "dead letters"
 
@@ -36,6 +39,7 @@ class Delivered:
         events: Events that each subscription was delivered.
         refused: Subscriptions that got nothing, with the code that says why.
         dead: Events that became dead letters, by code.
+        waits: Subscriptions that cannot be judged and get what they miss later, with the code of the doubt.
         lag: Commits that still wait.
     """
 
@@ -43,13 +47,14 @@ class Delivered:
     events: Mapping[str, int] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
     dead: Mapping[str, int] = field(default_factory=dict)
+    waits: Mapping[str, str] = field(default_factory=dict)
     lag: int = 0
 
     def to_json(self) -> dict[str, object]:
         """Write it for machines."""
         return {
             "commits": self.commits, "events": dict(self.events), "refused": dict(self.refused),
-            "dead": dict(self.dead), "lag": self.lag,
+            "dead": dict(self.dead), "waits": dict(self.waits), "lag": self.lag,
         }  # fmt: skip
 
 
@@ -57,7 +62,7 @@ class Delivered:
 class Mark:
     """Where an outbox stood, to tell later what was added."""
 
-    upto: int
+    commits: int
     events: Mapping[str, int]
     at: datetime
 
@@ -79,15 +84,16 @@ def mark_outbox(domain: Domain) -> Mark:
             "this home keeps no subscriptions; `maia deliver add NAME --as CLIENT --type TYPE` makes one",
             code="NO_SUBSCRIPTIONS",
         )
-    head = outbox_of(domain).head()
-    upto = domain.log.expired() if head is None else head.upto
-    return Mark(upto, outbox_of(domain).count(item.name for item in wanted), domain.clock())
+    outbox = outbox_of(domain)
+    return Mark(
+        sum(commit.commits for commit in outbox.commits()), outbox.count(item.name for item in wanted), domain.clock()
+    )
 
 
 def delivered_since(domain: Domain, mark: Mark) -> Delivered:
     """Tell what was added to the outbox since a mark, and who got nothing and why."""
-    head = outbox_of(domain).head()
-    upto = mark.upto if head is None else head.upto
+    outbox = outbox_of(domain)
+    head = outbox.head()
     counts = outbox_of(domain).count(item.name for item in read_subscriptions(domain.path))
     refused: dict[str, str] = {}
     dead: Counter[str] = Counter()
@@ -96,10 +102,19 @@ def delivered_since(domain: Domain, mark: Mark) -> Delivered:
             dead[row.code] += row.events
         elif row.kind == "refuse" and row.subject in counts:
             refused[row.subject] = row.code
+    waiting = {} if head is None else {name: code for item in head.waiting for name, code in item.subscriptions.items()}
+    waits = {name: waiting[hashed] for name in sorted(counts) if (hashed := hash_subscription(name)) in waiting}
     events = {name: count - mark.events.get(name, 0) for name, count in sorted(counts.items())}
     return Delivered(
-        commits=upto - mark.upto, events=events, refused=refused, dead=dict(dead), lag=domain.log.latest() - upto
-    )
+        commits=sum(commit.commits for commit in outbox.commits()) - mark.commits, events=events, refused=refused,
+        dead=dict(dead), waits=waits, lag=lag(domain, {} if head is None else head.upto),
+    )  # fmt: skip
+
+
+def lag(domain: Domain, upto: Places) -> int:
+    """Count the records of the lanes of known types that lie behind an offset."""
+    types = wire_types(domain, domain.known(at=domain.clock()))
+    return domain.log.behind(upto, types)
 
 
 def read_deliveries(domain: Domain, client: Client, name: str) -> Iterator[pa.RecordBatch]:
@@ -119,8 +134,23 @@ def read_deliveries(domain: Domain, client: Client, name: str) -> Iterator[pa.Re
     held = plan.subscriptions[0]
     clauses = [clause for clause in held.clauses if clause.counts]
     closed = {item.name for item in held.event_type.attributes if not any(clause.opens(item.uid) for clause in clauses)}
-    for batch in outbox_of(domain).read(name, HomeSecret(str(domain.path.resolve()))()):
-        yield _screened(batch, closed)
+    intent = intent_to_read(
+        plan, client.proven, attributes=None, source=f"outbox of {name}", events=0,
+        at=domain.clock(),
+    )  # fmt: skip
+    audit = audit_of(domain.home)
+    operation, events = Operation(audit, audit.begin(intent), intent), 0
+    code = STOPPED
+    try:
+        for batch in outbox_of(domain).read(name, HomeSecret(str(domain.path.resolve()))()):
+            events += batch.num_rows
+            yield _screened(batch, closed)
+        code = OK
+    except BaseException as error:
+        code = code_of(error)
+        raise
+    finally:
+        operation.end(code, events=events)
 
 
 def find_subscription(domain: Domain, name: str) -> Wanted:

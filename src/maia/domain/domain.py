@@ -15,26 +15,29 @@ from maia.domain.client import Client
 from maia.domain.explanation import CellExplanation, explain_cell
 from maia.domain.following import Follower
 from maia.domain.given import AskPassphrase, asks, several
-from maia.domain.grants import Granted, RevocationDraft, draft_grant, draft_revocation, sign_grant, sign_list
+from maia.domain.grants import Granted, RevocationDraft, draft_grant, revoke_certificate, sign_grant
+from maia.domain.operations import refusals, unproven
 from maia.domain.own_key_manager import OwnKeyManager
 from maia.domain.plans import MAX_EVENTS, Planner
 from maia.domain.possession import ProvenClient, is_locked, prove_by_agent, prove_client, unlock_client
-from maia.domain.register import in_register
+from maia.domain.publication import own_lanes
 from maia.domain.snapshot import Snapshot, Snapshots
 from maia.domain.status import DomainStatus, domain_status
+from maia.domain.stretches import admits_by, wire_types
 from maia.domain.types import find_type
 from maia.encoding import html_table
 from maia.errors import UsageError
 from maia.events import EventType, TypeName
 from maia.home import Folder, Home, HomeConfig, KeyAgent, now, passphrase_asker, words
 from maia.kernel import DeliverPlan, PublishPlan
-from maia.log import Commit, LogDirectory, Repeats
+from maia.log import Admits, Commit, LogDirectory, OwnLanes
 from maia.principals import KeySigner, OnlineTest, Period, Principal, PublicKey
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from maia.domain.engine import Engine
+    from maia.domain.peers import InvitedPeer, PeerState
 
 
 MakeEngine = Callable[["Domain"], "Engine"]
@@ -57,18 +60,22 @@ class Domain:
             engine: Makes what moves rows, when frames are published or read.
             clock: Says what time it is; in UTC, with its zone.
         """
-        self.home = home
         self.clock = clock
-        self.log = LogDirectory(home.log_path)
         self._make_engine = engine
-        self._engine: Engine | None = None
-        self._own = OwnKeyManager(home)
-        self._follower = Follower(home, self._own)
-        self._snapshots = Snapshots(home)
-        self._planner = Planner(home, self.log, self._own)
-        self._repeats: Repeats | None = None
         self._proven: dict[str, ProvenClient] = {}
         self._agents: dict[str, KeyAgent] = {}
+        self._work_with(home)
+
+    def _work_with(self, home: Home) -> None:
+        """Serve a home as it is now; nothing is read yet."""
+        self.home = home
+        self.log = LogDirectory(home.log_path, judge=self._admits)
+        self._engine: Engine | None = None
+        self._own = OwnKeyManager(home)
+        self._follower = Follower(home, self._own, self.log)
+        self._snapshots = Snapshots(home)
+        self._planner = Planner(home, self.log, self._own, self._follower.fetcher)
+        self._lanes: OwnLanes | None = None
 
     @classmethod
     def open(cls, path: Path | str, *, engine: MakeEngine | None = None) -> Domain:
@@ -113,11 +120,11 @@ class Domain:
         return self._own
 
     @property
-    def repeats(self) -> Repeats:
-        """Recognises the repetitions in the log."""
-        if self._repeats is None:
-            self._repeats = Repeats(self.log)
-        return self._repeats
+    def lanes(self) -> OwnLanes:
+        """The lanes of the log that this domain's broker writes."""
+        if self._lanes is None:
+            self._lanes = own_lanes(self.home, self.log)
+        return self._lanes
 
     def close(self) -> None:
         """Let go of what was opened; it opens again when it is needed. Agents of sealed keys stop answering."""
@@ -150,7 +157,13 @@ class Domain:
 
     def follow(self, *, at: datetime | None = None) -> datetime:
         """Bring the home up to date with the notices of its log; return the instant to plan with."""
-        return self._follower.follow(at=self.clock() if at is None else at)
+        return self._follower.follow(at=self.clock() if at is None else at, also=self._planner.origins.signers)
+
+    def _admits(self) -> Admits:
+        """Tell whose lanes count now."""
+        at = self.clock()
+        known = self.known(at=at)
+        return admits_by(self, known, wire_types(self, known))
 
     def known(self, *, at: datetime) -> Snapshot:
         """Give the home's evidence, its sessions and its verified types at an instant."""
@@ -195,9 +208,10 @@ class Domain:
         moment = self.follow(at=at)
         known = self.known(at=moment)
         found = find_type(self.home, name, version, among=known.names)
-        return self._planner.publish(
-            known, found, client.key, publication=publication, at=moment, max_events=max_events
-        )
+        with refusals(self.home, client, found, at=moment):
+            return self._planner.publish(
+                known, found, client.key, publication=publication, at=moment, max_events=max_events
+            )
 
     def deliver_plan(
         self,
@@ -209,8 +223,9 @@ class Domain:
         commits: Sequence[Commit],
         at: datetime | None = None,
         history: bool = True,
+        tell: bool = True,
     ) -> DeliverPlan:
-        """Subscribe for a client, whose key was proven, and compile what it will see of these commits now.
+        """Subscribe for a client, whose key was proven, and compile what it will see; ``tell`` the audit of a refusal.
 
         Raises:
             MaiaError: The type is unknown, the client has no right, or the filter is refused.
@@ -218,10 +233,10 @@ class Domain:
         moment = self.follow(at=at)
         known = self.known(at=moment)
         found = find_type(self.home, name, version, among=known.names)
-        made = self._planner.subscription(
-            known, found, client.key, identity=client.name, where=where, at=moment
-        )  # fmt: skip
-        return self._planner.deliver(known, (made,), commits, at=moment, history=history)
+        with refusals(self.home, client, found, at=moment, tell=tell):
+            who = {"holder": client.name, "identity": client.name}
+            made = self._planner.subscription(known, found, client.key, **who, where=where, at=moment, proven=True)
+            return self._planner.deliver(known, (made,), commits, at=moment, history=history)
 
     @property
     def planner(self) -> Planner:
@@ -246,8 +261,10 @@ class Domain:
             KeyFormatError: The passphrase is wrong.
             VerificationError: ``NAME.key`` and ``NAME.pub`` are of two keys: ``KEY_PAIR``.
         """
-        signer = unlock_client(self.home, name, passphrase=asks(passphrase))
-        proven = self._proven[name] = prove_client(self.home, name, signer)
+        ask = asks(passphrase)
+        with unproven(self.home, name, at=self.clock()):
+            signer = unlock_client(self.home, name, passphrase=ask)
+            proven = self._proven[name] = prove_client(self.home, name, signer)
         return Client(
             lambda: self.engine, proven, locked=is_locked(self.home, name),
             agent=lambda: self._agent(name, signer), checkpoints=self.path / "checkpoints",
@@ -266,10 +283,11 @@ class Domain:
         """
         proven = self._proven.get(name)
         if proven is None:
-            if agent is not None:
-                proven = prove_by_agent(self.home, name, agent)
-            else:
-                proven = prove_client(self.home, name, unlock_client(self.home, name, passphrase=asks(passphrase)))
+            with unproven(self.home, name, agent=agent, at=self.clock()):
+                if agent is not None:
+                    proven = prove_by_agent(self.home, name, agent)
+                else:
+                    proven = prove_client(self.home, name, unlock_client(self.home, name, passphrase=asks(passphrase)))
             self._proven[name] = proven
         return proven
 
@@ -281,13 +299,7 @@ class Domain:
         return agent.path
 
     def explain(
-        self,
-        name: str,
-        *,
-        principal: str,
-        attribute: str,
-        version: str | None = None,
-        at: datetime | None = None,
+        self, name: str, *, principal: str, attribute: str, version: str | None = None, at: datetime | None = None
     ) -> CellExplanation:
         """Explain why a client sees an attribute or not, with the chains behind it.
 
@@ -313,7 +325,8 @@ class Domain:
         delegate: bool = False,
         not_before: datetime | None = None,
         until: datetime | None = None,
-        tests: str | OnlineTest | Sequence[str | OnlineTest] = (),
+        tests: str | OnlineTest | Sequence[str | OnlineTest] | None = None,
+        irrevocable: bool = False,
         passphrase: AskPassphrase | None = None,
     ) -> Granted:
         """Give a right on a type, signed with a key of this home, and keep its certificate.
@@ -331,7 +344,9 @@ class Domain:
             delegate: Whether the receiver may pass it on.
             not_before: From when it is valid.
             until: Until when it is valid.
-            tests: Statements that it demands, by which it can be revoked: ``crl:SIGNER``, as in ``maia grant --test``.
+            tests: Statements that it demands, by which it can be revoked: ``crl:SIGNER``, as in ``maia grant --test``;
+                the lists of whoever signs by default.
+            irrevocable: Whether it demands none, so that only its end ends it.
             passphrase: Asks for the passphrase of the signing key, when that is sealed.
 
         Raises:
@@ -343,41 +358,104 @@ class Domain:
         issuer = folder.key(self._issuer(folder, right.owner) if by is None else by)
         draft = draft_grant(
             folder, issuer, right, to=words.parse_principal_text(to, folder), at=at, delegate=delegate,
-            period=Period(not_before, until), tests=words.parse_tests(tests, folder),
-            conditions=several(conditions) or (),
+            period=Period(not_before, until), conditions=several(conditions) or (),
+            tests=() if irrevocable else None if tests is None else words.parse_tests(tests, folder),
         )  # fmt: skip
         return sign_grant(
             folder, draft, folder.signer(issuer, lambda name: asks(passphrase) or passphrase_asker(name)), at=at
         )
 
-    def revoke(
-        self, certificate: str | Granted, *, until: datetime | None = None, passphrase: AskPassphrase | None = None
-    ) -> RevocationDraft:
-        """Revoke a certificate that was given by hand, by the next list of the key that it obeys.
+    def revoke(self, certificate: str | Granted, *, passphrase: AskPassphrase | None = None) -> RevocationDraft:
+        """Revoke a certificate by a list of the key that it obeys, at once, and tell the log.
+
+        What the domain's service issued is revoked there, with everything that stands on it.
 
         Args:
             certificate: What `grant` returned, the beginning of the certificate's id, or its file.
-            until: The end of the new list, when lists are timed; as long as the last by default.
             passphrase: Asks for the passphrase of the list's key, when that is sealed.
 
         Returns:
-            What was signed, and how long verifiers may go on accepting the certificate.
+            What was signed, whether the log heard of it, and how long verifiers that did not may go on accepting it.
 
         Raises:
-            UsageError: No list can revoke it, or one did, or the domain's service issued it: ``IN_REGISTER``.
+            UsageError: No list can revoke it, or one did.
         """
         folder = self.home.folder
-        if isinstance(certificate, Granted):
-            certificate = certificate.certificate.certificate_id.hex()
-        if in_register(folder, certificate):
-            raise UsageError(
-                f"the domain's service issued `{certificate}`; `maia revoke {certificate}` ends what stands on it too",
-                code="IN_REGISTER",
-            )
-        draft = draft_revocation(folder, folder.certificate(certificate), at=self.clock(), ends=until)
-        signer = folder.signer(draft.signer, lambda name: asks(passphrase) or passphrase_asker(name))
-        sign_list(folder, draft.body, signer)
-        return draft
+        text = certificate.certificate.certificate_id.hex() if isinstance(certificate, Granted) else certificate
+        return revoke_certificate(
+            folder, text, lambda key: folder.signer(key, lambda name: asks(passphrase) or passphrase_asker(name)),
+            at=self.clock(),
+        )  # fmt: skip
+
+    def invite_peer(
+        self,
+        peer: str,
+        *,
+        give: str | Sequence[str],
+        until: datetime | None = None,
+        key: str | None = None,
+        history: datetime | None = None,
+        log: str | None = None,
+        passphrase: AskPassphrase | None = None,
+    ) -> InvitedPeer:
+        """Invite another organisation: one signed file that works once. ``save(path)`` writes it.
+
+        Args:
+            peer: What people call the other organisation.
+            give: What its roles may do: ``researcher |- subscribe Result(ward, test)``.
+            until: Until when it may answer; a week by default.
+            key: The other's key, when only that may answer.
+            history: Since when events are opened to it; from its admission on by default.
+            log: Where the other finds the log, when not where this home does.
+            passphrase: Asks for the passphrase of the domain's key, when that is sealed.
+
+        Raises:
+            DeniedError: This domain cannot give it: ``ISSUER_LACKS_RIGHT``.
+            MaiaError: A row is none, or nobody manages the keys of a type; the message says what.
+        """
+        from maia.domain.peers import invite_peer  # noqa: PLC0415 - needs a database
+
+        return invite_peer(
+            self.home, self._speaker(passphrase), self._own, peer, give=several(give) or (), at=self.clock(),
+            until=until, peer_key=None if key is None else self.home.folder.key(key), history=history, log=log,
+        )  # fmt: skip
+
+    def connect(
+        self,
+        file: Path | str,
+        *,
+        readers: str | Sequence[str] = (),
+        log: Path | None = None,
+        passphrase: AskPassphrase | None = None,
+    ) -> PeerState:
+        """Connect with another organisation: answer its invitation, or admit whoever answered this domain's.
+
+        Args:
+            file: The invitation, or the answer. Calling this agrees to what it offers or asks for.
+            readers: With an invitation: keys of this home that are given the agreed roles at once.
+            log: With an invitation: where the shared log is for this home.
+            passphrase: Asks for the passphrase of the domain's key, when that is sealed.
+
+        Returns:
+            What was done; its ``text`` is the answer to be sent back, after an invitation.
+
+        Raises:
+            MaiaError: The file is altered, over, used, or for somebody else; the code says which.
+        """
+        from maia.domain.peers import connect_peer  # noqa: PLC0415 - needs a database
+
+        done = connect_peer(
+            self.home, self._speaker(passphrase), self._own, Path(file), at=self.clock(),
+            readers=several(readers) or (), log=log,
+        )  # fmt: skip
+        self.close()
+        self._work_with(Home.open(self.path))
+        return done
+
+    def _speaker(self, passphrase: AskPassphrase | None) -> KeySigner:
+        """Open the key that speaks for the domain."""
+        folder = self.home.folder
+        return folder.signer(folder.key(self.config.domain), lambda name: asks(passphrase) or passphrase_asker(name))
 
     def status(self, *, at: datetime | None = None) -> DomainStatus:
         """Tell what this domain is, which rights and keys it has and lacks, what ends when, and what to do next."""
@@ -388,5 +466,5 @@ class Domain:
         return name if name is not None and folder.key_path(name).is_file() else self.home.config.domain
 
     def audit(self) -> DataFrame:
-        """Give the audit as a table: who published, saw or was refused what."""
+        """Give the audit as a table: who wanted, published, saw or was refused what, and what became of it."""
         return self.engine.audit()

@@ -4,16 +4,19 @@ Rules kept here:
 
 - nobody signs what is useless: a right that the issuer cannot pass on (unless it says so openly, ``blanket``), one that
   speaks of attributes closed to the issuer, one that is over before it begins, a condition that cannot be evaluated;
-- whoever signs is told the worst case: how long the right may outlive its revocation;
+- a right obeys its issuer's lists unless somebody says that it shall be irrevocable, and a list is there when it is
+  signed; whoever signs is told the worst case: how long the right may outlive its revocation;
+- a revocation takes force at once where it is heard, by a plain list; no timed list that is signed ahead outvotes it;
 - what is drafted is not signed: a door shows the draft, asks, and only then opens the private key.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from maia.authority import (
     SPEAKS_OF_CLOSED,
@@ -21,22 +24,25 @@ from maia.authority import (
     ListStatement,
     RightFinding,
     Root,
-    Series,
-    Statement,
     can_give,
     check_revocable,
     exposure_window,
     is_nothing,
-    issue_statement,
     lint_right,
+    parse_statement,
+    verify_statement,
 )
+from maia.domain.lists import MadeList, assure_list, known_series, make_list, own_register
+from maia.domain.register import in_register
 from maia.encoding import html_table
-from maia.errors import DeniedError, UsageError
+from maia.errors import DeniedError, NotFoundError, UsageError
 from maia.home import Folder, providers, words
 from maia.policy import compile_condition
 from maia.principals import (
     Authorisation,
+    Body,
     Certificate,
+    CertificateId,
     OnlineTest,
     Period,
     Principal,
@@ -46,6 +52,9 @@ from maia.principals import (
     UnverifiedCertificate,
     issue,
 )
+
+if TYPE_CHECKING:
+    from maia.access_control import Revocation
 
 _OPEN = Period(None, None)
 
@@ -58,11 +67,13 @@ class GrantDraft:
         body: What is to be signed.
         ends: When the issuer's own right ends, and with it what it gives.
         findings: What an issuer should know before it signs.
+        own_lists: Whether it obeys the issuer's own lists, so that one must be there.
     """
 
     body: Authorisation
     ends: datetime | None
     findings: tuple[RightFinding, ...]
+    own_lists: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +86,7 @@ class Granted:
         exposure: How long it may outlive its revocation.
         holder: Who received it, as this home names it.
         right: What it gives, in words.
+        made: The list of its issuer that was signed for it; nothing where one served already.
     """
 
     certificate: Certificate
@@ -82,6 +94,7 @@ class Granted:
     exposure: Exposure
     holder: str = ""
     right: str = ""
+    made: MadeList | None = None
 
     def __str__(self) -> str:
         """Say who received what, by which certificate."""
@@ -106,7 +119,7 @@ def draft_grant(
     at: datetime,
     delegate: bool = False,
     period: Period = _OPEN,
-    tests: tuple[OnlineTest, ...] = (),
+    tests: tuple[OnlineTest, ...] | None = None,
     conditions: Iterable[str] = (),
     renew: str | None = None,
     roots: Sequence[Root] = (),
@@ -122,7 +135,7 @@ def draft_grant(
         at: Now.
         delegate: Whether the receiver may pass it on.
         period: When it is valid.
-        tests: Statements that it demands.
+        tests: Statements that it demands; ``None`` for the issuer's own lists, nothing to make it irrevocable.
         conditions: What must hold whenever it is used.
         renew: Where a fresh certificate is asked for.
         roots: Who is trusted with what has no owner in its name.
@@ -143,23 +156,42 @@ def draft_grant(
             compile_condition(source, facts=facts)
     ends = None if blanket else _check_gift(folder, issuer, right, checked, roots, at)
     body = Authorisation(
-        issuer=issuer, subject=to, delegate=delegate, tag=right.tag.to_sexp(), period=period, tests=tests,
-        conditions=checked, renew=renew,
+        issuer=issuer, subject=to, delegate=delegate, tag=right.tag.to_sexp(), period=period,
+        tests=(OnlineTest(TestKind.CRL, issuer, ()),) if tests is None else tests, conditions=checked, renew=renew,
     )  # fmt: skip
     unknown = tuple(
         RightFinding("UNKNOWN_UID", f"no known version has an attribute `uid:{uid}`") for uid in right.unknown
     )
-    return GrantDraft(body=body, ends=ends, findings=(*lint_right(body, right.tag), *unknown))
+    findings = (*lint_right(body, right.tag), *unknown)
+    return GrantDraft(body=body, ends=ends, findings=findings, own_lists=tests is None)
 
 
 def sign_grant(folder: Folder, draft: GrantDraft, signer: Signer, *, at: datetime) -> Granted:
-    """Sign a drafted right and keep its certificate."""
-    certificate = issue(draft.body, signer)
+    """Sign a drafted right and keep its certificate; a list that it needs is there before it is.
+
+    What was revoked stays so: the same right, given again, is another certificate, which begins at another second.
+    """
+    made = assure_list(folder, signer, at=at) if draft.own_lists else None
+    certificate = issue_alive(folder, draft.body, signer, at=at)
     file = folder.certificates.add(certificate)
-    return Granted(
-        certificate=certificate, file=file, exposure=exposure_window(certificate, at=at, statements=folder.book()),
-        **_named(certificate, folder),
-    )  # fmt: skip
+    exposure = exposure_window(certificate, at=at, statements=folder.book())
+    holder, gives = _named(certificate, folder)
+    return Granted(certificate=certificate, file=file, exposure=exposure, made=made, holder=holder, right=gives)
+
+
+def issue_alive(folder: Folder, body: Body, signer: Signer, *, at: datetime) -> Certificate:
+    """Sign a right or a name, as a certificate that no list revoked: after a revocation it begins at another second."""
+    signers = [test.signer for test in body.tests if test.kind is TestKind.CRL and isinstance(test.signer, PublicKey)]
+    dead = frozenset[CertificateId]().union(
+        *(known_series(folder, key, TestKind.CRL, at=at).certificates for key in signers)
+    )
+    certificate, start, step = issue(body, signer), body.period.not_before, timedelta(seconds=1)
+    if start is None:
+        start, step = at.replace(microsecond=0), -step  # backwards, so that it counts from now on
+    while certificate.certificate_id in dead:  # bounded: each turn is one that was revoked
+        certificate = issue(replace(body, period=replace(body.period, not_before=start)), signer)
+        start += step
+    return certificate
 
 
 def _check_gift(
@@ -175,7 +207,7 @@ def _check_gift(
         raise UsageError(f"nothing says who owns: {right.text}", code="NO_OWNER")
     gift = can_give(
         right.tag, issuer=issuer, owner=right.owner, roots=roots, pool=folder.pool(), book=folder.book(), at=at,
-        conditions=conditions,
+        conditions=conditions, versions=right.versions,
     )  # fmt: skip
     if gift.possible:
         return gift.until
@@ -200,10 +232,12 @@ class RevocationDraft:
     Attributes:
         certificate: What is revoked.
         signer: The key whose list the certificate obeys.
-        body: The list.
-        exposure: How long verifiers may go on accepting the certificate.
+        body: The list, as it would be now.
+        exposure: How long verifiers that do not hear of it may go on accepting the certificate.
         holder: Who loses it, as this home names it.
         right: What is lost, in words.
+        told: Whether the log of this home heard of it; ``None`` before it is signed, and where there is no log.
+        ended: What the domain's service ended with it; nothing for a certificate that was given by hand.
     """
 
     certificate: UnverifiedCertificate
@@ -212,10 +246,15 @@ class RevocationDraft:
     exposure: Exposure
     holder: str = ""
     right: str = ""
+    told: bool | None = None
+    ended: Revocation | None = None
 
     def __str__(self) -> str:
         """Say who loses what, and how long that takes at worst."""
-        return f"{self.holder} loses {self.right}, certificate {_short(self.certificate)}; worst case {self.exposure}"
+        said = f"{self.holder} loses {self.right}, certificate {_short(self.certificate)}; worst case {self.exposure}"
+        if self.ended is None:
+            return said
+        return f"{said}; ended with it: {len(self.ended.roles)} roles, {len(self.ended.certificates)} certificates"
 
     def __repr__(self) -> str:
         """Say it as `str` does; the octets of a certificate are nothing to read."""
@@ -228,39 +267,73 @@ class RevocationDraft:
         return html_table(caption, ("", ""), [*rows, _worst(self.exposure)])
 
 
-def draft_revocation(
-    folder: Folder, certificate: UnverifiedCertificate, *, at: datetime, ends: datetime | None = None
-) -> RevocationDraft:
-    """Draft the list that revokes a certificate: the next one of the signer that the certificate names.
+def draft_revocation(folder: Folder, certificate: UnverifiedCertificate, *, at: datetime) -> RevocationDraft:
+    """Draft the list that revokes a certificate: a plain one of the signer that the certificate names.
 
     Raises:
         UsageError: No list can revoke it (``IRREVOCABLE``, ``NOT_BY_CRL``), or one did (``REVOKED_BEFORE``).
     """
     check_revocable(certificate)
     signer = _crl_signer(folder, certificate)
-    book = folder.book()
-    series = Series.in_book(book, kind=TestKind.CRL, signer=signer)
+    series = known_series(folder, signer, TestKind.CRL, at=at)
     identity = certificate.certificate_id
     if identity in series.certificates:
         raise UsageError(f"`{identity.hex()[:16]}` is on the last list already", code="REVOKED_BEFORE")
-    body = series.next(series.certificates | {identity}, interval=series.next_interval(at=at, ends=ends))
-    exposure = exposure_window(certificate, at=at, statements=book)
+    body = series.next(frozenset((identity,)), interval=None, at=at)
+    exposure = exposure_window(certificate, at=at, statements=folder.book())
+    holder, right = _named(certificate, folder)
     return RevocationDraft(
-        certificate=certificate, signer=signer, body=body, exposure=exposure, **_named(certificate, folder)
+        certificate=certificate, signer=signer, body=body, exposure=exposure, holder=holder, right=right
     )
 
 
-def sign_list(folder: Folder, body: ListStatement, signer: Signer) -> Statement:
-    """Sign a list and take it into the folder's own book.
+def sign_revocation(folder: Folder, draft: RevocationDraft, signer: Signer, *, at: datetime) -> MadeList:
+    """Revoke what was drafted: durable here first, then told to the log of this home."""
+    identity, ends = draft.certificate.certificate_id, draft.certificate.body.period.not_after
+    return make_list(folder, signer, TestKind.CRL, at=at, revoke={identity: ends})
+
+
+def revoke_certificate(
+    folder: Folder, text: str, signer_of: Callable[[PublicKey], Signer], *, at: datetime
+) -> RevocationDraft:
+    """Revoke a certificate: through the register of the home's domain what its service issued, else by a list.
+
+    Args:
+        folder: Whose keys, lists and log.
+        text: The certificate: the beginning of its id, or its file.
+        signer_of: Opens the private key of a list's signer.
+        at: Now.
 
     Raises:
-        VerificationError: It does not follow the lists that are known.
+        UsageError: No list can revoke it, or one did.
     """
-    statement = issue_statement(body, signer)
-    book = folder.book()
-    book.accept(statement)
-    folder.statements.save(book)
-    return statement
+    named = folder.certificate(text)
+    if folder.config is not None and in_register(folder, text):
+        return _revoke_in_register(folder, named, signer_of(folder.key(folder.config.domain)), at=at)
+    draft = draft_revocation(folder, named, at=at)
+    made = sign_revocation(folder, draft, signer_of(draft.signer), at=at)
+    return replace(draft, body=made.body, told=made.told)
+
+
+def _revoke_in_register(
+    folder: Folder, certificate: UnverifiedCertificate, signer: Signer, *, at: datetime
+) -> RevocationDraft:
+    """Revoke what the domain's service issued, with everything that stands on it."""
+    identity = certificate.certificate_id
+    with own_register(folder, signer) as service:
+        if service is None:
+            raise NotFoundError("this home has no register", code="NO_CERTIFICATE")
+        done = service.revoke(at=at, certificates=[identity])
+    if done.statement is None:
+        raise UsageError(f"`{identity.hex()[:16]}` is on the last list already", code="REVOKED_BEFORE")
+    body = verify_statement(parse_statement(done.statement)).body
+    assert isinstance(body, ListStatement)  # noqa: S101 - a register revokes by lists
+    exposure = next(item.exposure for item in done.certificates if item.certificate_id == identity)
+    holder, right = _named(certificate, folder)
+    return RevocationDraft(
+        certificate=certificate, signer=signer.public_key, body=body, exposure=exposure, holder=holder, right=right,
+        told=done.told, ended=done,
+    )  # fmt: skip
 
 
 def _crl_signer(folder: Folder, certificate: UnverifiedCertificate) -> PublicKey:
@@ -284,11 +357,11 @@ def _crl_signer(folder: Folder, certificate: UnverifiedCertificate) -> PublicKey
     raise UsageError("the certificate demands no statement, so no list can revoke it", code="IRREVOCABLE")
 
 
-def _named(certificate: Certificate | UnverifiedCertificate, folder: Folder) -> dict[str, str]:
+def _named(certificate: Certificate | UnverifiedCertificate, folder: Folder) -> tuple[str, str]:
     """Say in the words of a home who holds what by a certificate."""
     body = certificate.body
     right = words.describe_tag(body.tag, folder) if isinstance(body, Authorisation) else f"the name {body.name}"
-    return {"holder": words.show_subject(body.subject, folder), "right": right}
+    return words.show_subject(body.subject, folder), right
 
 
 def _short(certificate: Certificate | UnverifiedCertificate) -> str:

@@ -14,7 +14,7 @@ from maia.authority import VerifiedEventType
 from maia.database import Leadership, OpenDatabase, migrate, open_database
 from maia.domain.manager_key import manager_signer
 from maia.domain.memberships import GroupKeys
-from maia.domain.statements import StatementFollower
+from maia.domain.statements import StatementFollower, accept_statements, lists_behind, usable_lists
 from maia.domain.types import check_types
 from maia.encryption import (
     GroupRequest,
@@ -32,7 +32,7 @@ from maia.home import Home
 from maia.kernel import admit_broker, milliseconds
 from maia.key_manager import DEFAULT_SETTINGS, KeyManager, KeySettings, manager_secret, used_evidence
 from maia.log import NoticeLog
-from maia.principals import PublicKey
+from maia.principals import PublicKey, parse_certificate
 
 AskToJoin = Callable[[bytes, Sequence[bytes]], bytes]
 """Carries a signed request and the evidence to a key manager, and its answer back."""
@@ -76,6 +76,7 @@ def open_key_manager(
         settings=settings,
         leadership=leadership,
         heed=lambda signers, at: statements.follow(home.pool(), at=at, also=signers),
+        take=lambda lists, at: accept_statements(home.statements, usable_lists(lists, at), at),
     )
     return manager, leadership
 
@@ -129,7 +130,7 @@ def join_key_groups(
     places = open_join_answer(answer, private, member=broker.public_key.key_id, manager=manager)
     keys = GroupKeys(home)
     for place in places:
-        keys.join(place.group, place.individual, manager=manager, welcome=place.welcome)
+        keys.join(place.group, place.individual, manager=manager, welcome=place.welcome, at=at)
     return tuple(place.group for place in places)
 
 
@@ -179,12 +180,16 @@ def check_admission(home: Home, type_id: TypeId, *, at: datetime) -> None:
 
 
 def _evidence(home: Home, type_id: TypeId, *, at: datetime) -> tuple[bytes, ...]:
-    """List the certificates that carry the broker's admission; all of them when they cannot be told from here."""
-    pool, versions = home.pool(), [item.event_type for item in verified_versions(home, type_id, at=at)]
+    """List the certificates that carry the broker's admission, and the lists that they demand.
+
+    All certificates go along when those that count cannot be told from here.
+    """
+    pool, verifier = home.pool(), home.verifier()
+    versions = [item.event_type for item in verified_versions(home, type_id, at=at)]
     try:
-        found = admit_broker(
-            home.broker.public_key, versions, pool, verifier=home.verifier(), at=at, network=home.network
-        )
+        found = admit_broker(home.broker.public_key, versions, pool, verifier=verifier, at=at, network=home.network)
+        shown = used_evidence(pool, found)
     except (VerificationError, UsageError):
-        return tuple(raw for _, raw in home.certificates)
-    return used_evidence(pool, found)
+        shown = tuple(raw for _, raw in home.certificates)
+    tests = (test for raw in shown for test in parse_certificate(raw).body.tests)
+    return (*shown, *lists_behind(tests, verifier.statements, at=at, withdrawals=True))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
+from maia.domain.heard import require_heard
 from maia.domain.memberships import GroupKeys
 from maia.domain.own_key_manager import OwnKeyManager
 from maia.domain.sealing_keys import SealingKeys
-from maia.encryption import EpochId, KeyGroupId, Keyring, groups_of
+from maia.encryption import EpochId, Keyring, groups_of
 from maia.errors import UnavailableError
 from maia.events import EventType
 from maia.home import Home, locked
@@ -26,13 +26,18 @@ def ensure_keys(home: Home, own: OwnKeyManager, event_type: EventType, *, at: da
     a manager they are made here, and kept here.
 
     Raises:
-        UnavailableError: The keys are managed elsewhere, and the broker did not join: ``KEYS_NOT_JOINED``.
+        UnavailableError: The keys are managed elsewhere, and the broker did not join (``KEYS_NOT_JOINED``), or hears
+            nothing of their manager (``KEYS_STALE``).
         MaiaError: The home's own key manager refuses its broker.
     """
     uids = [item.uid.encode() for item in event_type.attributes]
     groups = groups_of(event_type.type_id, uids, event_type.options.encryption)
+    followed = GroupKeys(home).heard() if (home.path / "groups").exists() else {}
+    for group in groups:
+        require_heard(home, followed.get(group), now=milliseconds(at))
+    follows = not followed.keys().isdisjoint(groups)
     if home.config.key_manager is not None:
-        if groups and not _follows(home, groups):
+        if groups and not follows:
             # INVARIANT: keys that nobody refreshes here seal nothing, also those of a membership that ended.
             name = event_type.name.name
             raise UnavailableError(
@@ -41,7 +46,7 @@ def ensure_keys(home: Home, own: OwnKeyManager, event_type: EventType, *, at: da
             )
         return 0
     ring = home.keyring()
-    if all(ring.epochs(group) for group in groups) or _follows(home, groups):
+    if all(ring.epochs(group) for group in groups) or follows:
         return 0
     if not any(ring.epochs(group) for group in groups) and home.may_manage_keys() and own.manages(event_type, at=at):
         return len(own.join(event_type, at=at))
@@ -53,13 +58,6 @@ def ensure_keys(home: Home, own: OwnKeyManager, event_type: EventType, *, at: da
         if missing:
             home.save_keyring(ring)
         return len(missing)
-
-
-def _follows(home: Home, groups: Iterable[KeyGroupId]) -> bool:
-    """Tell whether one of these groups gets its keys from the log."""
-    if not (home.path / "groups").exists():
-        return False
-    return not frozenset(groups).isdisjoint(GroupKeys(home).groups())
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,34 +4,39 @@ Rules kept here:
 
 - a plan holds clauses and places, no key; a worker opens the home's keys where it runs;
 - small files share a task, so that a task costs about the same whatever the sizes of files;
-- what was delivered, refused and withheld of each file is in the audit.
+- what was delivered, refused and withheld of each file is in the audit, also when the reader leaves before the end. No
+  file is opened for a read whose intent is not there already;
+- a plan that is over opens nothing, and so does one whose rights the home has heard to be withdrawn since.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
+from maia.domain.operations import Operation, audit_of, code_of, intent_to_read
+from maia.domain.origins import origin_of, stamps_of
+from maia.domain.possession import ProvenClient
 from maia.domain.sealing_keys import SealingKeys
+from maia.errors import EncodingError, PlanOverError, UnavailableError
 from maia.home import Home
-from maia.kernel import DeliverPlan, Opened
+from maia.kernel import Clock, DeliverPlan, Delivery, Opened, Outcome
 from maia.log import (
     EVENT,
+    OK,
     STAMP,
+    STOPPED,
     AuditRow,
     Commit,
     LogDirectory,
     LogFile,
-    Repeats,
     chain_hash,
-    deliver_once,
-    write_audit,
+    deliver_segment,
 )
 
 _FILE_COST = 4 << 20
@@ -40,19 +45,71 @@ _MAX_TASK = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class LogPart:
-    """One file of the log, whose origin says which events it holds, and the repetitions in it."""
+    """One segment of a lane."""
 
-    origin: str
+    lane: str
     file: LogFile
-    again: frozenset[int]
+
+    @property
+    def origin(self) -> str:
+        """Whose lane it is, in hex."""
+        return self.lane.partition("/")[2]
 
 
-def parts_of(commits: Sequence[Commit], repeats: Repeats) -> list[LogPart]:
-    """List the files of commits, in the order of the log."""
-    again = repeats.of(commits)
-    return [
-        LogPart(commit.origin, file, again[commit.sequence, file.path]) for commit in commits for file in commit.files
-    ]
+def refusal(commit: Commit, plan: DeliverPlan) -> str:
+    """Tell why nothing of a commit is opened; empty when its origin had the right then and it is as it must be."""
+    if commit.wrong:
+        return commit.wrong
+    return "" if plan.admits(origin_of(commit), *stamps_of(commit)) else "ORIGIN_NOT_PROVEN"
+
+
+def parts_of(commits: Sequence[Commit], plan: DeliverPlan) -> list[LogPart]:
+    """List the segments of the commits that may be opened, in the order of the log."""
+    return [LogPart(commit.lane, file) for commit in commits if not refusal(commit, plan) for file in commit.files]
+
+
+def begin_read(
+    home: Home,
+    plan: DeliverPlan,
+    commits: Sequence[Commit],
+    client: ProvenClient,
+    *,
+    attributes: Sequence[str] | None,
+    parts: int,
+    at: datetime,
+    process: str | None = None,
+) -> int:
+    """Put into the audit what a client is going to read, and which commits are refused as a whole; return its number.
+
+    Args:
+        home: Whose audit.
+        plan: With the client's one subscription.
+        commits: The part of the log.
+        client: Whose key was proven.
+        attributes: Which attributes it asked for.
+        parts: How many tasks will read.
+        at: Now.
+        process: The process without which they do not; this one by default.
+    """
+    events = sum(commit.events for commit in commits)
+    lanes = len({commit.lane for commit in commits})
+    source = f"{len(commits)} commits of {lanes} lanes"
+    intent = intent_to_read(plan, client, attributes=attributes, source=source, events=events, at=at)
+    audit = audit_of(home)
+    operation = Operation(audit, audit.begin(intent, parts=parts, process=process), intent)
+    refused = [
+        AuditRow(
+            at=at, kind="refuse", principal=intent.principal, type_id=intent.type_id,
+            source=f"commit {commit.sequence} of {commit.lane}", subject=client.name, code=code, events=commit.events,
+        )
+        for commit in commits
+        if (code := refusal(commit, plan))
+    ]  # fmt: skip
+    if parts:
+        audit.tell(operation.number, refused)
+    else:
+        operation.end(OK, rows=refused)
+    return operation.number
 
 
 def share_out(parts: Sequence[LogPart], *, cores: int) -> list[tuple[LogPart, ...]]:
@@ -81,9 +138,12 @@ def scan(
     client: str,
     columns: Sequence[str] | None,
     with_event_id: bool,
-    at: datetime,
+    clock: Clock,
+    operation: int,
+    part: int = 0,
+    lenient: bool = False,
 ) -> Iterator[pa.RecordBatch]:
-    """Open, match and screen files for one client, and write the audit of each.
+    """Open, match and screen files for one client, and tell the audit what became of them, however it ends.
 
     Args:
         home: Whose keys open them.
@@ -92,35 +152,102 @@ def scan(
         client: What the client is called here.
         columns: Which columns to give, in which order; all when there are none.
         with_event_id: Add ``_event`` and ``_stamp``.
-        at: Now.
+        clock: Tells what time it is where this runs.
+        operation: The intent, by its number in the audit.
+        part: Which part of it this is.
+        lenient: Pass by a segment that is damaged or missing, with an alarm in the audit, as a reader without an
+            offset may: the others come, and this one comes when it is there again.
+
+    Raises:
+        PlanOverError: The plan is over, or a right behind it was withdrawn: ``PLAN_OVER``.
     """
+    at = clock()
     keys, compiled, log = SealingKeys(home), plan.compiled(), LogDirectory(home.log_path)
-    principal = home.key(client).fingerprint
-    for part in parts:
-        refused: Counter[str] = Counter()
-        delivered, seen, chains = 0, 0, set[str]()
-        outcomes = deliver_once(
-            plan, log, keys, origin=part.origin, file=part.file, again=part.again, compiled=compiled
+    told, code = _Told(home=home, plan=plan, client=client, at=at), STOPPED
+    try:
+        plan.term.check_statements(home.statements.load(), at=at)
+        for item in parts:
+            parcels = log.parcels(item.lane, item.file)
+            outcomes = deliver_segment(
+                plan, parcels, keys, file=item.file, origin=item.origin, clock=clock, compiled=compiled
+            )
+            for outcome in told.outcomes(outcomes, item, lenient=lenient):
+                for delivery in outcome.deliveries:
+                    told.delivered(delivery)
+                    batch = delivery.batch
+                    if with_event_id and outcome.opened is not None:
+                        batch = _with_event_id(batch, outcome.opened, delivery.rows)
+                    yield batch if columns is None else batch.select(list(columns))
+        code = OK
+    except BaseException as error:
+        code = code_of(error)
+        raise
+    finally:
+        told.end(operation, part, code)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Told:
+    """What the audit is told of one task."""
+
+    home: Home
+    plan: DeliverPlan
+    client: str
+    at: datetime
+    rows: list[AuditRow] = field(default_factory=list)
+    file: str = ""
+    count: int = 0
+    seen: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    chains: set[str] = field(default_factory=set)
+
+    def outcomes(self, outcomes: Iterator[Outcome], part: LogPart, *, lenient: bool) -> Iterator[Outcome]:
+        """Go through a file; where one may be passed by, one that cannot be read ends with an alarm."""
+        self.close()
+        self.file = part.file.path
+        try:
+            for outcome in outcomes:
+                self.seen += outcome.events
+                if outcome.refused is None:
+                    yield outcome
+                else:
+                    self.refused[outcome.refused] += outcome.events
+        except PlanOverError:
+            raise  # nothing is wrong with the segment
+        except (UnavailableError, EncodingError) as error:
+            if not lenient:
+                raise
+            alarm = replace(self._row("alarm", error.code, part.file.events), source=part.lane)
+            broker, type_id = self.home.broker.public_key.fingerprint, part.lane.partition("/")[0]
+            self.rows.append(replace(alarm, principal=broker, type_id=type_id))
+
+    def delivered(self, delivery: Delivery) -> None:
+        """Count what is handed out next."""
+        self.count += delivery.batch.num_rows
+        self.chains.update(chain_hash(clause.chain) for clause in delivery.clauses)
+
+    def close(self) -> None:
+        """Sum up a file."""
+        if self.file:
+            chains = tuple(sorted(self.chains))
+            self.rows.append(replace(self._row("deliver", OK, self.count), clauses=chains))
+            self.rows += [self._row("refuse", code, count) for code, count in sorted(self.refused.items())]
+            unseen = self.seen - self.count - sum(self.refused.values())
+            self.rows.append(self._row("withhold", "NO_MATCH", unseen))
+        self.file, self.count, self.seen, self.refused, self.chains = "", 0, 0, Counter(), set()
+
+    def end(self, operation: int, part: int, code: str) -> None:
+        """Tell what became of the task."""
+        self.close()
+        events = sum(row.events for row in self.rows if row.kind == "deliver")
+        like = replace(self._row("intent", "READ", 0), source=f"part {part + 1}")
+        Operation(audit_of(self.home), operation, like).end(code, events=events, rows=self.rows, part=part)
+
+    def _row(self, kind: str, code: str, events: int) -> AuditRow:
+        return AuditRow(
+            at=self.at, kind=kind, principal=self.home.key(self.client).fingerprint, type_id=self.plan.type_id.hex(),
+            source=self.file, subject=self.client, code=code, events=events,
         )  # fmt: skip
-        for outcome in outcomes:
-            seen += outcome.events
-            if outcome.refused is not None:
-                refused[outcome.refused] += outcome.events
-                continue
-            for delivery in outcome.deliveries:
-                delivered += delivery.batch.num_rows
-                chains.update(chain_hash(clause.chain) for clause in delivery.clauses)
-                batch = delivery.batch
-                if with_event_id and outcome.opened is not None:
-                    batch = _with_event_id(batch, outcome.opened, delivery.rows)
-                yield batch if columns is None else batch.select(list(columns))
-        row = partial(
-            AuditRow, at=at, principal=principal, type_id=plan.type_id.hex(), source=part.file.path, subject=client
-        )
-        rows = [row(kind="deliver", code="OK", events=delivered, clauses=tuple(sorted(chains)))]
-        rows += [row(kind="refuse", code=code, events=count) for code, count in sorted(refused.items())]
-        unseen = seen - delivered - sum(refused.values())
-        write_audit(home.audit_path, [*rows, row(kind="withhold", code="NO_MATCH", events=unseen)])
 
 
 def _with_event_id(batch: pa.RecordBatch, opened: Opened, rows: np.ndarray) -> pa.RecordBatch:

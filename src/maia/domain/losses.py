@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from maia.authority import ListStatement, parse_statement, verify_statement
+from maia.authority import ListStatement
 from maia.errors import KeyFormatError, MaiaError, NotFoundError
 from maia.home import HealthFinding, Home
-from maia.log import NoticeKind, NoticeLog
+from maia.log import NoticeLog, StatementSubscription
 from maia.principals import PublicKey, TestKind
 
-_PAGE = 1000
-_PAGES = 100
 _PROCESSES = Path("/proc")
 
 
@@ -81,19 +79,10 @@ def _lists(home: Home) -> Iterator[HealthFinding]:
 
 def _told(home: Home, key: PublicKey) -> dict[TestKind, int]:
     """Give the highest number of the lists that the log holds of a domain, by kind; what others wrote is nothing."""
-    notices, place, found = NoticeLog(home.log_path), -1, dict[TestKind, int]()
-    for _ in range(_PAGES):
-        page = notices.read(NoticeKind.STATEMENT, key.key_id, after=place, limit=_PAGE)
-        for notice in page:
-            place = notice.number
-            try:
-                body = verify_statement(parse_statement(notice.body)).body
-            except MaiaError:
-                continue
-            if isinstance(body, ListStatement) and body.signer.key_id == key.key_id:
-                found[body.kind] = max(found.get(body.kind, 0), body.sequence)
-        if len(page) < _PAGE:
-            break
+    found = dict[TestKind, int]()
+    for statement in StatementSubscription(NoticeLog(home.log_path), key.key_id).updates():
+        if isinstance(statement.body, ListStatement):
+            found[statement.body.kind] = max(found.get(statement.body.kind, 0), statement.body.sequence)
     return found
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
+from maia.domain.operations import audit_of
 from maia.domain.possession import ProvenClient
 from maia.domain.publication import Published
 from maia.events import EventType
 from maia.home import Home
-from maia.log import AuditRow, write_audit
+from maia.log import AuditRow
 
 ROW_MALFORMED = "ROW_MALFORMED"
 
@@ -31,5 +32,5 @@ def audit_malformed(
         at=at, kind="refuse", principal=client.key.fingerprint, type_id=event_type.type_id.hex(),
         source=done.publication, subject=client.name, code=ROW_MALFORMED, events=count,
     )  # fmt: skip
-    write_audit(home.audit_path, [row])
+    audit_of(home).note([row])
     return replace(done, refused={**done.refused, (ROW_MALFORMED, ""): count})

@@ -1,17 +1,23 @@
 """The key groups of a home: what its broker knows of each tree, and how its keyring follows the log.
 
-    groups      a member's state per group and how far it has read, sealed to the broker's key (0600)
+    groups      a member's state per group, its place in the manager's lane and how long the manager's word holds,
+                sealed to the broker's key (0600)
     keyring     the keys themselves, with the starts of their epochs
 
 Rules kept here:
 
-- only messages that the group's manager signed count. Others in the log are passed over with an alarm: whoever may
-  write there can be a nuisance, not a manager;
+- only what the group's manager signed as a record of the group's lane is read. Whoever may write to the log can be a
+  nuisance, not a manager;
+- a place is a number and a digest. A record that is missing, and one that is not the one that was read, are alarms:
+  from then on this broker is blind in the group, until the log shows what follows or the broker is admitted anew;
+- a manager says at a rhythm, which it states, what its newest record is. A broker that did not hear it for longer than
+  that and the home's grace (``silence``) is blind as well. Whoever is blind seals nothing; what it can open it opens;
 - messages are applied one by one. One that came before is passed over; when one is missing, or does not continue what
   was applied, the group is closed from there on and an alarm says so. It opens again when the broker is admitted anew;
 - an epoch whose key this broker may not have is known by its start, so its parcels are refused and never tried with an
   older key;
-- a replaced key is erased when its grace is over and nothing that the log still keeps needs it, see `Retention`;
+- a replaced key is erased when its grace is over and nothing that the log still keeps needs it, see `retention`. Its
+  grace begins when no publisher can take it for the current one any more, see `deafness`;
 - keys are on disk before the place in the log is: a crash in between repeats what has no effect. Every file is written
   anew and replaces the old one; what a killed writer left is removed.
 """
@@ -24,12 +30,15 @@ import logging
 import secrets
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from maia.domain.heard import Heard
+from maia.domain.key_times import deafness, retention
+from maia.domain.operations import audit_of
 from maia.encoding import Sexp, SexpLimits, encode, parse_canonical
 from maia.encryption import (
     EpochId,
@@ -45,9 +54,10 @@ from maia.encryption import (
     verify_rekey,
 )
 from maia.errors import EncodingError, MaiaError, SealError, UnavailableError, UsageError, VerificationError
+from maia.events import TypeId
 from maia.home import PRIVATE_FILE, Home, locked, read_file, with_head, without_head, write_file
 from maia.kernel import milliseconds
-from maia.log import AuditRow, LogDirectory, Notice, NoticeKind, NoticeLog, write_audit
+from maia.log import START, AuditRow, LaneRead, LaneRecord, LogDirectory, NoticeKind, NoticeLog, Place
 from maia.principals import PublicKey, public_key
 
 MAX_STATE = 64 << 20
@@ -64,7 +74,16 @@ _logger = logging.getLogger(__name__)
 class _Membership:
     member: TreeMember
     manager: PublicKey
-    after: int
+    place: Place = START
+    stamp: int = -1
+    due: int = 0
+    alarm: str = ""
+    promised: int = 0
+
+    @property
+    def read(self) -> tuple[Place, int, str, int]:
+        """What changes by reading."""
+        return self.place, self.due, self.alarm, self.promised
 
 
 @dataclass(slots=True)
@@ -102,11 +121,28 @@ class GroupKeys:
         """Tell the newest epoch of each group that was applied; 0 before the first."""
         return {group: item.member.number for group, item in self._load().items()}
 
-    def next_notices(self) -> dict[KeyGroupId, int]:
-        """Tell the number of the message that each group waits for."""
-        return {group: item.after + 1 for group, item in self._load().items()}
+    def heard(self) -> dict[KeyGroupId, Heard]:
+        """Tell what was heard of each group's manager."""
+        return {
+            group: Heard(manager=item.manager, place=item.place, due=item.due, promised=item.promised, alarm=item.alarm)
+            for group, item in self._load().items()
+        }
 
-    def join(self, group: KeyGroupId, individual: bytes, *, manager: PublicKey, welcome: Welcome | None = None) -> None:
+    def tolerance(self, type_id: TypeId) -> Tolerance:
+        """Tell how far parcels of a type may stray and still be opened."""
+        tolerance = self._home.tolerance
+        promised = [item.promised for group, item in self._load().items() if group.type_id == type_id]
+        return replace(tolerance, deaf=deafness(self._home, max(promised))) if promised else tolerance
+
+    def join(
+        self,
+        group: KeyGroupId,
+        individual: bytes,
+        *,
+        manager: PublicKey,
+        welcome: Welcome | None = None,
+        at: datetime | None = None,
+    ) -> None:
         """Follow a group from now on, as the manager has admitted this broker; a second admission replaces the first.
 
         Args:
@@ -114,6 +150,7 @@ class GroupKeys:
             individual: The key shared with the manager for this membership.
             manager: Whose messages count.
             welcome: The current key, when the admission needed no new epoch.
+            at: When the manager answered, which is a word of it.
 
         Raises:
             VerificationError: The welcome is not the manager's.
@@ -126,7 +163,10 @@ class GroupKeys:
             raise SealError("the welcome is for somebody else")
         with locked(self.path):
             held = self._load()
-            held[group] = _Membership(member, manager, -1)
+            before = held.get(group)
+            held[group] = _Membership(
+                member, manager, due=0 if at is None else milliseconds(at), promised=before.promised if before else 0
+            )
             if key is not None:
                 with locked(self._home.path / "keyring"):
                     ring = self._home.keyring()
@@ -141,11 +181,16 @@ class GroupKeys:
             if held.pop(group, None) is not None:
                 self._save(held)
 
-    def follow(self, notices: NoticeLog, *, at: datetime) -> Followed:
+    def follow(self, notices: NoticeLog, *, at: datetime, log: LogDirectory | None = None) -> Followed:
         """Read what the managers said since last time, take the keys, and erase those whose time is over.
 
+        Args:
+            notices: Of the log.
+            at: Now.
+            log: As `retention` takes it.
+
         Raises:
-            MaiaError: A notice is damaged, or the home cannot be read or written. Nothing was taken by halves.
+            MaiaError: The home cannot be read or written. Nothing was taken by halves.
         """
         done = Followed()
         if not self.path.exists():
@@ -153,14 +198,16 @@ class GroupKeys:
         with locked(self.path), locked(self._home.path / "keyring"):
             held = self._load()
             ring = self._home.keyring()
-            places = {group: item.after for group, item in held.items()}
+            before = {group: item.read for group, item in held.items()}
             for group, item in held.items():
                 self._follow_group(group, item, notices, ring, done)
             if _replaced(ring):
-                done.erased = ring.retire(now=milliseconds(at), tolerance=retention(self._home, at=at))
+                deaf = deafness(self._home, max((item.promised for item in held.values()), default=0))
+                kept = retention(self._home, at=at, log=log, deaf=deaf)
+                done.erased = ring.retire(now=milliseconds(at), tolerance=kept)
             if done.keys or done.closed or done.erased:
                 self._home.save_keyring(ring)
-            if {group: item.after for group, item in held.items()} != places:
+            if {group: item.read for group, item in held.items()} != before:
                 self._save(held)
             if done.erased:
                 self._remove_parts()
@@ -172,18 +219,29 @@ class GroupKeys:
     def _follow_group(
         self, group: KeyGroupId, item: _Membership, notices: NoticeLog, ring: Keyring, done: Followed
     ) -> None:
+        reader = notices.reader(NoticeKind.REKEY, item.manager.key_id, rekey_topic(group))
         for _ in range(MAX_ROUNDS):
-            found = notices.read(NoticeKind.REKEY, rekey_topic(group), after=item.after, limit=_READ)
-            for notice in found:
-                self._apply(group, item, notice, ring, done)
-                item.after = notice.number
-            if len(found) < _READ:
+            try:
+                found = reader.since(item.place, stamp=item.stamp, limit=_READ)
+            except UnavailableError as error:
+                # Nothing was heard. What the manager promised until now holds, and no longer.
+                _logger.warning("key group %s cannot be followed: %s", rekey_topic(group).hex(), error.code)
+                return
+            if _code(found) == "LANE_EXPIRED" and found.head is not None:
+                # Whoever just joined needs nothing of what is gone; for anybody else the next message shows a gap.
+                item.place = found.head.floor
+                continue
+            for record in found.records:
+                self._apply(group, item, record, ring, done)
+                item.place, item.stamp = record.place, record.stamp
+            if len(found.records) < _READ:
+                _hear(group, item, found, done)
                 return
         done.behind = True
 
-    def _apply(self, group: KeyGroupId, item: _Membership, notice: Notice, ring: Keyring, done: Followed) -> None:
+    def _apply(self, group: KeyGroupId, item: _Membership, record: LaneRecord, ring: Keyring, done: Followed) -> None:
         try:
-            verified = verify_rekey(parse_rekey(notice.body), item.manager)
+            verified = verify_rekey(parse_rekey(record.body), item.manager)
         except MaiaError as error:
             done.alarms.append((group, error.code))
             return
@@ -213,16 +271,13 @@ class GroupKeys:
             return
         for group, code in done.alarms:
             _logger.warning("key group %s: %s", rekey_topic(group).hex(), code)
-        write_audit(
-            self._home.path / "audit",
-            [
-                AuditRow(
-                    at=at, kind="alarm", principal=self._home.broker.public_key.fingerprint,
-                    type_id=group.type_id.hex(), source="rekey", subject=group.label.decode("utf-8", "replace"),
-                    code=code, events=0,
-                )
-                for group, code in done.alarms
-            ],
+        audit_of(self._home).note(
+            AuditRow(
+                at=at, kind="alarm", principal=self._home.broker.public_key.fingerprint,
+                type_id=group.type_id.hex(), source="rekey", subject=group.label.decode("utf-8", "replace"),
+                code=code, events=0,
+            )
+            for group, code in done.alarms
         )  # fmt: skip
 
     def _load(self) -> dict[KeyGroupId, _Membership]:
@@ -234,7 +289,7 @@ class GroupKeys:
         except (InvalidTag, ValueError) as error:
             raise SealError("the state of the key groups cannot be opened") from error
         match parse_canonical(plain, limits=_LIMITS):
-            case (b"groups", (b"version", b"1"), *items):
+            case (b"groups", (b"version", b"1" | b"2" | b"3"), *items):
                 held = [_read_membership(item) for item in items]
             case _:
                 raise _wrong()
@@ -242,9 +297,13 @@ class GroupKeys:
 
     def _save(self, held: dict[KeyGroupId, _Membership]) -> None:
         items: list[Sexp] = [
-            (item.member.to_bytes(), item.manager.raw, b"%d" % (item.after + 1)) for _, item in sorted(held.items())
-        ]
-        plain = encode((b"groups", (b"version", b"1"), *items))
+            (
+                item.member.to_bytes(), item.manager.raw, b"%d" % (item.place.number + 1), item.place.digest,
+                b"%d" % (item.stamp + 1), b"%d" % item.due, item.alarm.encode(), b"%d" % item.promised,
+            )
+            for _, item in sorted(held.items())
+        ]  # fmt: skip
+        plain = encode((b"groups", (b"version", b"3"), *items))
         nonce = secrets.token_bytes(_NONCE)
         sealed = nonce + AESGCM(self._secret()).encrypt(nonce, plain, _PURPOSE)
         write_file(self.path, with_head("groups", sealed), mode=PRIVATE_FILE)
@@ -260,21 +319,25 @@ class GroupKeys:
                     part.unlink()
 
 
-def retention(home: Home, *, at: datetime) -> Tolerance:
-    """Tell how long a replaced key is kept.
+def _hear(group: KeyGroupId, item: _Membership, found: LaneRead, done: Followed) -> None:
+    """Take in what the manager says of its lane's end; an alarm is told once."""
+    code = _code(found)
+    if code:
+        if code != item.alarm:
+            done.alarms.append((group, code))
+        item.alarm = code
+        return
+    item.alarm = ""
+    item.due = max(item.due, item.stamp)
+    if found.head is not None:
+        item.promised = max(item.promised, found.head.due - found.head.asserted)
+    # SECURITY: only a head about the very place that was read says that nothing follows.
+    if found.head is not None and found.head.place == item.place:
+        item.due = max(item.due, found.head.due)
 
-    A home says so in its settings: ``history`` seconds, but at least ``grace``. Without ``history`` it keeps what the
-    log still needs: keys that were replaced before the oldest commit that has not expired go.
-    """
-    grace = home.tolerance.grace
-    if home.config.history is not None:
-        return Tolerance(grace=max(grace, home.config.history * 1000), skew=home.tolerance.skew)
-    log = LogDirectory(home.log_path)
-    oldest = next(iter(log.commits()), None)
-    if oldest is not None:
-        kept = milliseconds(at) - milliseconds(log.instant(oldest, now=at))
-        grace += max(0, kept)
-    return Tolerance(grace=grace, skew=home.tolerance.skew)
+
+def _code(found: LaneRead) -> str:
+    return "" if found.alarm is None else found.alarm.code
 
 
 def _replaced(ring: Keyring) -> bool:
@@ -294,7 +357,19 @@ def _take(ring: Keyring, group: KeyGroupId, key: EpochKey) -> bool:
 def _read_membership(item: Sexp) -> _Membership:
     match item:
         case (bytes(member), bytes(manager), bytes(after)) if after.isdigit():
-            return _Membership(TreeMember.from_bytes(member), public_key(manager), int(after) - 1)
+            # From before there were lanes: nothing of the lane was read, and no word of the manager holds.
+            return _Membership(TreeMember.from_bytes(member), public_key(manager))
+        case (
+            bytes(member), bytes(manager), bytes(number), bytes(digest), bytes(stamp), bytes(due), bytes(alarm),
+            *promised,
+        ) if len(promised) <= 1 and all(
+            isinstance(digits, bytes) and digits.isdigit() for digits in (number, stamp, due, *promised)
+        ):  # fmt: skip
+            return _Membership(
+                TreeMember.from_bytes(member), public_key(manager), place=Place(int(number) - 1, digest),
+                stamp=int(stamp) - 1, due=int(due), alarm=alarm.decode(),
+                promised=sum(int(digits) for digits in promised if isinstance(digits, bytes)),
+            )  # fmt: skip
         case _:
             raise _wrong()
 

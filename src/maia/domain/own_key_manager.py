@@ -14,6 +14,7 @@ Rules kept here:
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -81,6 +82,32 @@ class OwnKeyManager:
             return self._join(manager, event_type, at)
         first, _ = open_key_manager(self._home, settings=KeySettings(lead=timedelta(0)), engine=self._database())
         return self._join(first, event_type, at)
+
+    def admit(
+        self, event_type: EventType, request: bytes, evidence: Sequence[bytes], *, at: datetime, window: timedelta
+    ) -> bytes:
+        """Admit a broker of another domain, whose request something else than its stamp shows to be wanted.
+
+        Nobody but this home's own broker follows the groups of a type before the first other one: then there is nobody
+        to tell ahead of time, and the newcomer's keys begin at once.
+
+        Returns:
+            The manager's answer.
+
+        Raises:
+            MaiaError: As `join`; or the other broker's right is not proven.
+        """
+        from maia.domain.key_groups import open_home_groups, open_key_manager  # noqa: PLC0415 - needs a database
+        from maia.key_manager import KeySettings  # noqa: PLC0415 - as above
+
+        groups = open_home_groups(self._home, self._manager(), event_type.name, at=at)
+        if not set(groups) & set(GroupKeys(self._home).groups()):
+            self.join(event_type, at=at)
+        manager = self._manager()
+        members = {item.group: item.members for item in manager.status()}
+        if all(members.get(group, 0) <= 1 for group in groups):
+            manager, _ = open_key_manager(self._home, settings=KeySettings(lead=timedelta(0)), engine=self._database())
+        return manager.join(request, evidence, at=at, window=window)
 
     def tick(self, *, at: datetime) -> None:
         """Let the manager do what time asks for; nothing when the home has none.

@@ -7,45 +7,66 @@ come out hold clauses and references, never a key.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 
-from maia.authority import Action, CertificatePool, Verifier, ask_type
+from maia.authority import Action, Challenge, ask_network
+from maia.domain.fetched import Fetcher
+from maia.domain.grounds import Grounds
 from maia.domain.keys import ensure_keys
+from maia.domain.memberships import GroupKeys
+from maia.domain.origins import Origins
 from maia.domain.own_key_manager import OwnKeyManager
+from maia.domain.own_right import prove_own_right
 from maia.domain.snapshot import Snapshot
-from maia.encryption import Tolerance
-from maia.errors import DeniedError, VerificationError
+from maia.domain.statements import lists_behind
+from maia.errors import ChainError, DeniedError, UncheckedError, VerificationError
 from maia.events import EventType, TypeName
 from maia.home import Home
 from maia.kernel import (
+    CONDITION_FALSE,
     FOREVER,
     Clause,
     DeliverPlan,
-    Origin,
+    PlanTerm,
     PublishPlan,
     Sealing,
     Subscription,
+    ask_version,
     clauses_from,
     milliseconds,
+    tests_behind,
+    versions_of,
 )
 from maia.log import Commit, LogDirectory
-from maia.principals import KeyHash, KeyId, PublicKey
+from maia.principals import CertificateId, PublicKey
 
 MAX_EVENTS = 16_384
 """Most events in one parcel, unless the publisher asks for fewer."""
-_MAX_ORIGINS = 10_000
 
 
 class Planner:
-    """Compiles plans from what a home holds, and remembers which origins were proven on which evidence."""
+    """Compiles plans from what a home holds.
 
-    def __init__(self, home: Home, log: LogDirectory, own: OwnKeyManager) -> None:
-        """Plan for a home, over a log; ``own`` is the key manager that the home runs itself."""
+    Attributes:
+        origins: Judges the brokers behind commits.
+    """
+
+    def __init__(self, home: Home, log: LogDirectory, own: OwnKeyManager, fetcher: Fetcher) -> None:
+        """Plan for a home, over a log.
+
+        Args:
+            home: The home.
+            log: The log.
+            own: The key manager that the home runs itself.
+            fetcher: Asks those who have to confirm certificates for one decision.
+        """
         self._home = home
+        self._fetcher = fetcher
         self._log = log
         self._own = own
-        self._origins: dict[tuple[object, ...], tuple[Clause, ...]] = {}
-        self._pools: dict[bytes, CertificatePool] = {}
+        self.origins = Origins(home, log)
+        self._grounds = Grounds(home)
 
     def publish(
         self,
@@ -71,19 +92,20 @@ class Planner:
             MaiaError: The type is unknown, or the client or the broker has no right.
         """
         home, sessions, version = self._home, known.sessions, name.version.text
-        advertised = sessions.advertise(client, name.type_id, version, known.pool, at=at)
-        event_type = advertised.event_type
-        clauses = sessions.clauses(client, Action.PUBLISH, event_type, known.pool, at=at)
+        challenge = self._asked(known, client, Action.PUBLISH, name, at=at)
+        advertised = sessions.advertise(client, name.type_id, version, known.pool, at=at, challenge=challenge)
+        event_type, clauses = advertised.event_type, advertised.clauses
         ensure_keys(home, self._own, event_type, at=at)
-        certificates, own = self._own_right(known, event_type, at)
+        evidence, own = self._own_right(known, event_type, clauses, at)
+        ends = sessions.ends(client, event_type, clauses, known.pool, at=at)
         ids, stamp = home.type_ids(), milliseconds(at)
         if ids is not None:
-            certificates = (ids.seal_evidence(certificates, stamp),)
+            evidence = (ids.seal_evidence(evidence, stamp),)
         sealing = Sealing(
             type_id=event_type.type_id if ids is None else ids.at(event_type.type_id, stamp),
             key_type=event_type.type_id,
             mode=event_type.options.encryption,
-            evidence=self._log.put_evidence(certificates),
+            evidence=self._log.put_evidence(evidence),
             padding=event_type.options.padding,
         )
         return PublishPlan(
@@ -92,23 +114,79 @@ class Planner:
             definition=known.definition(name.type_id, version),
             clauses=clauses,
             sealing=sealing,
+            term=self.term(known, (*clauses, *own), (ends, *(item.until for item in own)), at=at),
             own=own,
             max_events=max_events,
         )
 
     def subscription(
-        self, known: Snapshot, name: TypeName, client: PublicKey, *, identity: str, where: str, at: datetime
+        self,
+        known: Snapshot,
+        name: TypeName,
+        client: PublicKey,
+        *,
+        holder: str,
+        identity: str,
+        where: str,
+        at: datetime,
+        proven: bool = False,
     ) -> Subscription:
         """Subscribe for a client, with the clauses that it has now.
 
+        Args:
+            known: The home's evidence.
+            name: The version that it wants.
+            client: Whose subscription.
+            holder: What the client's key is called in the home.
+            identity: Names the subscription.
+            where: Its filter.
+            at: Now.
+            proven: Whether somebody proved to hold the client's key, which may be a new one then.
+
         Raises:
+            UncheckedError: Something on which the right stood before is missing here: ``CERTIFICATE_MISSING``,
+                ``CLIENT_KEY_CHANGED``.
             MaiaError: The type is unknown, the client has no right, or the filter is refused.
         """
         sessions = known.sessions
         sessions.unsubscribe(identity)  # whoever had the name before had it from this home too
-        made = sessions.subscribe(identity, client, name.type_id, name.version.text, where, known.pool, at=at)
-        clauses = sessions.clauses(client, Action.SUBSCRIBE, made.event_type, known.pool, at=at)
-        return Subscription(made.identity, made.event_type, made.filter, clauses)
+        lost = self._grounds.lost(holder, name.type_id, client, known.pool, at=at)
+        if lost == "CLIENT_KEY_CHANGED" and not proven:  # SECURITY: a file that was exchanged is nobody's proof
+            raise _in_doubt(holder, lost)
+        try:
+            challenge = self._asked(known, client, Action.SUBSCRIBE, name, at=at)
+            made = sessions.subscribe(
+                identity, client, name.type_id, name.version.text, where, known.pool, at=at, challenge=challenge
+            )
+        except (VerificationError, DeniedError) as error:
+            if lost:
+                raise _in_doubt(holder, lost) from error
+            raise
+        if lost == "CERTIFICATE_MISSING":  # SECURITY: less than was proven before would be shown, for ever
+            raise _in_doubt(holder, lost)
+        self._grounds.note(holder, name.type_id, client, self._proof(known, client, made.clauses, at), known.pool)
+        ends = sessions.ends(client, made.event_type, made.clauses, known.pool, at=at)
+        return Subscription(made.identity, made.event_type, made.filter, made.clauses, ends)
+
+    def _asked(
+        self, known: Snapshot, client: PublicKey, action: Action, name: TypeName, *, at: datetime
+    ) -> Challenge | None:
+        """Ask for the answers that this one decision needs."""
+        event_type = known.sessions.event_type(name.type_id, name.version.text, at=at)
+        request = ask_version(action, event_type)
+        return self._fetcher.challenge(known.pool, client, request, known.verifier.statements, at=at)
+
+    @staticmethod
+    def _proof(
+        known: Snapshot, client: PublicKey, clauses: tuple[Clause, ...], at: datetime
+    ) -> frozenset[CertificateId]:
+        """Name the certificates by which a client may connect and see."""
+        found = {identity for clause in clauses for identity in clause.chain}
+        if known.sessions.network is not None:
+            request = ask_network(Action.CONNECT, *known.sessions.network)
+            grant = known.verifier.verify(request, principal=client, evidence=known.pool, at=at)
+            found |= {item.certificate_id for item in grant.certificates}
+        return frozenset(found)
 
     def deliver(
         self,
@@ -129,84 +207,60 @@ class Planner:
             history: Read old parcels with every key that is still held, however long ago they were replaced.
         """
         event_type, home = subscriptions[0].event_type, self._home
-        type_id, tolerance = event_type.type_id, home.tolerance
+        clauses = [clause for item in subscriptions for clause in item.clauses]
+        type_id = event_type.type_id
+        tolerance = GroupKeys(home).tolerance(type_id)
         return DeliverPlan(
             type_id=type_id,
             kinds=known.sessions.kinds(type_id),
             subscriptions=subscriptions,
-            origins=self.origins(known, event_type, commits, at=at),
+            term=self.term(known, clauses, (item.until for item in subscriptions), at=at),
+            origins=self.origins.of_commits(known, event_type, commits),
             arrives=milliseconds(at),
-            tolerance=Tolerance(grace=FOREVER, skew=tolerance.skew) if history else tolerance,
+            tolerance=replace(tolerance, grace=FOREVER) if history else tolerance,
             modes=known.sessions.modes(type_id),
             aliases=home.wire_ids(type_id) - {type_id},
         )
 
-    def origins(
-        self, known: Snapshot, event_type: EventType, commits: Iterable[Commit], *, at: datetime
-    ) -> dict[Origin, tuple[Clause, ...]]:
-        """Tell which of the brokers that filled these commits may publish the type, and what they may set.
-
-        The certificates are those that the parcels name by hash, and they must prove the right now. A clause with
-        conditions does not count: what holds at another domain cannot be seen from here.
-        """
-        found: dict[Origin, tuple[Clause, ...]] = {}
-        wire = {identity.hex() for identity in self._home.wire_ids(event_type.type_id)}
-        for commit in commits:
-            origin = (bytes.fromhex(commit.origin), bytes.fromhex(commit.evidence))
-            if commit.type_id in wire and origin not in found:
-                found[origin] = self._origin(known, event_type, origin, at)
-        return {origin: clauses for origin, clauses in found.items() if clauses}
-
-    def _origin(self, known: Snapshot, event_type: EventType, origin: Origin, at: datetime) -> tuple[Clause, ...]:
-        """Derive what an origin may set, anew only when its evidence, a statement or the time could change it."""
-        name, book = event_type.name, known.verifier.statements
-        try:
-            pool = self._evidence(known.verifier, origin[1])
-        except VerificationError:
-            return ()
-        moment = (pool.phase(at), book.phase(at), book.revision)
-        key = (origin, name.type_id, known.verifier, pool.token, moment)
-        derived = self._origins.get(key)
-        if derived is None:
-            request = ask_type(Action.PUBLISH, name.owner, name.name, None)
-            principal = KeyHash(KeyId(origin[0]))
-            try:
-                rights = known.verifier.clauses(request, principal=principal, evidence=pool, at=at)
-                derived = tuple(clause for clause in clauses_from(rights) if not clause.conditions)
-            except (VerificationError, DeniedError):
-                derived = ()
-            if len(self._origins) >= _MAX_ORIGINS:
-                self._origins.clear()
-            self._origins[key] = derived
-        return derived
-
-    def _evidence(self, verifier: Verifier, digest: bytes) -> CertificatePool:
-        """Read the certificates that a hash names; what was there whole once is not read again."""
-        pool = self._pools.get(digest)
-        if pool is None:
-            certificates, ids = self._log.evidence(digest), self._home.type_ids()
-            if ids is not None and len(certificates) == 1:
-                certificates = ids.open_evidence(certificates[0]) or certificates
-            pool = CertificatePool(certificates, limits=verifier.limits)
-            if len(self._pools) >= _MAX_ORIGINS:
-                self._pools.clear()
-            if len(pool):
-                self._pools[digest] = pool
-        return pool
+    def term(
+        self, known: Snapshot, clauses: Iterable[Clause], ends: Iterable[datetime | None], *, at: datetime
+    ) -> PlanTerm:
+        """Tell from when to when a plan may be worked by that leans on these clauses."""
+        return PlanTerm.of(
+            ends, made=at, age=self._home.plan_age, skew=timedelta(milliseconds=self._home.tolerance.skew),
+            rests_on=tests_behind(clauses, known.pool),
+        )  # fmt: skip
 
     def _own_right(
-        self, known: Snapshot, event_type: EventType, at: datetime
+        self, known: Snapshot, event_type: EventType, clauses: Iterable[Clause], at: datetime
     ) -> tuple[tuple[bytes, ...], tuple[Clause, ...]]:
-        """Return the certificates that prove this broker's right to publish a type, and what it may set.
+        """Return what proves this broker's right to publish a type, now and to later readers; and what it may set.
+
+        Conditions that every clause of the client has as well are asked of the client. Others are asked of the broker.
 
         Raises:
-            VerificationError: It has none.
+            VerificationError: It has none, or the conditions of its right do not hold.
         """
-        name = event_type.name
-        request = ask_type(Action.PUBLISH, name.owner, name.name, None)
+        pool = known.pool
+        request = ask_version(Action.PUBLISH, event_type)
         broker = self._home.broker.public_key
-        grant = known.verifier.verify(request, principal=broker, evidence=known.pool, at=at)
-        rights = known.verifier.clauses(request, principal=broker, evidence=known.pool, at=at)
+        grant = prove_own_right(known.verifier, request, broker, pool, at=at)
+        rights = known.verifier.clauses(request, principal=broker, evidence=pool, at=at)
+        asked = frozenset.intersection(*(frozenset(clause.conditions) for clause in clauses))
+        left = (
+            replace(clause, conditions=tuple(text for text in clause.conditions if text not in asked))
+            for clause in clauses_from(rights, versions_of((event_type,)))
+        )
+        own = known.sessions.guarded(left, broker, Action.PUBLISH, event_type.name.name, pool, at=at)
+        if not own:
+            raise ChainError("the conditions of the broker's own right do not hold", code=CONDITION_FALSE)
         found = {item.certificate_id: item.raw for item in grant.certificates}
-        found |= {item: known.pool.get(item).raw for right in rights for item in right.proof.certificate_ids()}
-        return tuple(found.values()), clauses_from(rights)
+        found |= {item: pool.get(item).raw for right in rights for item in right.proof.certificate_ids()}
+        tests = (test for identity in found for test in pool.get(identity).body.tests)
+        return (*found.values(), *lists_behind(tests, known.verifier.statements, at=at)), own
+
+
+def _in_doubt(holder: str, code: str) -> UncheckedError:
+    what = "is another one" if code == "CLIENT_KEY_CHANGED" else "stood on a certificate that is missing here"
+    subject = "key" if code == "CLIENT_KEY_CHANGED" else "right"
+    return UncheckedError(f"the {subject} of `{holder}` {what}, so nothing is known of it", code=code)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from maia.access_control import AccessControl, PolicyChange
 from maia.domain.access_control import HomeHoldings
-from maia.domain.access_control.agreements import POLICY_FOLDER
+from maia.domain.agreement_files import POLICY_FOLDER
 from maia.errors import MaiaError, NotFoundError
 from maia.home import Home
 from maia.policy import (

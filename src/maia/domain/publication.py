@@ -4,13 +4,13 @@ Rules kept here:
 
 - a task opens what it needs from the home where it runs: no key travels to it;
 - files count together or not at all, once per publication, or once per micro-batch of a stream;
-- every row is accounted for: published, or refused with a code, in the audit and as a dead letter.
+- every row is accounted for: published, or refused with a code, in the audit and as a dead letter;
+- the audit has the intent before a row is taken, and the result when the commit counts, or the code of what stopped it.
 """
 
 from __future__ import annotations
 
 import json
-import secrets
 from base64 import b64decode, b64encode
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,15 +20,29 @@ from functools import partial
 
 import pyarrow as pa
 
+from maia.domain.operations import Operation, audit_of, intent_to_publish
+from maia.domain.restamping import stamp_anew
 from maia.domain.sealing_keys import SealingKeys
 from maia.encoding import counted, html_table
 from maia.errors import UnavailableError
+from maia.events import TypeId
 from maia.home import Home
 from maia.kernel import PublishPlan, parcel_row, publish_batches
-from maia.log import AuditRow, Commit, LogDirectory, LogFile, RefusedRows, write_audit, write_refused
+from maia.log import (
+    OK,
+    AuditRow,
+    Commit,
+    LogDirectory,
+    LogFile,
+    OwnLanes,
+    RefusedRows,
+    write_refused,
+)
 
 Reason = tuple[str, str]
 """Why a row was refused: a code, and the column at fault; empty when no single one is."""
+LANES = "lanes"
+"""Where a home keeps its own record of what it committed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,24 +158,30 @@ class Published:
 def write_partition(
     home: Home, plan: PublishPlan, partition: int, batches: Iterator[pa.RecordBatch], *, at: datetime
 ) -> Written:
-    """Enforce and seal one partition of a publication, into a file of the log that no commit names yet."""
-    writer = LogDirectory(home.log_path).writer(
-        plan.publication, plan.sealing.type_id, partition, secrets.token_hex(8), at=at
-    )
+    """Enforce and seal one partition of a publication, into a file of the log that no commit names yet.
+
+    Raises:
+        PlanOverError: The plan is over, or a right behind it was withdrawn: ``PLAN_OVER``.
+    """
+    plan.term.check_statements(home.statements.load(), at=at)
     letters: dict[Reason, list[int]] = {}
     nulled = forced = 0
-    for sealed in publish_batches(plan, partition, batches, home.broker, SealingKeys(home), home.next_stamp):
-        if sealed.parcel is not None:
-            writer.add(parcel_row(sealed.parcel))
-        for letter in sealed.letters:
-            letters.setdefault((letter.code, letter.column), []).append(letter.row)
-        nulled += sealed.nulled
-        forced += sealed.forced
+    with LogDirectory(home.log_path).writer(
+        plan.publication, plan.sealing.type_id, partition, home.broker.public_key.key_id, at=at
+    ) as writer:
+        for sealed in publish_batches(plan, partition, batches, home.broker, SealingKeys(home), home.next_stamp):
+            if sealed.parcel is not None:
+                writer.add(parcel_row(sealed.parcel))
+            for letter in sealed.letters:
+                letters.setdefault((letter.code, letter.column), []).append(letter.row)
+            nulled += sealed.nulled
+            forced += sealed.forced
+        made = writer.close()
     dead = tuple(
         RefusedRows.of(partition, code, rows, column=column) for (code, column), rows in sorted(letters.items())
     )
     bears = (plan.sealing.type_id.hex(), plan.sealing.evidence.hex())
-    return Written(writer.close(), dead, nulled, forced, sealed_as=bears)
+    return Written(made, dead, nulled, forced, sealed_as=bears)
 
 
 def commit_publication(
@@ -174,6 +194,7 @@ def commit_publication(
     at: datetime,
     query: str = "",
     batch: int = -1,
+    operation: int | None = None,
 ) -> Published:
     """Make what the tasks wrote count, once, and put into the audit what became of every row.
 
@@ -186,10 +207,43 @@ def commit_publication(
         at: Now.
         query: For a stream, the query that writes it.
         batch: For a stream, the micro-batch.
+        operation: The intent, by its number in the audit; without one it is told now.
 
     Raises:
         MaiaError: Keys or rights changed meanwhile, or the log refuses; nothing counts then.
     """
+    intended = publication_operation(home, plan, client=client, at=at, number=operation)
+    with intended.failing():
+        done, rows = _commit(home, log, plan, written, client=client, at=at, query=query, batch=batch)
+    intended.end(OK, events=done.events, rows=rows)
+    return done
+
+
+def publication_operation(
+    home: Home,
+    plan: PublishPlan,
+    *,
+    client: str,
+    at: datetime,
+    number: int | None = None,
+    process: str | None = None,
+) -> Operation:
+    """Tell the audit what is going to be published, before a row is taken; or go on with what it was told."""
+    audit, intent = audit_of(home), intent_to_publish(plan, client, at=at)
+    return Operation(audit, audit.begin(intent, process=process) if number is None else number, intent)
+
+
+def _commit(
+    home: Home,
+    log: LogDirectory,
+    plan: PublishPlan,
+    written: Sequence[Written],
+    *,
+    client: str,
+    at: datetime,
+    query: str,
+    batch: int,
+) -> tuple[Published, list[AuditRow]]:
     files = tuple(item.file for item in written if item.file is not None)
     refused: Counter[Reason] = Counter()
     for item in written:
@@ -202,31 +256,67 @@ def commit_publication(
         home.path / "refused", letters, at=at, principal=plan.principal, type_id=type_id, publication=name
     )  # fmt: skip
     row = partial(AuditRow, at=at, principal=plan.principal, type_id=type_id, source=name, subject=client)
-    rows = [row(kind="publish", code="OK", events=sum(file.events for file in files))]
+    rows = [row(kind="publish", code=OK, events=sum(file.events for file in files))]
     codes: Counter[str] = Counter()
     for (code, _), count in refused.items():
         codes[code] += count
     rows += [row(kind="refuse", code=code, events=count) for code, count in sorted(codes.items())]
     notices = {"VALUE_FORCED": forced, "VALUE_NULLED": nulled}
     rows += [row(kind="notice", code=code, events=count) for code, count in notices.items() if count]
-    write_audit(home.audit_path, rows)
     if not files and batch < 0:  # nothing to make count; the name stays free for rows that were put right
-        return Published(publication=plan.publication, commit=None, events=0, refused=dict(refused))
-    made = log.commit(
-        plan.publication,
-        type_id,
-        files,
-        origin=home.broker.public_key.key_id.hex(),
-        evidence=evidence,
-        refused=sum(refused.values()),
-        query=query,
-        batch=batch,
-    )
+        return Published(publication=plan.publication, commit=None, events=0, refused=dict(refused)), rows
+    lanes = own_lanes(home, log)
+    # INVARIANT: between the look at the last stamp and the commit, no other publication of this home is committed.
+    with lanes.turn():
+        known, last = lanes.find(plan.publication), lanes.last_stamp(type_id)
+        if any(file.first_stamp <= last for file in files) and (known is None or known.batch < batch):
+            sealing = replace(plan.sealing, type_id=TypeId(bytes.fromhex(type_id)), evidence=bytes.fromhex(evidence))
+            files = stamp_anew(home, log, files, sealing, plan.publication, at=at)
+        made = _committed(
+            home, lanes, plan.publication, type_id, files, evidence=evidence, refused=sum(refused.values()),
+            query=query, batch=batch, at=at,
+        )  # fmt: skip
     repeated = bool(files) and made.files != files
-    return Published(
+    done = Published(
         publication=plan.publication, commit=made.sequence, events=made.events, refused=dict(refused), forced=forced,
         nulled=nulled, repeated=repeated,
     )  # fmt: skip
+    return done, rows
+
+
+def _committed(
+    home: Home,
+    lanes: OwnLanes,
+    publication: str,
+    type_id: str,
+    files: tuple[LogFile, ...],
+    *,
+    evidence: str,
+    refused: int,
+    query: str,
+    batch: int,
+    at: datetime,
+) -> Commit:
+    """Commit, and acknowledge what is durable at this home although the log does not have it yet: it is told later."""
+    try:
+        return lanes.commit(
+            publication, type_id, files, evidence=evidence, refused=refused, query=query, batch=batch, at=at
+        )
+    except UnavailableError as error:
+        made = lanes.find(publication) if error.code == "LANE_PENDING" else None
+        if made is None:
+            raise
+        row = AuditRow(
+            at=at, kind="alarm", principal=home.broker.public_key.fingerprint, type_id=type_id, source=made.name,
+            subject=home.config.broker, code=error.code, events=made.events,
+        )  # fmt: skip
+        audit_of(home).note([row])
+        return made
+
+
+def own_lanes(home: Home, log: LogDirectory) -> OwnLanes:
+    """Give the lanes that a home's broker writes."""
+    return OwnLanes(log, home.path / LANES, home.broker)
 
 
 def published_before(commit: Commit) -> Published:

@@ -1,14 +1,17 @@
-"""What a client saw of a read, and what not: an empty result never hides a refusal.
+"""What a client saw of a read, and what not: an empty result never hides a refusal, nor a part of the log that waits.
 
 The counts are those of the audit rows that the read wrote; a repeated task counts once.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from maia.domain.parked import read_parked
+from maia.domain.stretches import SILENT
 from maia.encryption import groups_of
 from maia.home import Home
 from maia.kernel import DeliverPlan
@@ -25,6 +28,8 @@ class Sight:
         keyless: Attributes that are open to the client and whose key the home does not hold: null in every event.
         refused: Events that were refused, by code.
         unmatched: Events that no right admits, or that the client's filter leaves out.
+        parked: Lanes of which something is in doubt, damaged or missing, so that it was not read, by code.
+        silent: How many lanes there are whose origin does not say any more where they end.
     """
 
     events: int = 0
@@ -32,17 +37,26 @@ class Sight:
     keyless: tuple[str, ...] = ()
     refused: Mapping[str, int] = field(default_factory=dict)
     unmatched: int = 0
+    parked: Mapping[str, int] = field(default_factory=dict)
+    silent: int = 0
 
     def to_json(self) -> dict[str, object]:
         """Write it for machines."""
         return {
             "events": self.events, "closed": list(self.closed), "keyless": list(self.keyless),
             "refused": dict(self.refused), "unmatched": self.unmatched,
+            "parked": dict(self.parked), "silent": self.silent,
         }  # fmt: skip
 
 
 def sight_of(
-    home: Home, plan: DeliverPlan, *, client: str, since: datetime, attributes: Sequence[str] | None = None
+    home: Home,
+    plan: DeliverPlan,
+    *,
+    client: str,
+    reader: str,
+    since: datetime,
+    attributes: Sequence[str] | None = None,
 ) -> Sight:
     """Tell what a client saw of a read that began at an instant.
 
@@ -50,6 +64,7 @@ def sight_of(
         home: Where it was read.
         plan: With the client's one subscription.
         client: What the client is called here.
+        reader: Under which name it read, see `reader_of`.
         since: When the read began.
         attributes: Which attributes were asked for; all when there are none.
     """
@@ -67,17 +82,24 @@ def sight_of(
     )
     counts: dict[tuple[str, str, str], int] = {}
     principal = home.key(client).fingerprint
+    parked = {(item.lane, item.code) for item in read_parked(home.path) if item.reader == reader}
     for row in read_audit(home.audit_path, since=since):
         if (row.principal, row.subject, row.type_id) == (principal, client, plan.type_id.hex()):
             counts[row.kind, row.source, row.code] = row.events
+        elif row.kind == "alarm" and row.subject == client and row.type_id in plan.type_ids():
+            parked.add((row.source, row.code))  # a segment that was passed by
     refused: dict[str, int] = {}
     for (kind, _, code), events in counts.items():
         if kind == "refuse" and events:
             refused[code] = refused.get(code, 0) + events
+    codes = Counter(code for _, code in parked)
+    silent = codes.pop(SILENT, 0)
     return Sight(
         events=sum(events for (kind, _, _), events in counts.items() if kind == "deliver"),
         closed=closed,
         keyless=keyless,
         refused=dict(sorted(refused.items())),
         unmatched=sum(events for (kind, _, _), events in counts.items() if kind == "withhold"),
+        parked=dict(sorted(codes.items())),
+        silent=silent,
     )

@@ -6,27 +6,39 @@ Rules kept here (rows 13.10 to 13.13, 22.13):
   certificate name: one of the home, or one that a key manager stands on. Statements of other signers are not kept;
 - a list that is over, or that starts in the far future, is not kept; an old one is refused by the book, which is saved
   before it is used, so a restart changes nothing;
+- the places up to which lanes were read belong to one state of the file of accepted statements. When somebody puts an
+  old one back, the lanes are read again from their beginning, so nothing that was withdrawn comes back;
 - silence denies. A topic that is damaged, flooded or cut off looks like silence, and what needs no statement goes on.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
 
-from maia.authority import CertificatePool, ListStatement, Statement, StatementBook
+from maia.authority import (
+    MAX_BROUGHT,
+    CertificatePool,
+    ListStatement,
+    Statement,
+    StatementBook,
+)
 from maia.errors import MalformedError, UnavailableError, VerificationError
 from maia.home import Home, StatementFile
-from maia.log import NoticeLog, StatementSubscription, tidy_statements
-from maia.principals import KeyId, TestKind
+from maia.log import START, NoticeLog, Place, StatementSubscription
+from maia.principals import KeyId, OnlineTest, TestKind
 
 MAX_AHEAD = timedelta(days=8)
 """A list that starts later than this is not kept yet; it stays in the log."""
 _RETRIES = 5
+_MAX_BROUGHT = 16 << 10
 _KEPT = timedelta(minutes=5)
-_LONG_TOPIC = 64
-_TIDY_AFTER = timedelta(hours=1)
 _log = logging.getLogger(__name__)
+
+FileMark = tuple[int, int, int, int]
+"""What tells one state of a file from another."""
 
 
 class StatementFollower:
@@ -36,7 +48,8 @@ class StatementFollower:
         """Follow a home's log."""
         self._home = home
         self._notices = notices
-        self._cursors: dict[KeyId, int] = {}
+        self._cursors: dict[KeyId, Place] = {}
+        self._mark: FileMark | None = None
 
     def follow(self, pool: CertificatePool, *, at: datetime, also: frozenset[KeyId] = frozenset()) -> None:
         """Take up what was said since.
@@ -50,13 +63,14 @@ class StatementFollower:
             UnavailableError: The home's statement file cannot be written.
         """
         fresh: list[Statement] = []
-        reached: dict[KeyId, int] = {}
+        reached: dict[KeyId, Place] = {}
+        mark = file_mark(self._home.statements.path)
+        if self._mark != mark:
+            self._cursors.clear()  # the places belong to the file that was written; to another one they mean nothing
         for signer in sorted(named_signers(pool) | also):
-            subscription = StatementSubscription(self._notices, signer, after=self._cursors.get(signer, -1))
+            subscription = StatementSubscription(self._notices, signer, after=self._cursors.get(signer, START))
             try:
                 found = subscription.updates()
-                if len(found) > _LONG_TOPIC:  # whoever knows the semantics may tidy up, an hour later
-                    tidy_statements(self._notices, signer, at=at - _TIDY_AFTER)
             except (MalformedError, UnavailableError) as error:
                 # SECURITY: silence denies what relies on this signer, and nothing else.
                 _log.warning("statements of %s cannot be read: %s", signer.hex()[:16], error.code)
@@ -66,8 +80,24 @@ class StatementFollower:
             if len(usable) == len([item for item in found if not _over(item, at)]):
                 reached[signer] = subscription.after  # what came too early is looked at again
         if fresh:
-            _accept(self._home.statements, fresh, at)
+            accept_statements(self._home.statements, fresh, at)
+            mark = file_mark(self._home.statements.path)
         self._cursors.update(reached)
+        self._mark = mark
+
+
+def file_mark(path: Path) -> FileMark | None:
+    """Tell one state of a file from another; nothing when there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def usable_lists(statements: Sequence[Statement], at: datetime) -> list[Statement]:
+    """Leave out what is over, comes too early, or is replaced by a newer one of the same signer."""
+    return _newest([item for item in statements if _wanted(item, at)])
 
 
 def named_signers(pool: CertificatePool) -> frozenset[KeyId]:
@@ -80,17 +110,40 @@ def named_signers(pool: CertificatePool) -> frozenset[KeyId]:
     )
 
 
-def _accept(file: StatementFile, statements: list[Statement], at: datetime) -> None:
-    """Put statements into the home's book and keep it, also when others write to it."""
+def lists_behind(
+    tests: Iterable[OnlineTest], book: StatementBook, *, at: datetime, withdrawals: bool = False
+) -> tuple[bytes, ...]:
+    """List the statements that answer tests now, to go along with the certificates that demand them.
+
+    A list that is too large to go along every time is one that others have to hear of themselves.
+    """
+    found: dict[bytes, None] = {}
+    for test in tests:
+        for item in (book.serving(test, at=at), book.withdrawing(test) if withdrawals else None):
+            if item is not None and len(item.raw) <= _MAX_BROUGHT:
+                found[item.raw] = None
+    return tuple(found)[:MAX_BROUGHT]
+
+
+def accept_statements(file: StatementFile, statements: Sequence[Statement], at: datetime | None = None) -> None:
+    """Put statements into the home's book and keep it, also when others write to it.
+
+    Args:
+        file: The book.
+        statements: Verified; what the book knows better is left out.
+        at: Lists that ended before are forgotten.
+    """
     for attempt in range(_RETRIES):
         book = file.load()
         known = set(book.raw_statements())
         new = [item for item in statements if item.raw not in known and not _replaced(item, book)]
         if not sum(_offer(book, item) for item in new):
             return
-        book.forget_before(at - _KEPT)
+        forgotten = None if at is None else at - _KEPT
+        if forgotten is not None:
+            book.forget_before(forgotten)
         try:
-            file.save(book, forgotten=at - _KEPT)
+            file.save(book, forgotten=forgotten)
         except UnavailableError as error:
             if error.code != "STATEMENTS_NEWER_ON_DISK" or attempt == _RETRIES - 1:
                 raise
@@ -118,16 +171,16 @@ def _offer(book: StatementBook, statement: Statement) -> bool:
 
 def _newest(statements: list[Statement]) -> list[Statement]:
     """Leave out the plain lists that a newer one replaces; the book would refuse them in any other order."""
-    plain: dict[TestKind, Statement] = {}
+    plain: dict[tuple[KeyId, TestKind], Statement] = {}
     timed: list[Statement] = []
     for statement in statements:
         body = statement.body
         if not isinstance(body, ListStatement) or body.timed:
             timed.append(statement)
             continue
-        held = plain.get(body.kind)
+        held = plain.get((statement.signer_id, body.kind))
         if held is None or not isinstance(held.body, ListStatement) or held.body.sequence < body.sequence:
-            plain[body.kind] = statement
+            plain[statement.signer_id, body.kind] = statement
     return [*timed, *plain.values()]
 
 

@@ -13,33 +13,41 @@ in force at the next one:
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from maia.domain.delivery import DeliveryJob
+from maia.domain.delivery import DeliveryJob, Planned
 from maia.domain.domain import Domain
 from maia.domain.keys import HomeKeys
+from maia.domain.operations import audit_of
+from maia.domain.parked import keep_parked, read_parked
 from maia.domain.possession import ProvenClient
+from maia.domain.stretches import Stretch, next_stretch, wire_types
 from maia.domain.types import find_type
+from maia.domain.waiting import Whom, everybody
 from maia.domain.wanted import SUBSCRIPTIONS_FILE, Wanted, read_subscriptions
 from maia.encryption import groups_of
 from maia.errors import (
     DeniedError,
     FilterSyntaxError,
     FilterTypeError,
+    MalformedError,
     NotFoundError,
-    UnavailableError,
+    UncheckedError,
     UsageError,
     VerificationError,
 )
 from maia.events import EncryptionMode, TypeId
 from maia.home import Home, locked, write_file
 from maia.kernel import DeliverPlan, Subscription, VolumeWatch
-from maia.log import AuditRow, Commit, Outbox, outbox_secret, write_audit
+from maia.log import AuditRow, Commit, Outbox, Places, outbox_secret
 
+JOB = "delivery job"
 _MAX_NAME = 200
+# A statement is late, or a type, a key or a certificate of this home is missing or damaged: a doubt, and no denial.
+_DOUBTS = (UncheckedError, NotFoundError, MalformedError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,28 +69,73 @@ class DomainPlans:
         self._domain = domain
         self._wanted = wanted
 
-    def __call__(self, commits: Sequence[Commit], at: datetime) -> Iterator[DeliverPlan]:
-        """Compile one plan per type that the commits hold and somebody subscribes to."""
+    def __call__(self, commits: Sequence[Commit] | None, at: datetime, whom: Whom = everybody) -> Planned:
+        """Compile one plan per type that the commits hold and somebody subscribes to.
+
+        Args:
+            commits: The stretch of the log; nothing asks who can be judged, whatever the log holds.
+            at: Now.
+            whom: Which subscriptions.
+        """
         domain, home = self._domain, self._domain.home
         at = domain.follow(at=at)
-        known, planner = domain.known(at=at), domain.planner
-        present = {commit.type_id for commit in commits}
+        known = domain.known(at=at)
+        present = None if commits is None else {commit.type_id for commit in commits}
         found: dict[TypeId, list[Subscription]] = {}
-        for item in read_subscriptions(home.path) if self._wanted is None else self._wanted:
+        waits: dict[str, str] = {}
+        for item in filter(lambda item: whom(item.name), self._kept()):
             try:
                 name = find_type(home, item.type, item.version, among=known.names)
-                if present.isdisjoint(identity.hex() for identity in home.wire_ids(name.type_id)):
+                if present is not None and present.isdisjoint(i.hex() for i in home.wire_ids(name.type_id)):
                     continue
-                client = home.key(item.as_)
-                made = planner.subscription(known, name, client, identity=item.name, where=item.where, at=at)
-            except (VerificationError, DeniedError, NotFoundError, FilterSyntaxError, FilterTypeError) as error:
-                _refuse(home, item, error.code, at)
-                continue
-            found.setdefault(name.type_id, []).append(made)
+                made = domain.planner.subscription(
+                    known, name, home.key(item.as_), holder=item.as_, identity=item.name, where=item.where, at=at
+                )  # fmt: skip
+            except _DOUBTS as error:
+                waits[item.name] = error.code
+            except (VerificationError, DeniedError, FilterSyntaxError, FilterTypeError) as error:
+                if known.failed:  # a definition does not verify, so nobody knows what it would have allowed
+                    waits[item.name] = error.code
+                elif commits is not None:
+                    _refuse(home, item, error.code, at)
+            else:
+                found.setdefault(name.type_id, []).append(made)
+        plans = []
         for subscriptions in found.values():
-            plan = planner.deliver(known, tuple(subscriptions), commits, at=at)
-            _check_keys(home, plan)
-            yield plan
+            plan = domain.planner.deliver(known, tuple(subscriptions), commits or (), at=at)
+            if _has_keys(home, plan):
+                plans.append(plan)
+            else:  # rather than to deliver a sealed type as nulls, for ever
+                waits |= {item.identity: "NO_KEYS" for item in subscriptions}
+        if commits is not None:
+            self._tell(waits, [item.identity for plan in plans for item in plan.subscriptions], at)
+        return Planned(plans=tuple(plans), waits=waits)
+
+    def _tell(self, waits: dict[str, str], served: list[str], at: datetime) -> None:
+        """Say who waits and for what, and who waits no longer."""
+        home = self._domain.home
+        waited = {item.reader for item in read_parked(home.path)}
+        for name in [*waits, *(name for name in served if _reader(name) in waited)]:
+            keep_parked(home, _reader(name), [("/", waits[name])] if name in waits else [], at=at)
+
+    def _kept(self) -> tuple[Wanted, ...]:
+        return read_subscriptions(self._domain.path) if self._wanted is None else self._wanted
+
+
+@dataclass(frozen=True, slots=True)
+class JobStretches:
+    """Finds the next stretch of the log for a domain's delivery job, over all types that the domain knows."""
+
+    domain: Domain
+
+    def __call__(self, after: Places, upto: Places | None, most: int | None, at: datetime) -> Stretch:
+        """Find it with what is known at an instant, and remember which lanes wait."""
+        at = self.domain.follow(at=at)
+        types = wire_types(self.domain, self.domain.known(at=at))
+        found = next_stretch(self.domain, types, after=after, upto=upto, most=most, at=at)
+        if upto is None and most != 0:
+            keep_parked(self.domain.home, JOB, found.alarms, at=at)
+        return found
 
 
 def delivery_job(
@@ -98,15 +151,18 @@ def delivery_job(
     home = domain.home
     path = str(home.path.resolve())
     alarm = home.config.alarm
+    wanted = None if subscriptions is None else tuple(subscriptions)
     return DeliveryJob(
         log=domain.log,
         outbox=Outbox(home.path / "outbox" if outbox is None else outbox),
-        repeats=domain.repeats,
-        make_plans=DomainPlans(domain, None if subscriptions is None else tuple(subscriptions)),
+        next_stretch=JobStretches(domain),
+        home=home.path.resolve(),
+        make_plans=DomainPlans(domain, wanted),
+        wanted=wanted,
         make_keys=HomeKeys(path),
         make_secret=HomeSecret(path),
         principal=home.broker.public_key.fingerprint,
-        audit=home.audit_path,
+        audit=audit_of(home),
         volume=None if alarm is None else VolumeWatch(events=alarm, period=timedelta(hours=1)),
         clock=domain.clock,
     )
@@ -121,6 +177,8 @@ def add_subscription(domain: Domain, wanted: Wanted, *, client: ProvenClient) ->
     """
     if not wanted.name.isprintable() or not 0 < len(wanted.name) <= _MAX_NAME:
         raise UsageError("a subscription's name is one line of at most 200 characters", code="SUBSCRIPTIONS")
+    if client.name != wanted.as_:
+        raise DeniedError(f"the proof is `{client.name}`'s, not `{wanted.as_}`'s", code="NOT_A_CLIENT")
     path = domain.path / SUBSCRIPTIONS_FILE
     with locked(path):
         if any(item.name == wanted.name for item in read_subscriptions(domain.path)):
@@ -137,20 +195,24 @@ def add_subscription(domain: Domain, wanted: Wanted, *, client: ProvenClient) ->
         write_file(path, (f"{before.rstrip()}\n\n{text}" if before.strip() else text).encode(), mode=0o644)
 
 
-def _check_keys(home: Home, plan: DeliverPlan) -> None:
-    """Stop rather than deliver a sealed type as nulls, for ever, because the keyring is gone or has not come yet."""
+def _has_keys(home: Home, plan: DeliverPlan) -> bool:
+    """Tell whether the home holds any key of a type, or needs none."""
     modes = {item.event_type.options.encryption for item in plan.subscriptions}
     if EncryptionMode.PLAIN in modes:
-        return
+        return True
     ring = home.keyring()
     labels = [uid.encode() for uid in plan.kinds]
     groups = {group for mode in modes for group in groups_of(plan.type_id, labels, mode)}
-    if not any(ring.epochs(group) for group in groups):
-        raise UnavailableError("this home holds no key of the type that it is to deliver", code="NO_KEYS")
+    return any(ring.epochs(group) for group in groups)
+
+
+def _reader(name: str) -> str:
+    """Name a subscription among those who wait."""
+    return f"subscription {name}"
 
 
 def _refuse(home: Home, item: Wanted, code: str, at: datetime) -> None:
     row = AuditRow(
         at=at, kind="refuse", principal=item.as_, type_id="", source=item.type, subject=item.name, code=code, events=0
     )
-    write_audit(home.audit_path, [row])
+    audit_of(home).note([row])

@@ -50,7 +50,7 @@ def find_type(
 def show_type(home: Home, name: TypeName) -> str:
     """Write a type as people name it here, with its owner and version."""
     owner = name.owner
-    shown = home.folder.names.get(owner.key_id, owner.fingerprint) if isinstance(owner, PublicKey) else str(owner)
+    shown = _name_of(home, owner) if isinstance(owner, PublicKey) else str(owner)
     return f"{shown}/{name.name}@{name.version.text}"
 
 
@@ -116,8 +116,19 @@ def _readings(text: str, version: str | None) -> list[tuple[str | None, str, str
     return readings
 
 
-def _is_owner(home: Home, text: str, owner: Principal) -> bool:
+def _name_of(home: Home, owner: PublicKey) -> str:
+    """Name a key as it is called here, or by its fingerprint; another key file that is damaged does not matter."""
     try:
-        return home.folder.key(text) == owner
+        return home.folder.names.get(owner.key_id, owner.fingerprint)
     except MaiaError:
-        return False
+        return owner.fingerprint
+
+
+def _is_owner(home: Home, text: str, owner: Principal) -> bool:
+    """Tell whether a key of this name or fingerprint is the owner; only the files that were named have to be whole."""
+    for find in (home.key, home.folder.key):
+        try:
+            return find(text) == owner
+        except MaiaError:
+            continue
+    return False

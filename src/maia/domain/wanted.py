@@ -9,8 +9,10 @@ where = "numberplate != ''"
 
 from __future__ import annotations
 
+import json
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from maia.errors import MalformedError
@@ -52,3 +54,13 @@ def read_subscriptions(home: Path) -> tuple[Wanted, ...]:
             f"`{SUBSCRIPTIONS_FILE}` has too many subscriptions, or a name twice", code="SUBSCRIPTIONS"
         )
     return found
+
+
+def write_wanted(wanted: Sequence[Wanted]) -> str:
+    """Write subscriptions for their way to another process of this home."""
+    return json.dumps([asdict(item) for item in wanted])
+
+
+def parse_wanted(text: str) -> tuple[Wanted, ...]:
+    """Read what `write_wanted` wrote."""
+    return tuple(Wanted(**item) for item in json.loads(text))

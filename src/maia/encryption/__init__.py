@@ -2,7 +2,8 @@
 
 from maia.encryption.cache import CachedParcel, from_wire, open_cached, strip, to_wire
 from maia.encryption.columns import Compression, decode_column, encode_column
-from maia.encryption.epochs import EpochId, Tolerance, epoch_of, select_epoch
+from maia.encryption.earlier_keys import open_earlier_keys, seal_earlier_keys
+from maia.encryption.epochs import EpochId, Tolerance, epoch_of, replaced_epochs, select_epoch
 from maia.encryption.header import MAX_COUNT, WHOLE_EVENT, ParcelHeader, parse_header
 from maia.encryption.keyring import (
     DEFAULT_CAP,
@@ -19,6 +20,7 @@ from maia.encryption.members import TreeMember
 from maia.encryption.parcel import (
     Parcel,
     VerifiedParcel,
+    fits,
     open_parcel,
     parse_parcel,
     seal,
@@ -46,7 +48,14 @@ from maia.encryption.rekeys import (
     sign_rekey,
     verify_rekey,
 )
-from maia.encryption.tree_answers import GroupPlace, OpenedPlace, open_join_answer, seal_place, sign_join_answer
+from maia.encryption.tree_answers import (
+    GroupPlace,
+    OpenedPlace,
+    groups_answered,
+    open_join_answer,
+    seal_place,
+    sign_join_answer,
+)
 from maia.encryption.tree_keys import TreeNode, WrapKind
 from maia.encryption.tree_requests import (
     CountUse,
@@ -107,8 +116,10 @@ __all__ = [
     "decode_column",
     "encode_column",
     "epoch_of",
+    "fits",
     "foreign_values",
     "from_wire",
+    "groups_answered",
     "groups_of",
     "join_public_key",
     "keyed_type_id",
@@ -117,6 +128,7 @@ __all__ = [
     "new_join_key",
     "next_refresh",
     "open_cached",
+    "open_earlier_keys",
     "open_join_answer",
     "open_keyring",
     "open_parcel",
@@ -127,7 +139,9 @@ __all__ = [
     "parse_welcome",
     "plan_refreshes",
     "rekey_topic",
+    "replaced_epochs",
     "seal",
+    "seal_earlier_keys",
     "seal_keyring",
     "seal_place",
     "select_epoch",

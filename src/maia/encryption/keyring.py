@@ -155,7 +155,7 @@ class Keyring:
         for group, keys in self._keys.items():
             starts = sorted(keys)
             for start, following in pairwise(starts):
-                if keys[start] and now > following + tolerance.grace:
+                if keys[start] and now > following + tolerance.grace + tolerance.deaf:
                     keys[start] = _ERASED
                     self._uses.pop((group, start), None)
                     gone += 1

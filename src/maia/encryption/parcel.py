@@ -296,6 +296,13 @@ def open_parcel(verified: VerifiedParcel, key_of: KeyOf) -> dict[bytes, pa.Array
     return opened
 
 
+def fits(parcel: Parcel, label: bytes, epoch_key: bytes) -> bool:
+    """Tell whether a key is the one that a block was sealed under, without opening the block."""
+    _, commitment = _block_keys(epoch_key, parcel.header, label)
+    blocks = dict(zip(parcel.header.labels, parcel.blocks, strict=True))
+    return hmac.compare_digest(commitment, blocks[label][:COMMITMENT])
+
+
 def _block_keys(epoch_key: bytes, header: ParcelHeader, label: bytes) -> tuple[bytes, bytes]:
     """Derive the key and the commitment of one block (HKDF-Expand, two blocks of output)."""
     info = encode((b"maia/1 block", header.type_id, header.parcel_id, b"%d" % header.epoch, label))

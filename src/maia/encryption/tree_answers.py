@@ -148,6 +148,20 @@ def open_join_answer(data: bytes, private: bytes, *, member: KeyId, manager: Pub
             raise _wrong()
 
 
+def groups_answered(data: bytes) -> tuple[KeyGroupId, ...]:
+    """List the groups in which an answer gives places. Nothing is checked, and nothing in it that is sealed is opened.
+
+    Raises:
+        EncodingError: The bytes are no answer.
+    """
+    match parse_canonical(data, limits=ANSWER_LIMITS):
+        case (b"signed", bytes(body), bytes(), bytes()):
+            match parse_canonical(body, limits=ANSWER_LIMITS):
+                case (b"key-group-answer", _, _, (b"places", *places)):
+                    return tuple(_place(item).group for item in places)
+    raise _wrong()
+
+
 def _place(item: Sexp) -> GroupPlace:
     match item:
         case (bytes(type_id), bytes(label), bytes(number), bytes(sealed), bytes(welcome)) if (

@@ -200,12 +200,12 @@ class KeyTree:
             keep: Who may stay at all; everybody when it is absent.
 
         Raises:
-            UsageError: The messages are another group's or no later than this tree, or time does not go on.
+            UsageError: The messages are another group's or what this tree made itself, or time does not go on.
         """
         if not messages or any(item.rekey.group != self.group for item in messages):
             raise UsageError("a restart goes on from the group's own messages", code="REKEY_GROUP")
         last = messages[-1]
-        if last.rekey.number <= self.number or start <= last.rekey.start:
+        if last.message.digest == self._previous or start <= last.rekey.start:
             raise UsageError("an epoch begins later than the one before", code="EPOCH_ORDER")
         newcomers: dict[bytes, bytes] = {}
         if messages[0].rekey.previous == self._previous:

@@ -11,14 +11,15 @@ import typing as _typing
 from maia.home import providers, words
 from maia.home.agent import KeyAgent, ask_agent
 from maia.home.certificates import CertificateFolder
-from maia.home.config import HomeConfig
+from maia.home.config import DEFAULT_SILENCE, HomeConfig
 from maia.home.definitions import find_definition, sign_definition
-from maia.home.files import PRIVATE_FILE, list_files, locked, read_file, write_file
+from maia.home.files import PRIVATE_FILE, PRIVATE_FOLDER, list_files, locked, make_folder, read_file, write_file
 from maia.home.folder import Folder, key_of
 from maia.home.formats import HOME_FORMAT, newer_format, with_head, without_head
 from maia.home.keys import MAX_KEY_FILE, check_key_name, read_key, read_public_key, write_key, write_public_key
 from maia.home.machine import now
 from maia.home.passphrases import check_passphrase, passphrase_asker, read_descriptor_line, read_line
+from maia.home.series import SeriesFile, signers_of_lists
 from maia.home.soundness import HealthFinding, check_files
 from maia.home.statements import StatementFile
 from maia.home.types import DirectoryRegistry, verify_with_registry
@@ -27,15 +28,18 @@ from maia.lazy import on_first_use as _on_first_use
 
 if _typing.TYPE_CHECKING:
     from maia.home.clock import ClockFile
+    from maia.home.config_edit import change_config
     from maia.home.home import Home
     from maia.home.key_uses import KeyUses
     from maia.home.migration import Migration, migrate_home
     from maia.home.schemas import read_schema
 
 __all__ = [
+    "DEFAULT_SILENCE",
     "HOME_FORMAT",
     "MAX_KEY_FILE",
     "PRIVATE_FILE",
+    "PRIVATE_FOLDER",
     "CertificateFolder",
     "ClockFile",
     "DirectoryRegistry",
@@ -46,9 +50,11 @@ __all__ = [
     "KeyAgent",
     "KeyUses",
     "Migration",
+    "SeriesFile",
     "StatementFile",
     "VerifiedCache",
     "ask_agent",
+    "change_config",
     "check_files",
     "check_key_name",
     "check_passphrase",
@@ -56,6 +62,7 @@ __all__ = [
     "key_of",
     "list_files",
     "locked",
+    "make_folder",
     "migrate_home",
     "newer_format",
     "now",
@@ -68,6 +75,7 @@ __all__ = [
     "read_public_key",
     "read_schema",
     "sign_definition",
+    "signers_of_lists",
     "verify_with_registry",
     "with_head",
     "without_head",
@@ -81,6 +89,7 @@ __getattr__ = _on_first_use(
     __name__,
     {
         "ClockFile": "clock",
+        "change_config": "config_edit",
         "Home": "home",
         "KeyUses": "key_uses",
         "Migration": "migration",

@@ -2,6 +2,7 @@
 
 A file's name comes from a hash and from nothing inside the certificate, so no name that anyone chose becomes a path.
 Files that people put there under other names count too, as long as they end in ``.cert``; what they hold decides.
+What was removed on purpose is noted (``let-go/``), so that it is told from what was lost.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from maia.home.files import PUBLIC_FILE, PUBLIC_FOLDER, list_files, make_folder,
 from maia.principals import Certificate, CertificateId, UnverifiedCertificate, parse_certificate
 
 _SUFFIX = ".cert"
+_LET_GO = "let-go"
 _SHORT = 16
 _ID_LENGTH = 32
 _Stamp = tuple[int, int, int]
@@ -47,6 +49,10 @@ class CertificateFolder:
         write_file(path, certificate.raw, mode=PUBLIC_FILE)
         return path
 
+    def has(self, identity: CertificateId) -> bool:
+        """Tell whether `add` has put a certificate here."""
+        return any(self._held(path) == identity for path in self._places(identity))
+
     def remove(self, identity: CertificateId) -> None:
         """Remove a certificate, under whatever file names it stands.
 
@@ -56,10 +62,11 @@ class CertificateFolder:
         if len(identity) != _ID_LENGTH:
             raise UsageError(f"the identity of a certificate has {_ID_LENGTH} octets")
         found = [path for path, data in self if _identity(data) == identity]
-        for path in found:
-            remove_file(path)
         if not found:
             raise NotFoundError(f"there is no certificate `{identity.hex()[:_SHORT]}`", code="NO_CERTIFICATE")
+        self._note(identity)
+        for path in found:
+            remove_file(path)
 
     def discard(self, identities: Iterable[CertificateId]) -> None:
         """Remove the files that `add` made for certificates, without a look at the others in the folder.
@@ -69,7 +76,20 @@ class CertificateFolder:
         for identity in identities:
             for path in self._places(identity):
                 if self._held(path) == identity:
+                    self._note(identity)
                     remove_file(path)
+
+    def give_up(self, identity: CertificateId) -> None:
+        """Note of a certificate that was lost that nobody waits for it any more."""
+        self._note(identity)
+
+    def let_go(self, identity: CertificateId) -> bool:
+        """Tell whether a certificate that is not here was removed by `remove` or `discard`, or given up."""
+        return (self.path / _LET_GO / identity.hex()).exists()
+
+    def _note(self, identity: CertificateId) -> None:
+        make_folder(self.path / _LET_GO, mode=PUBLIC_FOLDER)
+        write_file(self.path / _LET_GO / identity.hex(), b"", mode=PUBLIC_FILE)
 
     def pool(self, *, limits: VerifierLimits = DEFAULT_VERIFIER_LIMITS) -> CertificatePool:
         """Read all of them as evidence; files that are no certificates are counted as refused.

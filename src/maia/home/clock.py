@@ -1,6 +1,7 @@
 """The highest instant a home ever planned with, so that a clock that was set back revives nothing.
 
     clock        milliseconds since 1970 UTC
+    pace         which start of the machine, and by how much the clock was ahead of its running time then
 
 Rules kept here (threat T61):
 
@@ -9,14 +10,19 @@ Rules kept here (threat T61):
 - beyond the window nothing is planned until the clock is right: nobody can tell how long lists should still serve;
 - the file is written before an instant is used, at most once a second, and survives a restart. Where it cannot be
   written, since the disk is full or read-only, the floor that it holds counts all the same: nothing but reading works
-  there, and that has to be audited first, see `maia.log.write_audit`.
+  there, and that has to be audited first, see `maia.log.Audit`.
 
 A clock that ran ahead by mistake and was set right looks the same. Whoever set it right removes the file.
+
+- a clock that jumps ahead of the machine's running time is noticed before it stamps anything (finding B16): while the
+  machine runs, the clock may gain no more than the window from one stamp to the next. Whoever set it right, so that
+  what it showed before was wrong, removes the file ``pace``.
 """
 
 from __future__ import annotations
 
 import logging
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -28,7 +34,39 @@ CLOCK_WINDOW = timedelta(seconds=30)
 _log = logging.getLogger(__name__)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _STEP = 1000
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
 _MAX_FILE = 32
+
+
+def check_pace(path: Path, at: datetime, *, window: timedelta = CLOCK_WINDOW) -> None:
+    """Refuse a clock that gained on the machine's running time since the last look; remember where it stands.
+
+    Args:
+        path: The file, which need not exist.
+        at: What the clock says.
+        window: What it may gain from one look to the next.
+
+    Raises:
+        UnavailableError: It jumped ahead: ``CLOCK_AHEAD``.
+    """
+    try:
+        start = _BOOT.read_bytes().strip()[:64]
+        running = int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1000)
+    except (OSError, AttributeError):  # no such clock on this system
+        return
+    ahead = milliseconds(at) - running
+    known = read_file(path, limit=128).split() if path.exists() else []
+    if len(known) == 2 and known[0] == start and known[1].lstrip(b"-").isdigit():
+        gained = ahead - int(known[1])
+        if gained > window // timedelta(milliseconds=1):
+            raise UnavailableError(
+                f"the clock jumped ahead by {gained // 1000} s while the machine ran; set it right, or remove `{path}` "
+                "if it is right now",
+                code="CLOCK_AHEAD",
+            )
+        if abs(gained) < _STEP:
+            return
+    write_file(path, b"%s %d" % (start, ahead), mode=PUBLIC_FILE)
 
 
 class ClockFile:

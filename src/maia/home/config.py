@@ -12,10 +12,12 @@ from maia.home.formats import HOME_FORMAT, check_home_format
 
 CONFIG_FILE = "maia.toml"
 MAX_CONFIG = 1 << 16
-_NUMBERS = ("grace", "skew", "history", "alarm")
+DEFAULT_SILENCE = 600
+DEFAULT_PLAN_AGE = 3600
+_NUMBERS = ("grace", "skew", "plan_age", "silence", "history", "alarm")
 _TEXTS = ("name", "broker", "domain", "log", "keyed_types", "spill", *_NUMBERS)
 _SPILLS = ("sealed", "trusted")
-_SERVICES: dict[str, str | None] = {"database": "store.db", "key_manager": None, "access_control": None}
+_SERVICES: dict[str, str | None] = {"database": "store.db", "key_manager": None, "access_control": None, "fetch": None}
 _TABLES: dict[str, tuple[str, ...]] = {"": _TEXTS, "network": ("owner", "name"), "services": tuple(_SERVICES)}
 """The settings of each table of the file; those at its top are in none."""
 
@@ -32,8 +34,13 @@ class HomeConfig:
         log: The log's directory, relative to the home.
         grace: Seconds for which a replaced key still opens.
         skew: Seconds by which clocks may differ.
-        history: Seconds for which replaced keys are kept, at least ``grace``; without it, as long as the log keeps
-            commits of their time.
+        plan_age: Seconds for which what was planned may be worked by: a frame that is evaluated again, a task that is
+            tried again, a long micro-batch. After that the rights are judged anew.
+        silence: Seconds beyond the time that it promised for which a key manager may be silent before keys of it seal
+            nothing here; and, when it is more than 600, for how much longer what others sealed that did not hear it is
+            opened.
+        history: Seconds for which replaced keys are kept, at least ``grace`` after nobody can seal with them any more;
+            without it, as long as the log keeps commits of their time.
         alarm: Events an hour above which the audit points a subscription out; without it, none.
         spill: How plaintext is protected that Spark writes to disk when its memory is full, and when it shuffles.
             ``sealed``: Spark encrypts it (``spark.io.encryption.enabled``), and a session that does not is refused.
@@ -42,6 +49,8 @@ class HomeConfig:
         database: Where the domain's services keep their state: a file in the home, or a database address.
         key_manager: Address of the key manager; without one it runs in process.
         access_control: Address of the access control service; without one it runs in process.
+        fetch: Hosts, ``name`` or ``name:port`` with blanks between them, that may be asked for lists, one-time answers
+            and renewals when a certificate gives an address there; without it, none is.
     """
 
     name: str
@@ -51,6 +60,8 @@ class HomeConfig:
     log: str = "log"
     grace: int = 30
     skew: int = 5
+    plan_age: int = DEFAULT_PLAN_AGE
+    silence: int = DEFAULT_SILENCE
     history: int | None = None
     alarm: int | None = None
     keyed_types: str | None = None
@@ -58,12 +69,17 @@ class HomeConfig:
     database: str = "store.db"
     key_manager: str | None = None
     access_control: str | None = None
+    fetch: str | None = None
 
     def to_toml(self) -> str:
         """Write the file."""
         texts = {"name": self.name, "broker": self.broker, "domain": self.domain, "log": self.log}
         lines = [f"format = {HOME_FORMAT}", *(f"{key} = {_quote(text)}" for key, text in texts.items())]
         lines += [f"grace = {self.grace}", f"skew = {self.skew}"]
+        if self.plan_age != DEFAULT_PLAN_AGE:
+            lines.append(f"plan_age = {self.plan_age}")
+        if self.silence != DEFAULT_SILENCE:
+            lines.append(f"silence = {self.silence}")
         if self.history is not None:
             lines.append(f"history = {self.history}")
         if self.alarm is not None:

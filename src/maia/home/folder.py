@@ -213,6 +213,11 @@ class Folder:
             for text in texts
         )
 
+    def ends(self, identity: CertificateId) -> datetime | None:
+        """Say when a certificate ends, where it is known here and does."""
+        found = [item for item in self.certificates.pool() if item.certificate_id == identity]
+        return found[0].body.period.not_after if found else None
+
     def show(self, key: KeyId) -> str:
         """Name a key for people: its name here and its fingerprint."""
         known = self.names.get(key)

@@ -12,7 +12,8 @@
     stamps               the highest stamp this broker ever reserved
     key-uses             how often each key sealed
     log/                 parcels and commits; may lie elsewhere and be shared
-    audit/  checkpoints/
+    audit/               the journal of intents and results (0700); audit-head is its newest head
+    checkpoints/
 
 A home is usable by hand: everything but the keyring is a file that an editor and a version control system can handle,
 and nothing in it is believed without verification. It is files and no more; `maia.domain.Domain` is a home, opened.
@@ -23,6 +24,7 @@ from __future__ import annotations
 import secrets
 import time
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 from maia.authority import CertificatePool, Verifier
@@ -39,6 +41,7 @@ from maia.encryption import (
 from maia.errors import NotFoundError, UsageError
 from maia.events import EventType, TypeId, TypeName, parse_version
 from maia.home.certificates import CertificateFolder
+from maia.home.clock import check_pace
 from maia.home.config import CONFIG_FILE, MAX_CONFIG, HomeConfig
 from maia.home.files import PRIVATE_FILE, PUBLIC_FILE, locked, make_folder, read_file, write_file
 from maia.home.folder import Folder
@@ -48,7 +51,7 @@ from maia.home.machine import now
 from maia.home.providers import HomeSurroundings
 from maia.home.statements import StatementFile
 from maia.home.types import DirectoryRegistry
-from maia.kernel import KEY_MANAGER, milliseconds, read_mark, reserve_stamps, write_mark
+from maia.kernel import KEY_MANAGER, MAX_LEAD, milliseconds, read_mark, reserve_stamps, write_mark
 from maia.principals import KeySigner, Name, Principal, PublicKey
 
 _MAX_KEYRING = 64 << 20
@@ -189,6 +192,11 @@ class Home:
         return Tolerance(grace=self.config.grace * 1000, skew=self.config.skew * 1000)
 
     @property
+    def plan_age(self) -> timedelta:
+        """How old a plan may get before rights are judged anew."""
+        return timedelta(seconds=self.config.plan_age)
+
+    @property
     def log_path(self) -> Path:
         """Where the log is."""
         return (self.path / self.config.log).resolve()
@@ -256,7 +264,10 @@ class Home:
         """Reserve a stamp, kept on disk before it is used, so no crash and no clock makes one come twice."""
         path = self.path / "stamps"
         with locked(path):
+            at = now()
+            check_pace(self.path / "pace", at)
             high = read_mark(read_file(path, limit=64)) if path.exists() else -1
-            stamp = reserve_stamps(high, now=milliseconds(now()), count=1).first
+            lead = MAX_LEAD + self.config.skew * 1000
+            stamp = reserve_stamps(high, now=milliseconds(at), count=1, lead=lead).first
             write_file(path, write_mark(stamp), mode=PUBLIC_FILE)
             return stamp

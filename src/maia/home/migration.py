@@ -11,12 +11,13 @@ Rules kept here:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from maia.errors import NotFoundError
+from maia.errors import MalformedError, NotFoundError
 from maia.home.accepted import accept_meaning, accepted_meaning
 from maia.home.config import CONFIG_FILE, MAX_CONFIG, parse_toml
 from maia.home.files import PRIVATE_FILE, PUBLIC_FILE, locked, read_file, write_file
@@ -26,6 +27,7 @@ from maia.kernel import read_mark, write_mark
 
 _MAX_FILE = 64 << 20
 _SEALED = ("keyring", "groups")
+_FORMAT_LINE = re.compile(rb"^format[ \t]*=[^\n]*\n?", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,14 +70,16 @@ def migrate_home(path: Path, *, at: datetime, dry_run: bool = False) -> Migratio
     with locked(config):
         data = read_file(config, limit=MAX_CONFIG)
         found = parse_toml(data).get("format", 1)
-        before = found if type(found) is int else 1
+        if type(found) is not int or found < 1:
+            raise MalformedError(f"`{config}`: `format` is {found!r}, not a number of a format", code="HOMECONFIG_FILE")
+        before = found
         if before > HOME_FORMAT:
             raise newer_format(str(config), found=before, known=HOME_FORMAT)
         if before == HOME_FORMAT:
             return Migration(before=before, after=HOME_FORMAT, steps=())
         steps = [*_stamps(path), *_heads(path), *_accepted(path, at)]
         # INVARIANT: a key at the top of the file belongs to no table, whatever stands below.
-        numbered = b"format = %d\n" % HOME_FORMAT + data
+        numbered = b"format = %d\n" % HOME_FORMAT + _FORMAT_LINE.sub(b"", data, count=1)
         steps.append(_Step(f"{CONFIG_FILE}: format {HOME_FORMAT}", lambda: _write(config, numbered, PUBLIC_FILE)))
         if not dry_run:
             for step in steps:

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from maia.kernel.broker_places import BROKERS, DOMAINS, named
-from maia.kernel.clauses import Clause, clauses_from
+from maia.kernel.clauses import Clause, ask_version, clauses_from, versions_of
 from maia.kernel.conditions import CONDITION_FALSE, RATE_LIMITED, NoSurroundings, make_guard
-from maia.kernel.deliver import FOREVER, DeliverPlan, MakeKeys, Origin, Outcome, deliver_parcels
-from maia.kernel.delivery import DeliveryPlan, Subscription, check_readable, omit_closed, uid_filter
+from maia.kernel.deliver import FOREVER, DeliverPlan, MakeKeys, Origin, Outcome, Tenure, deliver_parcels
+from maia.kernel.delivery import Delivery, DeliveryPlan, Subscription, check_readable, omit_closed, uid_filter
 from maia.kernel.domains import CLIENTS, DomainTree, check_local, check_served, read_domain
 from maia.kernel.emulation import emulate, key_groups_needed, sub_types
 from maia.kernel.group_admission import GroupAdmission, admit_broker
 from maia.kernel.key_groups import KEY_MANAGER, groups_of_type, membership_changes, prove_key_manager
-from maia.kernel.parcels import MAX_EVENTS, Opened, Sealing, event_name, open_batch, seal_batch
+from maia.kernel.parcels import (
+    MAX_EVENTS,
+    Opened,
+    Sealing,
+    event_ids,
+    event_name,
+    open_batch,
+    require_heard_of,
+    seal_batch,
+)
+from maia.kernel.plan_term import Clock, PlanTerm, tests_behind
 from maia.kernel.publication import BATCH_REJECTED, CONSTRAINT_VIOLATED, enforce_publication
 from maia.kernel.publish import PublishPlan, event_base, parcel_row, publish_batches
 from maia.kernel.sessions import Sessions
@@ -33,7 +43,9 @@ __all__ = [
     "RATE_LIMITED",
     "VOLUME_HIGH",
     "Clause",
+    "Clock",
     "DeliverPlan",
+    "Delivery",
     "DeliveryPlan",
     "DomainTree",
     "GroupAdmission",
@@ -42,6 +54,7 @@ __all__ = [
     "Opened",
     "Origin",
     "Outcome",
+    "PlanTerm",
     "PublishPlan",
     "Sealing",
     "Sessions",
@@ -49,8 +62,10 @@ __all__ = [
     "StateChoice",
     "StateReply",
     "Subscription",
+    "Tenure",
     "VolumeWatch",
     "admit_broker",
+    "ask_version",
     "check_local",
     "check_readable",
     "check_served",
@@ -59,6 +74,7 @@ __all__ = [
     "emulate",
     "enforce_publication",
     "event_base",
+    "event_ids",
     "event_name",
     "groups_of_type",
     "key_groups_needed",
@@ -74,9 +90,12 @@ __all__ = [
     "publish_batches",
     "read_domain",
     "read_mark",
+    "require_heard_of",
     "reserve_stamps",
     "seal_batch",
     "sub_types",
+    "tests_behind",
     "uid_filter",
+    "versions_of",
     "write_mark",
 ]

@@ -4,23 +4,45 @@ A clause is one chain reduced: a set of attribute uids, a constraint on the row,
 never mixed: a cell is open when *some* clause holds its attribute **and** that clause's constraint is true for the row,
 its conditions included.
 
-What a clause costs is known before data meets it: each distinct value of a constrained column is put to each pattern of
-its constraint. A clause of more than `MAX_PATTERNS` is refused when a plan is made (``CLAUSE_TOO_COSTLY``), whoever
-narrowed it so; plain values are looked up and cost nothing. A batch of n rows thus costs a clause at most n times
-`MAX_PATTERNS` comparisons, however it is written.
+What clauses cost is known before data meets them: each distinct value of a constrained column is put to each pattern of
+their constraints; plain values are looked up and cost nothing. All clauses of a principal together have at most
+`MAX_PATTERNS`, so that a batch of n rows costs at most n times as many comparisons, however rights are written.
+
+One bad chain costs itself: what is no right on cells, or finds no room, is left out, and the others count. Room is
+given in turns (`maia.authority.fairly`), since whoever holds a right can write chains to others unasked. Fewer clauses
+only ever close cells. Where nothing is left, the reason is said instead of an empty answer.
+
+A clause knows its version. Bound to one, it opens the attributes of that version, whatever else is in the batch: the
+rows of a type hold the values of every version (`versions_of`). What it asks of rows was judged by the same definitions
+when its chain was reduced: what names attributes of other versions was said by somebody who holds those, or gave
+nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 
-from maia.authority import CellRight, Derived, OnViolation, cell_rights, patterns_in
+from maia.authority import (
+    Action,
+    CellRight,
+    Derived,
+    KnownVersions,
+    OnViolation,
+    Request,
+    ask_type,
+    cell_rights,
+    fairly,
+    first_end,
+    patterns_in,
+)
 from maia.authority import Tag as ValueTag
 from maia.authority import permits as tag_permits
 from maia.encoding import encode
-from maia.errors import DeniedError, UncheckedError
+from maia.errors import DeniedError, TagError
+from maia.events import EventType
 from maia.kernel.conditions import Guard
 from maia.principals import CertificateId
 
@@ -37,12 +59,15 @@ class Clause:
         conditions: Conditions that must all hold before the clause counts.
         chain: The certificates it comes from, root first; empty for the owner itself.
         guard: Asks the conditions when data meets the clause; a session puts it there.
+        until: The first instant at which none of the chains that give it carries it any more, statements being as they
+            were when it was derived; ``None`` when there is none.
     """
 
     cells: CellRight
     conditions: tuple[str, ...]
     chain: tuple[CertificateId, ...]
     guard: Guard | None = None
+    until: datetime | None = None
 
     @property
     def counts(self) -> bool:
@@ -72,32 +97,73 @@ class Clause:
         return self.cells.on_violation or OnViolation.REJECT
 
 
-def clauses_from(rights: Iterable[Derived]) -> tuple[Clause, ...]:
+def versions_of(versions: Iterable[EventType]) -> KnownVersions:
+    """Tell the floor of authority what the known versions of a type have."""
+    return KnownVersions.of((item.name.version.text, (one.uid for one in item.attributes)) for item in versions)
+
+
+def ask_version(action: Action, event_type: EventType) -> Request:
+    """Ask for an action on the cells of one version, by its definition."""
+    name = event_type.name
+    return ask_type(action, name.owner, name.name, name.version.text, versions_of((event_type,)))
+
+
+def clauses_from(rights: Iterable[Derived], versions: KnownVersions) -> tuple[Clause, ...]:
     """Turn the rights that a verifier derived into clauses, equal ones once, in an order of their own.
 
     The order of the evidence, and which of several chains to the same clause was found first, make no difference.
 
+    Args:
+        rights: As they were derived with the same versions.
+        versions: By which a right that is bound to a version opens its attributes and no others.
+
     Raises:
-        UncheckedError: There are more clauses than a plan holds.
-        DeniedError: A clause costs more than its share: ``CLAUSE_TOO_COSTLY``.
+        DeniedError: There are rights, and none that can be used: ``RIGHT_NOT_CELLS`` or ``CLAUSE_TOO_COSTLY``.
     """
     found: dict[tuple[object, ...], Clause] = {}
+    bad: DeniedError | None = None
     for right in rights:
         chain = right.proof.certificate_ids()
-        for cells in cell_rights(right.tag):
-            if sum(patterns_in(tag) for _, tag in cells.constraints) > MAX_PATTERNS:
-                raise DeniedError(
-                    f"a clause compares each value with more than {MAX_PATTERNS} patterns", code="CLAUSE_TOO_COSTLY"
-                )
+        try:
+            parts = cell_rights(right.tag)
+        except TagError:
+            bad = DeniedError("every right is malformed: none is on the cells of the type", code="RIGHT_NOT_CELLS")
+            continue
+        for part in parts:
+            cells = replace(part, uids=versions.opened(part.version, part.uids))
             key = (cells, right.conditions)
             known = found.get(key)
-            if known is None or (len(chain), chain) < (len(known.chain), known.chain):
-                found[key] = Clause(cells, right.conditions, chain)
-            if len(found) > MAX_CLAUSES:
-                raise UncheckedError("more clauses than a plan holds", code="LIMIT_EXCEEDED")
-    return tuple(sorted(found.values(), key=_order))
+            until = first_end(right.period, right.until)
+            if known is None:
+                found[key] = Clause(cells, right.conditions, chain, until=until)
+            else:
+                last = None if until is None or known.until is None else max(until, known.until)
+                first = min((known.chain, chain), key=lambda item: (len(item), item))
+                found[key] = Clause(cells, right.conditions, first, until=last)
+    left = _affordable(sorted(found.values(), key=_order))
+    if found and not left:
+        bad = DeniedError(
+            f"every right compares each value with more than {MAX_PATTERNS} patterns", code="CLAUSE_TOO_COSTLY"
+        )
+    if bad is not None and not left:
+        raise bad
+    return tuple(sorted(left, key=_order))
+
+
+def _affordable(clauses: Iterable[Clause]) -> list[Clause]:
+    """Take clauses in turns, as long as there is room for them and their patterns."""
+    left: list[Clause] = []
+    room = MAX_PATTERNS
+    for clause in fairly(clauses, lambda clause: (*clause.chain, (clause.cells, clause.conditions))):
+        cost = sum(patterns_in(tag) for _, tag in clause.constraints)
+        if cost <= room and len(left) < MAX_CLAUSES:
+            room -= cost
+            left.append(clause)
+    return left
 
 
 def _order(clause: Clause) -> tuple[object, ...]:
     demands = tuple((uid, encode(tag.to_sexp())) for uid, tag in clause.constraints)
-    return encode(clause.cells.uids.to_sexp()), demands, encode(clause.cells.mends.to_sexp()), clause.conditions
+    cells = clause.cells
+    opened = encode((cells.version.to_sexp(), cells.uids.to_sexp()))
+    return opened, demands, encode(cells.mends.to_sexp()), clause.conditions

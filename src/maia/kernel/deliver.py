@@ -1,7 +1,11 @@
 """Delivering on executors: parcels in, each subscriber's view out, every event accounted for.
 
 The plan is made on the driver for one micro-batch and travels to the workers; it holds no key. A right that ended since
-the last micro-batch is not in it any more.
+the last micro-batch is not in it any more, and a plan that is over delivers nothing (`plan_term`).
+
+An origin's right is judged at the stamps of its parcels, with the statements that speak of that time (choice C43): a
+certificate that expired or was revoked later leaves in force what was published under it. Conditions and rates of its
+chain were asked where it published, at that moment, and are not asked again.
 """
 
 from __future__ import annotations
@@ -18,12 +22,26 @@ from maia.kernel.clauses import Clause
 from maia.kernel.delivery import Delivery, DeliveryPlan, Subscription
 from maia.kernel.parcels import Opened, open_batch
 from maia.kernel.plan_html import delivery_html
+from maia.kernel.plan_term import Clock, PlanTerm
 
 MakeKeys = Callable[[], KeyProvider]
 FOREVER = 1 << 50
 """A grace without an end, in milliseconds."""
 Origin = tuple[bytes, bytes]
 """A broker and the hash of the evidence for its right to publish."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tenure:
+    """What an origin may set in parcels stamped from ``first`` up to, but not including, ``end``."""
+
+    first: int
+    end: int
+    clauses: tuple[Clause, ...]
+
+    def meets(self, first: int, last: int) -> bool:
+        """Tell whether some stamp from ``first`` to ``last`` lies in it."""
+        return self.first <= last and first < self.end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +52,9 @@ class DeliverPlan:
         type_id: The type whose parcels are read.
         kinds: Attribute types by uid over all known versions.
         subscriptions: With the clauses they have now.
-        origins: Brokers whose right to publish was proven, by the evidence that proved it, with the clauses of that
-            right; ``None`` is a broker that may set everything, as one's own does.
+        term: From when to when it may be worked by.
+        origins: Brokers whose right to publish was proven, by the evidence that proved it, with the times for which it
+            was and the clauses of each; ``None`` is a broker that may always set everything.
         arrives: The time of the micro-batch, in milliseconds.
         tolerance: Grace of old keys and skew of clocks. History is read with a grace that has no end.
         modes: How the versions of the type let their events be sealed; a parcel sealed otherwise is refused.
@@ -46,7 +65,8 @@ class DeliverPlan:
     type_id: TypeId
     kinds: dict[str, AttributeType]
     subscriptions: tuple[Subscription, ...]
-    origins: Mapping[Origin, tuple[Clause, ...] | None]
+    term: PlanTerm
+    origins: Mapping[Origin, tuple[Tenure, ...] | None]
     arrives: int
     tolerance: Tolerance
     modes: frozenset[EncryptionMode] = frozenset(EncryptionMode)
@@ -69,13 +89,25 @@ class DeliverPlan:
         return delivery_html(self.type_id, self.subscriptions)
 
     def check_origin(self, header: ParcelHeader) -> tuple[Clause, ...] | None:
-        """Refuse a parcel of another type, or of a broker without a proven right; say what that broker may set."""
+        """Refuse a parcel of another type, or of a broker without a right at its stamp; say what that one may set."""
         if header.type_id != self.type_id and header.type_id not in self.aliases:
             raise DeniedError("a parcel of another type", code="PARCEL_OTHER_TYPE")
-        origin = (header.origin, header.evidence)
-        if origin not in self.origins:
-            raise DeniedError("the origin's right to publish is not proven", code="ORIGIN_NOT_PROVEN")
-        return self.origins[origin]
+        tenures = self._tenures((header.origin, header.evidence))
+        if tenures is None:
+            return None
+        for tenure in tenures:
+            if tenure.meets(header.stamp, header.stamp):
+                return tenure.clauses
+        raise DeniedError("the origin's right to publish is not proven", code="ORIGIN_NOT_PROVEN")
+
+    def admits(self, origin: Origin, first: int, last: int) -> bool:
+        """Tell whether an origin's right is proven for some stamp from ``first`` to ``last``."""
+        tenures = self._tenures(origin)
+        return tenures is None or any(tenure.meets(first, last) for tenure in tenures)
+
+    def _tenures(self, origin: Origin) -> tuple[Tenure, ...] | None:
+        """Give the times for which an origin's right was proven; none for one of which nothing was."""
+        return self.origins.get(origin, ())
 
 
 @dataclass(slots=True)
@@ -101,6 +133,7 @@ def deliver_parcels(
     parcels: Iterator[pa.RecordBatch],
     keys: KeyProvider,
     *,
+    clock: Clock,
     compiled: DeliveryPlan | None = None,
 ) -> Iterator[Outcome]:
     """Open parcels and screen them for all subscriptions of the plan, parcel by parcel.
@@ -111,12 +144,19 @@ def deliver_parcels(
         plan: By which to open and screen.
         parcels: Rows of the log.
         keys: This broker's keys.
+        clock: Tells what time it is where this runs.
         compiled: The plan's index, for who goes through many files with one plan.
+
+    Raises:
+        PlanOverError: The plan is over; nothing more is opened by it.
     """
+    plan.term.check(clock())
     compiled = plan.compiled() if compiled is None else compiled
     for batch in parcels:
         for data, events in zip(batch.column("parcel"), batch.column("events").to_pylist(), strict=True):
             outcome = Outcome(events)
+            # SECURITY: before each parcel, and not among its refusals: it is the plan that is over, not the parcel.
+            plan.term.check(clock())
             try:
                 outcome.opened = open_batch(
                     memoryview(data.as_buffer()),

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 import numpy as np
 import numpy.typing as npt
@@ -45,12 +46,14 @@ class Subscription:
         event_type: The subscriber's version.
         filter: The client's filter, over uids.
         clauses: The client's clauses at this moment; what their conditions say of events is asked row by row.
+        until: The first instant at which a right behind it may be over; ``None`` when none ends.
     """
 
     identity: SubscriptionId
     event_type: EventType
     filter: TypedFilter
     clauses: tuple[Clause, ...]
+    until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from maia.authority import Action, CertificatePool, NameClosure, NameNode, Verifier, ask_type, covers
+from maia.authority import Action, CertificatePool, NameClosure, NameNode, Verifier, covers
 from maia.errors import ChainError, DeniedError, UncheckedError, UsageError
 from maia.events import EventType
 from maia.kernel.broker_places import BROKERS, DOMAINS, named
+from maia.kernel.clauses import ask_version
 from maia.principals import KeyHash, KeyId, PublicKey
 
 CLIENTS = "clients"
@@ -151,8 +152,7 @@ def check_served(
         VerificationError: The client has no right.
         DeniedError: The broker lacks it: ``BROKER_LACKS_RIGHT``.
     """
-    name = event_type.name
-    request = ask_type(action, name.owner, name.name, name.version.text)
+    request = ask_version(action, event_type)
     wanted = verifier.clauses(request, principal=client, evidence=evidence, at=at)
     if not wanted:
         verifier.verify(request, principal=client, evidence=evidence, at=at)

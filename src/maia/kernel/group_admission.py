@@ -44,6 +44,7 @@ from maia.encryption import WHOLE_EVENT, KeyGroupId
 from maia.errors import ChainError, UncheckedError, UsageError, VerificationError
 from maia.events import EncryptionMode, EventType
 from maia.kernel.broker_places import BrokerCase, BrokerPlaces
+from maia.kernel.clauses import versions_of
 from maia.kernel.sessions import Network
 from maia.kernel.stamps import milliseconds
 from maia.principals import CertificateId, Period, PublicKey
@@ -190,7 +191,8 @@ class _Admissions:
             return self._problem
         name = self.versions[0].name
         for action in self.actions:
-            decision = self.case.decide(ask_type(action, name.owner, name.name, None), self.case.broker)
+            request = ask_type(action, name.owner, name.name, None, versions_of(self.versions))
+            decision = self.case.decide(request, self.case.broker)
             if decision.error is not None:
                 return decision.error
         return ChainError("the right opens no key group of the type", code="NO_KEY_GROUP")
@@ -226,8 +228,8 @@ class _Admissions:
         name, case = self.versions[0].name, self.case
         if action not in self._held:
             self._held[action] = case.verifier.clauses(
-                ask_type(action, name.owner, name.name, None), principal=case.broker, evidence=case.evidence,
-                at=case.at, budget=case.budget,
+                ask_type(action, name.owner, name.name, None, versions_of(self.versions)), principal=case.broker,
+                evidence=case.evidence, at=case.at, budget=case.budget,
             )  # fmt: skip
         if version is None:
             return list(self._held[action])

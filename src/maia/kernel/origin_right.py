@@ -11,7 +11,8 @@ Rules kept here:
   null, as the origin's broker should have made them. Clauses are never mixed;
 - a demand on a block that this broker cannot open cannot be looked at, and does not count against the origin. One on an
   attribute that the parcel does not carry at all is not met: the value is null for everybody;
-- conditions were asked where the origin published, at that moment; they are not asked again (C43).
+- conditions and rates are asked where the origin publishes, at that moment, by the broker itself; whoever opens the
+  parcel does not ask them again (C43).
 """
 
 from __future__ import annotations
@@ -61,18 +62,33 @@ def within_right(
     return kept
 
 
-def keep_to_right(batch: pa.RecordBatch, clauses: Sequence[Clause]) -> tuple[pa.RecordBatch, Mask]:
+def keep_to_right(
+    batch: pa.RecordBatch, clauses: Sequence[Clause], *, reservation: bytes = b""
+) -> tuple[pa.RecordBatch, Mask]:
     """Take from a batch that is to be sealed what a broker's own clauses do not let it set.
 
     Args:
         batch: In transit form, with all that clients may publish.
-        clauses: Of the broker's right to publish.
+        clauses: Of the broker's right to publish, those with conditions under a guard.
+        reservation: Names what is sealed, the same when it is tried again: a rate counts it once.
 
     Returns:
         The rows that are left, cells beyond the right null; and which rows of the batch they were.
     """
-    nothing = np.zeros(batch.num_rows, dtype=np.bool_)
-    met: Mask = np.logical_or.reduce([nothing, *(mask_of(batch, clause.constraints) for clause in clauses)])
+    met: Mask = np.zeros(batch.num_rows, dtype=np.bool_)
+    # Rates last, for rows that no clause without one admits.
+    for clause in sorted(clauses, key=lambda item: item.guard is not None and bool(item.guard.rates)):
+        admitted = mask_of(batch, clause.constraints) & ~met
+        guard = clause.guard
+        if not clause.counts or not admitted.any():
+            continue
+        if guard is not None:
+            admitted &= guard.mask(batch)
+            rows = np.flatnonzero(admitted)
+            name = reservation + clause.identity if reservation else b""
+            granted = guard.grant(len(rows), reservation=name) if guard.rates and len(rows) else len(rows)
+            admitted[rows[granted:]] = False
+        met |= admitted
     left = batch if met.all() else batch.filter(pa.array(met))
     columns = {name.encode(): column for name, column in zip(left.schema.names, left.columns, strict=True)}
     kept = within_right(columns, clauses, left.num_rows) if left.num_rows else columns

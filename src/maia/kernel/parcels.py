@@ -4,6 +4,10 @@ Opening follows one order, and every refusal has a code that tells nothing about
 origin's right to publish the type; the epoch chosen by the stamp; then the blocks whose keys this broker holds; then
 whether what they hold is within the origin's right (`origin_right`).
 
+A publisher that somebody keeps from hearing of a new epoch seals under the one before, and says so in the header. That
+is opened too, by whoever holds the keys of both and of all between, when the stamp lies within the time for which a
+publisher may be deaf (`Tolerance`). An evicted broker does not hold the later one, so it opens nothing by it.
+
 A broker whose domain may set some attributes only is in no key group of the others. Their columns are null and travel
 without a block: no key is needed that it cannot have. A value without a key still refuses the whole batch.
 """
@@ -27,13 +31,15 @@ from maia.encryption import (
     Parcel,
     ParcelHeader,
     Tolerance,
+    fits,
     open_parcel,
     parse_parcel,
+    replaced_epochs,
     seal,
     select_epoch,
     verify_parcel,
 )
-from maia.errors import DeniedError, EncodingError, MalformedError, SealError, UsageError
+from maia.errors import DeniedError, EncodingError, MalformedError, SealError, UncheckedError, UsageError
 from maia.events import ARROW_TYPES, TYPE_ID_KEY, AttributeType, EncryptionMode, TypeId
 from maia.kernel.clauses import Clause
 from maia.kernel.origin_right import within_right
@@ -41,6 +47,7 @@ from maia.kernel.rows import batch_of, kind_of
 from maia.principals import Signer
 
 MAX_EVENTS = 1 << 20
+_FREE_EVENTS, _EVENTS_PER_OCTET = 1024, 8
 """Most events of a parcel unless the caller says otherwise; bounds what a small parcel makes its reader allocate."""
 
 OriginCheck = Callable[[ParcelHeader], Iterable[Clause] | None]
@@ -163,9 +170,8 @@ class Opened:
         return event_name(self.header.origin, self.header.event_base)
 
     def event_ids(self, rows: Iterable[int]) -> list[str]:
-        """Name several events."""
-        prefix = self.name.hex()
-        return [f"{prefix}-{row}" for row in rows]
+        """Name several events, see `event_ids`."""
+        return event_ids(self.name, rows)
 
 
 def event_name(origin: bytes, event_base: bytes) -> bytes:
@@ -178,6 +184,24 @@ def event_name(origin: bytes, event_base: bytes) -> bytes:
     ('d82535bf', 'ebf52a68')
     """
     return hashlib.sha256(encode((b"maia/1 event", origin, event_base))).digest()[:16]
+
+
+def event_ids(name: bytes, rows: Iterable[int]) -> list[str]:
+    """Name events of a parcel by the parcel's name and their positions in it.
+
+    An id does not show the position: whoever sees some events of a parcel does not learn from their names how many lie
+    before, between or behind them that are closed to it.
+
+    >>> event_ids(bytes(16), [0, 2]) == [event_ids(bytes(16), [0])[0], event_ids(bytes(16), [2])[0]]
+    True
+    """
+    begun = hashlib.sha256(b"maia/1 event id" + name)
+    found = []
+    for row in rows:
+        one = begun.copy()
+        one.update(b"%d" % row)
+        found.append(one.hexdigest()[:32])
+    return found
 
 
 def open_batch(
@@ -214,7 +238,8 @@ def open_batch(
         SealError: Its stamp is out of bounds, or a block does not open.
     """
     parcel = parse_parcel(data)
-    if parcel.header.count > max_events:
+    # SECURITY: a null takes a bit in each block, so a parcel with more events than that is there to fill the memory.
+    if parcel.header.count > min(max_events, _FREE_EVENTS + _EVENTS_PER_OCTET * len(data)):
         raise EncodingError("a parcel with more events than are taken", code="PARCEL_COUNT")
     verified = verify_parcel(parcel)
     header = verified.header
@@ -234,6 +259,9 @@ def open_batch(
         if not epochs or epochs[0] > header.stamp:
             return None
         epoch = select_epoch(epochs, stamp=header.stamp, arrives=arrives, tolerance=tolerance)
+        replaced = _replaced_key(parcel, label, keys, group, epoch, arrives=arrives, tolerance=tolerance)
+        if replaced is not None:
+            return replaced
         if epoch > header.epoch:
             raise SealError("the parcel cannot be opened")
         return keys.key(group, epoch)
@@ -246,6 +274,57 @@ def open_batch(
         closed = header.labels if not columns else tuple(label for label in _carried(header) if label not in columns)
         columns = within_right(columns, tuple(clauses), header.count, closed=closed)
     return Opened(header, _transit(header, identity, columns, kinds))
+
+
+def _replaced_key(
+    parcel: Parcel,
+    label: bytes,
+    keys: KeyProvider,
+    group: KeyGroupId,
+    epoch: EpochId,
+    *,
+    arrives: int,
+    tolerance: Tolerance,
+) -> bytes | None:
+    """Find the key that a block was sealed under whose publisher had not heard that the key was replaced.
+
+    ``None`` unless all keys from that one to the one of ``epoch``, which was current at the stamp, are held here.
+    """
+    key = keys.key(group, epoch)
+    older = replaced_epochs(keys.epochs(group), stamp=parcel.header.stamp, arrives=arrives, tolerance=tolerance)
+    if key is None or not older or fits(parcel, label, key):
+        return None
+    for replaced in older:
+        # SECURITY: a key that is missing between them is of a time in which this broker was not to read.
+        key = keys.key(group, replaced)
+        if key is None or fits(parcel, label, key):
+            return key
+    return None
+
+
+def require_heard_of(data: bytes | memoryview, keys: KeyProvider, *, type_id: TypeId, tolerance: Tolerance) -> None:
+    """See that a parcel is of no epoch that this broker has not heard of yet.
+
+    Its origin heard of a key before us, or somebody keeps the announcement from us: what cannot be opened now can be
+    opened then, so it is a doubt. An epoch that is known and whose key does not fit is the origin's fault, and none.
+
+    Raises:
+        UncheckedError: A block can be of a later epoch than the last that is known of its group, whose key does not
+            fit, nor that of one before which its publisher may take for current: ``EPOCH_UNHEARD``.
+        MalformedError: It is no parcel.
+    """
+    parcel = parse_parcel(data)
+    header = parcel.header
+    for label in header.labels:
+        group = KeyGroupId(type_id, label)
+        epochs = keys.epochs(group)
+        key = keys.key(group, epochs[-1]) if epochs and epochs[-1] < header.epoch <= header.stamp else None
+        if (
+            key is not None
+            and not fits(parcel, label, key)
+            and _replaced_key(parcel, label, keys, group, epochs[-1], arrives=header.stamp, tolerance=tolerance) is None
+        ):
+            raise UncheckedError("sealed in an epoch that was not heard of here", code="EPOCH_UNHEARD")
 
 
 def _carried(header: ParcelHeader) -> tuple[bytes, ...]:

@@ -20,9 +20,10 @@ from maia.kernel.clauses import Clause
 from maia.kernel.origin_right import keep_to_right
 from maia.kernel.parcels import Sealing, seal_batch
 from maia.kernel.plan_html import publishing_html
+from maia.kernel.plan_term import PlanTerm
 from maia.kernel.publication import Enforced, enforce_publication
 from maia.kernel.type_check import Refusal
-from maia.principals import Signer
+from maia.principals import Kind, Signer
 
 BEYOND_BROKER = "BEYOND_BROKER"
 """A row that a client may publish and its broker may not."""
@@ -44,6 +45,7 @@ class PublishPlan:
         sealing: Mode, evidence, padding.
         own: The clauses of the broker that seals, which readers will hold it to; ``None`` leaves them unasked.
         max_events: Most events in one parcel.
+        term: From when to when events may be stamped by it.
     """
 
     publication: str
@@ -51,6 +53,7 @@ class PublishPlan:
     definition: bytes
     clauses: tuple[Clause, ...]
     sealing: Sealing
+    term: PlanTerm
     own: tuple[Clause, ...] | None = None
     max_events: int = 16_384
 
@@ -94,27 +97,32 @@ def publish_batches(
         signer: This broker.
         keys: This broker's keys.
         next_stamp: Reserves a stamp, durably, before it is used.
+
+    Raises:
+        PlanOverError: The plan is over; nothing more is sealed by it.
     """
     event_type = plan.event_type()
     index = done = 0
     for batch in batches:
         for start in range(0, batch.num_rows, plan.max_events):
-            name = event_base(signer.public_key.key_id, plan.publication, partition, index)
+            name = event_base(signer, plan.publication, partition, index)
             part = batch.slice(start, plan.max_events)
             enforced = enforce_publication(event_type, part, plan.clauses, reservation=name)
             if plan.own is not None:
-                enforced = _within_own(enforced, plan.own)
+                enforced = _within_own(enforced, plan.own, name)
             refused: dict[str, int] = {}
             for refusal in enforced.refusals:
                 refused[refusal.code] = refused.get(refusal.code, 0) + 1
             parcel = None
             if enforced.batch.num_rows:
+                stamp = next_stamp()
+                plan.term.check_stamp(stamp)  # INVARIANT: readers judge it at this stamp, and so does this broker
                 parcel = seal_batch(
                     enforced.batch,
                     plan.sealing,
                     signer,
                     keys,
-                    stamp=next_stamp(),
+                    stamp=stamp,
                     parcel_id=secrets.token_bytes(16),
                     event_base=name,
                 )
@@ -124,9 +132,9 @@ def publish_batches(
         done += batch.num_rows
 
 
-def _within_own(enforced: Enforced, own: tuple[Clause, ...]) -> Enforced:
+def _within_own(enforced: Enforced, own: tuple[Clause, ...], reservation: bytes) -> Enforced:
     """Keep what a client may publish within what its broker may, which readers check."""
-    batch, met = keep_to_right(enforced.batch, own)
+    batch, met = keep_to_right(enforced.batch, own, reservation=reservation)
     refusals = tuple(Refusal(int(row), BEYOND_BROKER) for row in enforced.rows[~met].tolist())
     before = enforced.batch if met.all() else enforced.batch.filter(pa.array(met))
     nulled = enforced.nulled + _nulls(batch) - _nulls(before)
@@ -137,10 +145,14 @@ def _nulls(batch: pa.RecordBatch) -> int:
     return sum(column.null_count for column in batch.columns)
 
 
-def event_base(origin: bytes, publication: str, partition: int, index: int) -> bytes:
-    """Name the events of one parcel; the same after every retry of the same publication of the same broker."""
-    name = encode((b"maia/1 events", origin, publication.encode(), b"%d" % partition, b"%d" % index))
-    return hashlib.sha256(name).digest()[:16]
+def event_base(signer: Signer, publication: str, partition: int, index: int) -> bytes:
+    """Name the events of one parcel; the same after every retry of the same publication of the same broker.
+
+    The name is a hash of the broker's signature, which is the same each time and which nobody else can make: a reader
+    that guesses a publication's name and counts positions does not find the ids of events that are closed to it.
+    """
+    name = encode((b"events", publication.encode(), b"%d" % partition, b"%d" % index))
+    return hashlib.sha256(b"maia/1 events" + signer.sign(Kind.EVENT_NAME, name)).digest()[:16]
 
 
 def parcel_row(parcel: Parcel) -> dict[str, object]:

@@ -11,15 +11,23 @@ the caller's to provide.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from maia.authority import Action, CertificatePool, Challenge, VerifiedEventType, Verifier, ask_network, ask_type
+from maia.authority import (
+    Action,
+    CertificatePool,
+    Challenge,
+    VerifiedEventType,
+    Verifier,
+    ask_network,
+    first_end,
+)
 from maia.errors import ChainError, DeniedError, NotFoundError, VerificationError
 from maia.events import AttributeType, EncryptionMode, EventType, TypeId
 from maia.filters import Bound, Side, TypedFilter, allows, compile_filter
-from maia.kernel.clauses import Clause, clauses_from
+from maia.kernel.clauses import Clause, ask_version, clauses_from, versions_of
 from maia.kernel.conditions import CONDITION_FALSE, MakeSurroundings, NoSurroundings, make_guard
 from maia.kernel.delivery import DeliveryPlan, Subscription, check_readable, uid_filter
 from maia.principals import CertificateId, Principal, PublicKey
@@ -34,6 +42,7 @@ class Advertisement:
     principal: PublicKey
     event_type: EventType
     chains: tuple[tuple[CertificateId, ...], ...] = ()
+    clauses: tuple[Clause, ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +54,7 @@ class LiveSubscription:
     event_type: EventType
     filter: TypedFilter
     chains: tuple[tuple[CertificateId, ...], ...] = ()
+    clauses: tuple[Clause, ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(slots=True)
@@ -102,17 +112,24 @@ class Sessions:
         return frozenset(verified.event_type.options.encryption for verified in known)
 
     def advertise(
-        self, principal: PublicKey, type_id: TypeId, version: str, evidence: CertificatePool, *, at: datetime
+        self,
+        principal: PublicKey,
+        type_id: TypeId,
+        version: str,
+        evidence: CertificatePool,
+        *,
+        at: datetime,
+        challenge: Challenge | None = None,
     ) -> Advertisement:
-        """Check a client's right to publish once, before any state exists.
+        """Check a client's right to publish once, before any state exists; with a challenge, on its answers too.
 
         Raises:
             MaiaError: The type is unknown, or the right is not proven.
         """
         event_type = self.event_type(type_id, version, at=at)
         self.check_connected(principal, evidence, at=at)
-        clauses = self.require_clauses(principal, Action.PUBLISH, event_type, evidence, at=at)
-        made = Advertisement(principal, event_type, tuple(clause.chain for clause in clauses))
+        clauses = self.require_clauses(principal, Action.PUBLISH, event_type, evidence, at=at, challenge=challenge)
+        made = Advertisement(principal, event_type, tuple(clause.chain for clause in clauses), clauses)
         self._advertisements[principal, type_id] = made
         return made
 
@@ -141,8 +158,9 @@ class Sessions:
         evidence: CertificatePool,
         *,
         at: datetime,
+        challenge: Challenge | None = None,
     ) -> LiveSubscription:
-        """Check a client's right to subscribe and its filter, then remember it.
+        """Check a client's right to subscribe and its filter, then remember it; with a challenge, on its answers too.
 
         Raises:
             MaiaError: The type is unknown, the right is not proven, the filter is ill-typed, out of bounds or reads a
@@ -153,11 +171,12 @@ class Sessions:
             raise DeniedError("the subscription is somebody else's", code="NOT_YOUR_SUBSCRIPTION")
         event_type = self.event_type(type_id, version, at=at)
         self.check_connected(principal, evidence, at=at)
-        clauses = self.require_clauses(principal, Action.SUBSCRIBE, event_type, evidence, at=at)
+        clauses = self.require_clauses(principal, Action.SUBSCRIBE, event_type, evidence, at=at, challenge=challenge)
         typed, filter_ = self._compiled(event_type, filter_text)
         self._check_bounds(type_id, typed)
         check_readable(filter_, clauses)
-        made = LiveSubscription(identity, principal, event_type, filter_, tuple(clause.chain for clause in clauses))
+        chains = tuple(clause.chain for clause in clauses)
+        made = LiveSubscription(identity, principal, event_type, filter_, chains, clauses)
         self._subscriptions[identity] = made
         return made
 
@@ -194,7 +213,8 @@ class Sessions:
         for item in self.subscriptions(type_id):
             clauses = self._session_clauses(item, evidence, at=at)
             if clauses:
-                found.append(Subscription(item.identity, item.event_type, item.filter, clauses))
+                ends = self.ends(item.principal, item.event_type, clauses, evidence, at=at)
+                found.append(Subscription(item.identity, item.event_type, item.filter, clauses, ends))
         return tuple(found)
 
     def plan(self, type_id: TypeId, evidence: CertificatePool, *, at: datetime) -> DeliveryPlan:
@@ -204,32 +224,62 @@ class Sessions:
             plan.add(subscription)
         return plan
 
-    def check_connected(self, principal: PublicKey, evidence: CertificatePool, *, at: datetime) -> None:
-        """Refuse a client that may not connect to this broker's network, when it belongs to one."""
+    def check_connected(self, principal: PublicKey, evidence: CertificatePool, *, at: datetime) -> datetime | None:
+        """Refuse a client that may not connect to this broker's network, when it belongs to one.
+
+        Returns:
+            The first instant at which what proves it carries no longer, statements being as they are.
+        """
         if self.network is None:
-            return
+            return None
         owner, name = self.network
         request = ask_network(Action.CONNECT, owner, name)
-        if not self.verifier.verify(request, principal=principal, evidence=evidence, at=at).conditions:
-            return
+        grant = self.verifier.verify(request, principal=principal, evidence=evidence, at=at)
+        if not grant.conditions:
+            return grant.ends
         for right in self.verifier.clauses(request, principal=principal, evidence=evidence, at=at):
             guard = make_guard(
                 right.conditions, right.proof.certificate_ids(), action=Action.CONNECT, principal=principal.key_id,
                 event_type="", evidence=evidence, make=self.surroundings, at=at,
             )  # fmt: skip
             if guard is not None and not guard.conditions:  # nothing is left that would need an event
-                return
+                return first_end(right.period, right.until)
         raise ChainError("the conditions of the right do not hold", code=CONDITION_FALSE)
 
+    def ends(
+        self,
+        principal: PublicKey,
+        event_type: EventType,
+        clauses: Iterable[Clause],
+        evidence: CertificatePool,
+        *,
+        at: datetime,
+    ) -> datetime | None:
+        """Tell the first instant at which a session's clauses, its type or its connection may be over.
+
+        Statements are taken as they are: one that is heard later may end them earlier.
+        """
+        name = event_type.name
+        found = [clause.until for clause in clauses]
+        found += [grant.ends for grant in self._types[name.type_id, name.version.text].grants]
+        found.append(self.check_connected(principal, evidence, at=at))
+        return min((end for end in found if end is not None), default=None)
+
     def require_clauses(
-        self, principal: PublicKey, action: Action, event_type: EventType, evidence: CertificatePool, *, at: datetime
+        self,
+        principal: PublicKey,
+        action: Action,
+        event_type: EventType,
+        evidence: CertificatePool,
+        *,
+        at: datetime,
+        challenge: Challenge | None = None,
     ) -> tuple[Clause, ...]:
         """Return a principal's clauses, or raise what the verifier says when there are none."""
-        clauses = self.clauses(principal, action, event_type, evidence, at=at)
+        clauses = self.clauses(principal, action, event_type, evidence, at=at, challenge=challenge)
         if not clauses:
-            name = event_type.name
-            request = ask_type(action, name.owner, name.name, name.version.text)
-            self.verifier.verify(request, principal=principal, evidence=evidence, at=at)
+            request = ask_version(action, event_type)
+            self.verifier.verify(request, principal=principal, evidence=evidence, at=at, challenge=challenge)
             raise ChainError("the conditions of the right do not hold", code=CONDITION_FALSE)
         return clauses
 
@@ -251,19 +301,31 @@ class Sessions:
         book = self.verifier.statements
         moment = (evidence.phase(at), book.phase(at), book.revision)
         key = (principal, action, name, evidence.token, moment)
-        request = ask_type(action, name.owner, name.name, name.version.text)
         found = self._clauses.get(key) if challenge is None else None
-        if challenge is not None:
-            found = clauses_from(
-                self.verifier.clauses(request, principal=principal, evidence=evidence, at=at, challenge=challenge)
+        if found is None:
+            rights = self.verifier.clauses(
+                ask_version(action, event_type), principal=principal, evidence=evidence, at=at, challenge=challenge
             )
-        elif found is None:
-            found = clauses_from(self.verifier.clauses(request, principal=principal, evidence=evidence, at=at))
-            if len(self._clauses) > 10_000:
-                self._clauses.clear()
-            self._clauses[key] = found
-        guarded = (self._guarded(clause, principal, action, name.name, evidence, at) for clause in found)
-        return tuple(clause for clause in guarded if clause is not None)
+            found = clauses_from(rights, versions_of((event_type,)))
+            if challenge is None:
+                if len(self._clauses) > 10_000:
+                    self._clauses.clear()
+                self._clauses[key] = found
+        return self.guarded(found, principal, action, name.name, evidence, at=at)
+
+    def guarded(
+        self,
+        clauses: Iterable[Clause],
+        principal: PublicKey,
+        action: Action,
+        type_name: str,
+        evidence: CertificatePool,
+        *,
+        at: datetime,
+    ) -> tuple[Clause, ...]:
+        """Put clauses with conditions under guards, and leave out those whose conditions do not hold now."""
+        found = (self._guarded(clause, principal, action, type_name, evidence, at) for clause in clauses)
+        return tuple(clause for clause in found if clause is not None)
 
     def _guarded(
         self,

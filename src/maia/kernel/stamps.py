@@ -16,8 +16,8 @@ from datetime import UTC, datetime, timedelta
 
 from maia.errors import EncodingError, UnavailableError, UsageError
 
-MAX_LEAD = 24 * 60 * 60 * 1000
-"""By how many milliseconds a stamp may lie ahead of its broker's clock: a day, which covers a time zone set wrong."""
+MAX_LEAD = 30 * 1000
+"""By how many milliseconds a stamp may lie ahead of its broker's clock: many parcels in one millisecond, no more."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DIGITS = 19
 _LATEST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)
@@ -69,7 +69,7 @@ def reserve_stamps(high_water: int, *, now: int, count: int, lead: int = MAX_LEA
         back = (_EPOCH + timedelta(milliseconds=min(high_water, _LATEST))).isoformat(sep=" ", timespec="seconds")
         raise UnavailableError(
             f"the last stamp was given at {back}, far ahead of the clock: set the clock right if it is slow, else wait "
-            "until then or give the broker a new key, whose stamps begin anew",
+            "until then or give the broker a new key, whose lanes begin anew",
             code="STAMPS_AHEAD",
         )
     return StampRange(first, first + count)

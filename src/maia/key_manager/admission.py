@@ -20,7 +20,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, select
 
-from maia.authority import Action, CertificatePool
+from maia.authority import Action, CertificatePool, split_evidence
 from maia.database import key_groups
 from maia.encryption import (
     ChangeKind,
@@ -92,7 +92,9 @@ class Admission:
         self._register = register
         self._lists = lists
 
-    def join(self, request: bytes, evidence: Iterable[bytes], *, at: datetime) -> bytes:
+    def join(
+        self, request: bytes, evidence: Iterable[bytes], *, at: datetime, window: timedelta | None = None
+    ) -> bytes:
         """Admit a broker to all groups of a type that its certificates open.
 
         The same request again is answered as before, so a broker whose answer was lost asks again. A later request of a
@@ -100,8 +102,10 @@ class Admission:
 
         Args:
             request: As `sign_group_request` wrote it.
-            evidence: The broker's certificates.
+            evidence: The broker's certificates, and the lists that they demand.
             at: Now.
+            window: How old the request may be; as the settings say, unless something else than its stamp shows that it
+                is wanted now: an agreement that its domain signed with it.
 
         Returns:
             An answer for `open_join_answer`, given once everything is durable and in the log.
@@ -116,18 +120,19 @@ class Admission:
         what = verified.request.what
         if not isinstance(what, JoinGroups):
             raise UsageError("not a request to join", code="GROUP_REQUEST_KIND")
-        shown = tuple(evidence)
-        self._lists.follow_evidence(verified.request.type_id, shown, at)
+        certificates, brought = split_evidence(evidence)
+        shown = tuple(certificates)
+        self._lists.follow_evidence(verified.request.type_id, shown, brought, at)
         places: list[GroupPlace] | None = None
         for _ in range(MAX_TRIES):
-            judged = self._judge(verified, what, shown, at)
+            judged = self._judge(verified, what, shown, at, window)
             with self._register.writing() as connection:
-                places = self._join(connection, verified, what, judged, at)
+                places = self._join(connection, verified, what, judged, at, window)
             if places is not None:
                 break
         if places is None:
             raise UnavailableError("the key groups change faster than a broker is judged", code="KEY_MANAGER_BUSY")
-        self._register.publish()
+        self._register.publish(at=at)  # INVARIANT: nobody gets a key of an epoch that the log does not show
         return sign_join_answer(places, what.key, member=verified.sender.key_id, signer=self._register.signer)
 
     def leave(self, request: bytes, *, at: datetime) -> tuple[KeyGroupId, ...]:
@@ -154,7 +159,7 @@ class Admission:
                         drop_place(connection, group, member)
                         left.append(group)
                 save_broker(connection, replace(record, stamp=verified.request.stamp, join_key=bytes(32)), at=at)
-        self._register.publish()
+        self._register.tell(at=at)
         return tuple(left)
 
     def count_use(self, request: bytes, *, at: datetime) -> tuple[KeyGroupId, ...]:
@@ -198,7 +203,7 @@ class Admission:
                     change(self._register, connection, group, [change_of(ChangeKind.EXHAUST)], at)
                     refreshed.append(group)
             save_broker(connection, replace(record, stamp=verified.request.stamp, join_key=bytes(32)), at=at)
-        self._register.publish()
+        self._register.tell(at=at)
         return tuple(refreshed)
 
     def _published_by(self, record: BrokerRecord, pool: CertificatePool, at: datetime) -> frozenset[KeyGroupId]:
@@ -217,10 +222,13 @@ class Admission:
         if uses > seconds * self._register.settings.max_use_rate:
             raise DeniedError("no broker seals so many blocks in this time", code="USE_NOT_BELIEVED")
 
-    def _check_fresh(self, connection: Connection, verified: VerifiedGroupRequest, at: datetime) -> BrokerRecord | None:
+    def _check_fresh(
+        self, connection: Connection, verified: VerifiedGroupRequest, at: datetime, window: timedelta | None = None
+    ) -> BrokerRecord | None:
         """Return what is known of the sender, or refuse a request that is stale or was overtaken by a later one."""
-        stamp, window = verified.request.stamp, self._register.settings.window // timedelta(milliseconds=1)
-        if abs(stamp - milliseconds(at)) > window:
+        usual = self._register.settings.window
+        stamp, age = verified.request.stamp, timedelta(milliseconds=milliseconds(at) - verified.request.stamp)
+        if not -usual <= age <= (usual if window is None else window):
             raise ExpiredError("the request to the key manager is not fresh", code="STALE_PROOF")
         record = find_broker(connection, verified.request.type_id, verified.sender.key_id)
         if record is not None and stamp < record.stamp:
@@ -228,7 +236,12 @@ class Admission:
         return record
 
     def _judge(
-        self, verified: VerifiedGroupRequest, what: JoinGroups, evidence: tuple[bytes, ...], at: datetime
+        self,
+        verified: VerifiedGroupRequest,
+        what: JoinGroups,
+        evidence: tuple[bytes, ...],
+        at: datetime,
+        window: timedelta | None,
     ) -> _Judged:
         """Judge a broker on a snapshot of what is known, outside of any transaction."""
         type_id, broker = verified.request.type_id, verified.sender
@@ -236,7 +249,7 @@ class Admission:
             groups = self._register.vault.groups(connection, type_id)
             if not groups:
                 raise NotFoundError("the key manager has no key groups of this type", code="KEY_GROUP_UNKNOWN")
-            record = self._check_fresh(connection, verified, at)
+            record = self._check_fresh(connection, verified, at, window)
             if record is not None and record.stamp == verified.request.stamp:
                 if record.join_key != what.key:
                     raise VerificationError("two requests of this broker with one stamp", code="REPLAY")
@@ -255,12 +268,18 @@ class Admission:
         return _Judged(record=record, pool=pool, admissions=admissions, then=then)
 
     def _join(
-        self, connection: Connection, verified: VerifiedGroupRequest, what: JoinGroups, judged: _Judged, at: datetime
+        self,
+        connection: Connection,
+        verified: VerifiedGroupRequest,
+        what: JoinGroups,
+        judged: _Judged,
+        at: datetime,
+        window: timedelta | None,
     ) -> list[GroupPlace] | None:
         """Write an admission down; ``None`` when something that it rests on has changed."""
         type_id, broker = verified.request.type_id, verified.sender
         groups = self._register.vault.groups(connection, type_id)
-        if self._check_fresh(connection, verified, at) != judged.record:
+        if self._check_fresh(connection, verified, at, window) != judged.record:
             return None
         if judged.again:
             return self._places_again(connection, groups, broker, what)
@@ -319,7 +338,7 @@ class Admission:
         if refresh is not None:
             begin(self._register, connection, stored, refresh, at, joins={member: individual})
         else:
-            self._register.log.check(stored.tree)
+            self._register.log.check(group, self._register.vault.lane_end(connection, group)[0])
             admit = stored.tree.readmit if member in stored.tree.members else stored.tree.admit
             welcome = admit(member, individual, self._register.signer).to_bytes()
         self._register.vault.save(connection, stored)

@@ -33,7 +33,7 @@ def refresh(register: GroupRegister, group: KeyGroupId, *, at: datetime) -> int:
     """Change a group's key because somebody says so; return the number of the epoch."""
     with register.writing() as connection:
         stored = change(register, connection, group, [change_of(ChangeKind.REFRESH)], at)
-    register.publish()
+    register.tell(at=at)
     return stored.tree.number
 
 
@@ -84,12 +84,14 @@ def begin(
     joins: Mapping[bytes, bytes] | None = None,
 ) -> None:
     """Begin an epoch: everybody who is not inside is put out, and whoever joins gets a place."""
-    # INVARIANT: no epoch is begun that the log could already have; checked in the transaction that begins it.
-    register.log.check(stored.tree)
+    # INVARIANT: no epoch is begun that the log shows already; checked in the transaction that begins it.
+    end = register.vault.lane_end(connection, stored.group)
+    register.log.check(stored.group, end[0])
     members = stored.tree.members
     leaves = (members - stored.state.members) | (members & frozenset(joins or {}))
     message = stored.tree.rekey(register.signer, start=wanted.at, joins=joins, leaves=leaves)
-    register.vault.record_epoch(connection, stored, message, wanted, at=at)
+    record = register.log.sign(stored.group, end, message.to_bytes(), at=at)
+    register.vault.record_epoch(connection, stored, record, message.rekey, wanted, at=at)
 
 
 def _settle(
@@ -103,7 +105,8 @@ def _settle(
 ) -> None:
     """Write down what a step made of a group."""
     if wanted is not None:
-        register.log.check(stored.tree)  # before anything is written, so that other groups may go on
+        # before anything is written, so that other groups may go on
+        register.log.check(stored.group, register.vault.lane_end(connection, stored.group)[0])
     revoked = {change.member for change in changes if change.kind is ChangeKind.REVOKE}
     left = {change.member for change in changes if change.kind is ChangeKind.LEAVE}
     gone = sorted(before - stored.state.members)

@@ -5,7 +5,8 @@ Rules kept here:
 - a group's tree and the state of its rules are written together, sealed (AES-256-GCM) under a key derived from the
   manager's own private key and bound to the group and its epoch: what is on disk shows no key, and no older state can
   be put beside a newer number;
-- the message of an epoch is written in the same transaction as the tree that made it.
+- the message of an epoch is signed as the next record of its lane, and written, in the same transaction as the tree
+  that made it.
 """
 
 from __future__ import annotations
@@ -28,11 +29,12 @@ from maia.encryption import (
     KeyGroupId,
     KeyTree,
     Refresh,
-    RekeyMessage,
+    Rekey,
     next_refresh,
 )
 from maia.errors import EncodingError, NotFoundError, SealError
 from maia.events import TypeId
+from maia.log import START, LaneRecord, Place
 
 _NONCE = 12
 _PURPOSE = b"maia/1 key group"
@@ -106,18 +108,43 @@ class GroupVault:
         group = stored.group
         connection.execute(update(key_groups).where(is_group(key_groups, group)).values(**self._columns(stored)))
 
-    def record_epoch(
-        self, connection: Connection, stored: StoredGroup, message: RekeyMessage, refresh: Refresh, *, at: datetime
+    def lane_end(self, connection: Connection, group: KeyGroupId) -> tuple[Place, int]:
+        """Tell the place and the stamp of the newest record that was signed for a group."""
+        wanted = select(key_messages.c.place, key_messages.c.digest, key_messages.c.stamp).where(
+            is_group(key_messages, group), key_messages.c.place.is_not(None)
+        )
+        row = connection.execute(wanted.order_by(key_messages.c.place.desc())).first()
+        return (START, -1) if row is None else (Place(row.place, row.digest), row.stamp)
+
+    def record_message(
+        self,
+        connection: Connection,
+        group: KeyGroupId,
+        record: LaneRecord,
+        rekey: Rekey,
+        *,
+        causes: str,
+        members: int,
+        at: datetime,
+        published: bool = False,
     ) -> None:
-        """Write the message of the epoch that was just begun, to be published, and drop the places of who is out."""
-        group, body = stored.group, message.to_bytes()
+        """Write down a record of the group's lane and what its message says."""
         connection.execute(
             insert(key_messages).values(
-                type_id=group.type_id, label=group.label, number=message.rekey.number, start=message.rekey.start, at=at,
-                causes=" ".join(sorted(cause.value for cause in refresh.causes)), members=len(stored.tree.members),
-                keys=len(message.rekey.keys), octets=len(body), body=body, published=False,
+                type_id=group.type_id, label=group.label, number=rekey.number, start=rekey.start, at=at, causes=causes,
+                members=members, keys=len(rekey.keys), octets=len(record.body), body=record.raw, published=published,
+                place=record.number, digest=record.digest, stamp=record.stamp,
             )
         )  # fmt: skip
+
+    def record_epoch(
+        self, connection: Connection, stored: StoredGroup, record: LaneRecord, rekey: Rekey, refresh: Refresh,
+        *, at: datetime,
+    ) -> None:  # fmt: skip
+        """Write the record of the epoch that was just begun, to be published, and drop the places of who is out."""
+        group = stored.group
+        causes = " ".join(sorted(cause.value for cause in refresh.causes))
+        self.record_message(connection, group, record, rekey, causes=causes, members=len(stored.tree.members), at=at)
         inside = stored.tree.members
         rows = connection.execute(select(key_places.c.member).where(is_group(key_places, group)))
         for member in [row.member for row in rows if row.member not in inside]:

@@ -22,7 +22,8 @@ disk in the clear (see `groups`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import datetime
+from contextlib import suppress
+from datetime import datetime, timedelta
 
 from sqlalchemy import Engine
 
@@ -33,12 +34,12 @@ from maia.errors import UnavailableError, UncheckedError
 from maia.kernel import groups_of_type, prove_key_manager
 from maia.key_manager import epochs, repair, review, views
 from maia.key_manager.admission import Admission
-from maia.key_manager.demanded_lists import DemandedLists, Heed
+from maia.key_manager.demanded_lists import DemandedLists, Heed, Take
 from maia.key_manager.register import GroupRegister, VersionsOf
 from maia.key_manager.rounds import Rounds
 from maia.key_manager.settings import DEFAULT_SETTINGS, KeySettings
 from maia.key_manager.views import EpochRecord, GroupStatus, MembershipRecord, TreePicture
-from maia.log import NoticeLog
+from maia.log import LaneRecord, NoticeLog
 from maia.principals import CertificateId, Principal, PublicKey, Signer
 
 MAX_GROUPS = 10_000
@@ -60,6 +61,7 @@ class KeyManager:
         settings: KeySettings = DEFAULT_SETTINGS,
         leadership: Leadership | None = None,
         heed: Heed | None = None,
+        take: Take | None = None,
     ) -> None:
         """Stand on a migrated database; nothing is read or written yet.
 
@@ -74,12 +76,13 @@ class KeyManager:
             settings: Periods and limits.
             leadership: Lets only the leader of several processes write.
             heed: Brings the verifier's statements up to date; without it somebody else does.
+            take: Keeps statements that brokers bring; without it none are.
         """
         self._register = GroupRegister(
             engine, signer, secret, verifier=verifier, versions=versions, notices=notices, network=network,
             settings=settings, leadership=leadership,
         )  # fmt: skip
-        lists = DemandedLists(self._register, heed)
+        lists = DemandedLists(self._register, heed, take)
         self._admission = Admission(self._register, lists)
         self._rounds = Rounds(self._register, lists)
 
@@ -97,14 +100,18 @@ class KeyManager:
         """Let go of the database's connections; they come back when the manager is used again."""
         self._register.close()
 
-    def start(self) -> int:
+    def start(self, *, at: datetime) -> int:
         """Publish what was committed and not published; return how many messages that were.
+
+        A log that cannot be used keeps nobody from starting: what waits is told by `status`, and tried every round.
 
         Raises:
             UnavailableError: The log shows a later epoch than the database: ``KEY_MANAGER_BEHIND``. Other groups are
                 published all the same.
         """
-        published = self.publish()
+        published = 0
+        with suppress(UnavailableError):
+            published = self.publish(at=at)
         behind = [status for status in self.status() if status.behind]
         if behind:
             raise UnavailableError(
@@ -114,13 +121,13 @@ class KeyManager:
             )
         return published
 
-    def publish(self) -> int:
+    def publish(self, *, at: datetime) -> int:
         """Put messages that the log lacks into it, oldest first; return how many.
 
         Raises:
-            UnavailableError: The log cannot be used, or holds another message of an epoch.
+            UnavailableError: The log cannot be used (``REKEYS_UNPUBLISHED``), or holds other messages of this manager.
         """
-        return self._register.publish()
+        return self._register.publish(at=at)
 
     def open_groups(
         self, versions: Iterable[VerifiedEventType], evidence: CertificatePool, *, at: datetime
@@ -152,9 +159,11 @@ class KeyManager:
                 register.vault.create(connection, group)
         return groups
 
-    def join(self, request: bytes, evidence: Iterable[bytes], *, at: datetime) -> bytes:
+    def join(
+        self, request: bytes, evidence: Iterable[bytes], *, at: datetime, window: timedelta | None = None
+    ) -> bytes:
         """Admit a broker to all groups of a type that its certificates open; see `Admission.join`."""
-        return self._admission.join(request, evidence, at=at)
+        return self._admission.join(request, evidence, at=at, window=window)
 
     def leave(self, request: bytes, *, at: datetime) -> tuple[KeyGroupId, ...]:
         """Let a broker go; see `Admission.leave`."""
@@ -217,6 +226,10 @@ class KeyManager:
     def changes(self, group: KeyGroupId) -> tuple[MembershipRecord, ...]:
         """List what happened to the membership of a group, oldest first."""
         return views.changes(self._register, group)
+
+    def rekeys(self, group: KeyGroupId, *, after: int = -1, limit: int = 1000) -> tuple[LaneRecord, ...]:
+        """List the published records of a group behind a place in its lane, oldest first."""
+        return views.rekeys(self._register, group, after=after, limit=limit)
 
     def picture(self, group: KeyGroupId) -> TreePicture:
         """Show the shape of a group's tree."""

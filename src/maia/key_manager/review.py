@@ -21,7 +21,7 @@ from sqlalchemy import Connection
 
 from maia.authority import Action, Budget, CertificatePool
 from maia.encryption import GroupChange, KeyGroupId
-from maia.errors import NotFoundError, UncheckedError, VerificationError
+from maia.errors import NotFoundError, UnavailableError, UncheckedError, VerificationError
 from maia.events import TypeId
 from maia.kernel import GroupAdmission, admit_broker, membership_changes
 from maia.key_manager.brokers import (
@@ -152,11 +152,17 @@ def review_group(
 def revoke(register: GroupRegister, certificates: Iterable[CertificateId], *, at: datetime) -> tuple[KeyGroupId, ...]:
     """Admit nobody on these certificates any more, and put out whoever stands on nothing else.
 
+    It is durable before the log is touched, and nothing in the log stops it.
+
     Returns:
         The groups whose key changes for it.
+
+    Raises:
+        UnavailableError: ``KEY_MANAGER_BEHIND``: it is revoked, and a group waits for its repair to leave it out.
     """
     identities = frozenset(certificates)
     refreshed: list[KeyGroupId] = []
+    problem: UnavailableError | None = None
     with register.writing() as connection:
         # INVARIANT: from here on nobody is admitted on them; a crash before the rest is made good by the next round.
         revoke_certificates(connection, identities, at=at)
@@ -171,11 +177,18 @@ def revoke(register: GroupRegister, certificates: Iterable[CertificateId], *, at
             for group in register.vault.groups(connection) if same else ():
                 own = (item for item in same if item.record.type_id == group.type_id)
                 admitted: dict[bytes, Admissions] = {item.record.member: item.admissions for item in own}
-                if admitted and review_group(register, connection, group, admitted, at):
-                    refreshed.append(group)
+                try:
+                    if admitted and review_group(register, connection, group, admitted, at):
+                        refreshed.append(group)
+                except UnavailableError as error:
+                    if error.code != "KEY_MANAGER_BEHIND":
+                        raise
+                    problem = error  # nothing of it was written; the repair admits nobody on what is revoked here
         if len(same) == len(looked):
             break
-    register.publish()
+    register.tell(at=at)
+    if problem is not None:
+        raise problem
     return tuple(dict.fromkeys(refreshed))
 
 

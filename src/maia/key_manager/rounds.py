@@ -6,6 +6,8 @@ Rules kept here:
   memberships here at the next round, whoever runs the two and wherever;
 - statements that did not change, and groups that are not due, cost no verification;
 - brokers are judged before the transaction that writes what follows from it, and again when they changed meanwhile;
+- what was signed is compared with the log, and put there again where it is missing. A group whose messages are from
+  before lanes has nothing to say there, so it begins a new epoch;
 - a group that waits for a repair, or a type that cannot be looked up, keeps no other from its time.
 """
 
@@ -15,16 +17,16 @@ import hashlib
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, and_, delete, exists, func, select
 
 from maia.database import key_changes, key_groups, key_messages
-from maia.encryption import KeyGroupId
+from maia.encryption import ChangeKind, KeyGroupId
 from maia.errors import UnavailableError
 from maia.events import TypeId
 from maia.kernel import milliseconds
 from maia.key_manager.brokers import list_brokers, revoked_count
 from maia.key_manager.demanded_lists import DemandedLists
-from maia.key_manager.epochs import run_timers
+from maia.key_manager.epochs import change, change_of, run_timers
 from maia.key_manager.register import GroupRegister
 from maia.key_manager.review import Admissions, Looked, look_again, review_group, snapshot, still_so
 
@@ -57,16 +59,21 @@ class Rounds:
         unchanged = True
         with self._register.writing() as connection:
             groups = self._register.vault.groups(connection)
-            urgent = self._urgent(connection, at)
+            urgent, unsaid = self._urgent(connection, at), self._unsaid(connection)
             for type_id in sorted({group.type_id for group in groups}):
                 own = [group for group in groups if group.type_id == type_id]
                 same = still_so(connection, looked.get(type_id, ()))
                 unchanged &= len(same) == len(looked.get(type_id, ()))
-                refreshed |= self._look_at(connection, own, same, urgent, problems, at)
-            self._prune(connection, at)
+                refreshed |= self._look_at(connection, own, same, urgent, unsaid, problems, at)
+            pruned = self._prune(connection, at)
         if not problems and unchanged:
             self._statements = seen
-        self._register.publish()
+        self._forget(pruned)
+        for tell in (self._register.publish, self._register.compare):
+            try:
+                tell(at=at)
+            except UnavailableError as error:
+                problems.append(error)
         if problems:
             raise problems[0]
         return tuple(sorted(refreshed))
@@ -86,6 +93,7 @@ class Rounds:
         groups: Sequence[KeyGroupId],
         looked: Sequence[Looked],
         urgent: Collection[KeyGroupId],
+        unsaid: set[KeyGroupId],
         problems: list[UnavailableError],
         at: datetime,
     ) -> set[KeyGroupId]:
@@ -97,6 +105,9 @@ class Rounds:
                 if admitted and review_group(self._register, connection, group, admitted, at):
                     refreshed.add(group)
                 if group in urgent and run_timers(self._register, connection, group, at):
+                    refreshed.add(group)
+                if group in unsaid - refreshed:
+                    change(self._register, connection, group, [change_of(ChangeKind.REFRESH)], at)
                     refreshed.add(group)
             except UnavailableError as error:
                 if error.code != "KEY_MANAGER_BEHIND":
@@ -110,6 +121,14 @@ class Rounds:
         rows = connection.execute(select(key_groups.c.type_id, key_groups.c.label).where(due))
         return {KeyGroupId(TypeId(row.type_id), row.label) for row in rows}
 
+    def _unsaid(self, connection: Connection) -> set[KeyGroupId]:
+        """List the groups with messages, none of which is a record of a lane."""
+        found = select(key_messages.c.type_id, key_messages.c.label).group_by(
+            key_messages.c.type_id, key_messages.c.label
+        )
+        rows = connection.execute(found.having(func.count(key_messages.c.place) == 0))
+        return {KeyGroupId(TypeId(row.type_id), row.label) for row in rows}
+
     def _statements_digest(self, revoked: int) -> bytes:
         """Sum up what memberships rest on beside certificates: statements, and what was revoked here."""
         digest = hashlib.sha256(b"%d" % revoked)
@@ -117,8 +136,24 @@ class Rounds:
             digest.update(hashlib.sha256(raw).digest())
         return digest.digest()
 
-    def _prune(self, connection: Connection, at: datetime) -> None:
-        """Forget records whose time is over."""
+    def _prune(self, connection: Connection, at: datetime) -> list[tuple[KeyGroupId, int]]:
+        """Forget records whose time is over, but never the newest of a group; tell which places they had."""
         old = at - self._register.settings.history
-        connection.execute(delete(key_messages).where(key_messages.c.at < old, key_messages.c.published.is_(True)))
+        later = key_messages.alias()
+        followed = exists().where(
+            later.c.type_id == key_messages.c.type_id, later.c.label == key_messages.c.label,
+            later.c.number > key_messages.c.number, later.c.published.is_(True),
+        )  # fmt: skip
+        over = and_(key_messages.c.at < old, key_messages.c.published.is_(True), followed)
+        rows = connection.execute(
+            select(key_messages.c.type_id, key_messages.c.label, key_messages.c.place).where(over)
+        ).all()
+        if rows:
+            connection.execute(delete(key_messages).where(over))
         connection.execute(delete(key_changes).where(key_changes.c.at < old))
+        return [(KeyGroupId(TypeId(row.type_id), row.label), row.place) for row in rows if row.place is not None]
+
+    def _forget(self, pruned: Sequence[tuple[KeyGroupId, int]]) -> None:
+        """Remove from the log what is below the floor now."""
+        for group, place in pruned:
+            self._register.log.forget(group, (place,))

@@ -12,7 +12,7 @@ from maia.encryption import KeyGroupId
 from maia.events import TypeId
 from maia.key_manager.groups import is_group
 from maia.key_manager.register import GroupRegister
-from maia.key_manager.repair import is_behind
+from maia.log import LaneRecord
 
 MAX_RECORDS = 100_000
 
@@ -76,13 +76,17 @@ def status(register: GroupRegister) -> tuple[GroupStatus, ...]:
     """Tell where every group stands, sorted by group."""
     with register.reading() as connection:
         found = _read_status(connection)
-        trees = {item.group: register.vault.load(connection, item.group).tree for item in found}
-    return tuple(replace(item, behind=is_behind(register, trees[item.group])) for item in found)
+        ends = {item.group: register.vault.lane_end(connection, item.group)[0] for item in found}
+    return tuple(replace(item, behind=register.log.is_ahead(item.group, ends[item.group])) for item in found)
 
 
 def history(register: GroupRegister, group: KeyGroupId) -> tuple[EpochRecord, ...]:
     """List the epochs of a group that are still recorded, oldest first; the newest 100,000 of them."""
-    columns = [column for column in key_messages.c if column.name not in {"type_id", "label", "body"}]
+    columns = [
+        column
+        for column in key_messages.c
+        if column.name not in {"type_id", "label", "body", "place", "digest", "stamp"}
+    ]
     newest = select(*columns).where(is_group(key_messages, group)).order_by(key_messages.c.number.desc())
     with register.reading() as connection:
         rows = connection.execute(newest.limit(MAX_RECORDS)).all()
@@ -93,6 +97,18 @@ def history(register: GroupRegister, group: KeyGroupId) -> tuple[EpochRecord, ..
         )
         for row in reversed(rows)
     )  # fmt: skip
+
+
+def rekeys(register: GroupRegister, group: KeyGroupId, *, after: int, limit: int) -> tuple[LaneRecord, ...]:
+    """List the records of a group that were published behind a place in its lane, oldest first, at most so many."""
+    wanted = (
+        select(key_messages.c.place, key_messages.c.body)
+        .where(is_group(key_messages, group), key_messages.c.place > after, key_messages.c.published.is_(True))
+        .order_by(key_messages.c.place)
+    )
+    with register.reading() as connection:
+        rows = connection.execute(wanted.limit(limit)).all()
+    return tuple(register.log.parse(group, row.place, row.body) for row in rows)
 
 
 def changes(register: GroupRegister, group: KeyGroupId) -> tuple[MembershipRecord, ...]:

@@ -1,149 +1,244 @@
-"""The log: a directory of Parquet files with parcels, and commits that say which of them count.
+"""The log: lanes of events in a store, and the certificates behind their origins' rights.
 
-    type=<hex>/date=<day>/<publication>-<partition>-<attempt>.parquet     parcels, one row each
-    _commits/<sequence>.json                                               what one publication added
-    _evidence/<hex>                                                        certificates behind an origin's right
-    _upkeep/<number>.json                                                  where files moved to, what has expired
+    type=<id>/origin=<key>/<number>.record                       what the origin committed, signed (`lane`)
+    type=<id>/origin=<key>/head                                  the end of the lane, signed
+    type=<id>/origin=<key>/date=<day>/<name>.parquet             segments: parcels, one row each
+    _evidence/<hex>                                              certificates behind an origin's right
 
-Rules kept here:
+An offset is a map from lanes to places. Rules kept here:
 
-- a file counts only when a commit names it. Commits are numbered without gaps, written whole and synced before their
-  number exists, and never changed (`numbered`); the number is the offset that readers resume from;
-- a publication of a broker is committed at most once, whoever races: committing it again changes nothing and returns
-  the commit that counts, which is what makes a retried write harmless;
-- the commits of one stream come from one query, batch after batch. Another query under its name, or a batch out of
-  turn, means that the stream's checkpoint and the log are of different times, and is refused: going on would drop what
-  the log believes to have;
-- a commit tells the names of the events that each file holds, so that what was already delivered is known before it is
-  opened;
-- a commit holds each file's length and digest; a file that is missing or differs stops the reader with a named error.
-  A file that compaction moved is read where it lies now, its rows compared with their digest;
-- a reader that needs what has expired is told so (``LOG_EXPIRED``); it never gets a gap;
-- what no commit names (left by a killed task) is ciphertext, is read by nobody, and is removed by `sweep`.
+- lanes are found by the names of their folders, which prove nothing (`lane_search`): when there are many, a reader
+  looks at those that it knows and at those whose origin has a right, so many for each issuer of rights, so that
+  strangers hide nobody;
+- an origin writes into its own lane alone, and its own record (`lane_writer`) says what was published: publishing again
+  under a name is recognised there, and nobody else can claim it;
+- evidence is named by its hash, so it is true or not there; an origin puts it again whenever it writes;
+- the format before lanes is refused by name (``LOG_FORMAT_OLD``).
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
-import os
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from maia.encoding import SexpLimits, encode, parse_canonical
-from maia.errors import EncodingError, NotFoundError, UnavailableError
-from maia.log.commits import Commit, LogFile, check_turn, commit_of, value_of
-from maia.log.moves import Upkeep, UpkeepRecords, read_place
-from maia.log.numbered import NO_RECORD, NumberedRecords, named_errors, write_once
-from maia.log.parcel_files import PartitionWriter
+from maia.errors import EncodingError, MaiaError, NotFoundError, UsageError
+from maia.log.commits import MAX_COMMIT, Commit, LogFile, check_turn, read_commit, read_place, write_commit
+from maia.log.event_lane import BEGINNING, EVENTS, EventLane, lane_name, lane_of
+from maia.log.lane import LaneReader
+from maia.log.lane_objects import LaneId
+from maia.log.lane_search import Admits, LaneSearch
+from maia.log.lane_writer import LaneWriter
+from maia.log.segments import PartitionWriter, segment_name
+from maia.log.store import DirectoryStore
+from maia.principals import KeyId, Signer
 
-_COMMITS = "_commits"
+Places = Mapping[str, str]
+"""An offset: after which record reading goes on, by lane."""
 _EVIDENCE = "_evidence"
 _MAX_EVIDENCE = 16 << 20
-_BATCH = 1
-_MAX_MOVES = 8
+_MAX_TYPES = 4096
 _EVIDENCE_LIMITS = SexpLimits(max_bytes=_MAX_EVIDENCE, max_depth=2, max_atom=1 << 16)
-
-
-@dataclass(frozen=True, slots=True)
-class _Names:
-    """The newest commit of each origin's publications, up to a commit."""
-
-    upto: int
-    digest: str
-    numbers: dict[tuple[str, str], int]
 
 
 class LogDirectory:
     """A log in a directory."""
 
-    def __init__(self, path: Path | str) -> None:
-        """Use a directory; it is made when something is written."""
+    def __init__(self, path: Path | str, *, judge: Callable[[], Admits] | None = None) -> None:
+        """Use a directory; it is made when something is written.
+
+        Args:
+            path: The directory.
+            judge: Gives, at this moment, whose place a lane takes when there are many; whoever comes first by name
+                when nobody can judge.
+        """
         self.path = Path(path)
-        self._records = NumberedRecords(self.path / _COMMITS, "commit {} of the log")
-        self._upkeep = UpkeepRecords(self.path)
-        self._seen: _Names | None = None
+        self.store = DirectoryStore(self.path)
+        self._lanes: dict[str, EventLane] = {}
+        self._search = LaneSearch(self.store)
+        self._judge = judge
 
-    def latest(self) -> int:
-        """Return the number of the newest commit; -1 when there is none."""
-        return self._records.latest()
+    # -- reading
 
-    def digest(self, number: int) -> str:
-        """Return the digest of a commit, by which readers know the log again."""
-        return self._records.digest(number)
+    def lanes(self, types: Iterable[str] | None = None, *, first: Collection[str] = ()) -> list[EventLane]:
+        """Find the lanes of types, or of all, and read what was committed to each since the last look.
 
-    def upkeep(self) -> Upkeep:
-        """Tell where files moved to and what has expired, by now."""
-        return self._upkeep.load()
-
-    def expired(self) -> int:
-        """Return the number of the newest commit that has expired; -1 when none has."""
-        return self._upkeep.load().expired
-
-    def check_expired(self, after: int) -> None:
-        """Refuse to go on after a commit when the next one has expired.
+        Args:
+            types: Ids in hex; every type of the log when there are none.
+            first: Lanes that are looked at whatever else there is, by name.
 
         Raises:
-            NotFoundError: It has: ``LOG_EXPIRED``.
+            UsageError: The log is of the format before lanes: ``LOG_FORMAT_OLD``.
+            UnavailableError: The store did not answer.
         """
-        expired = self.expired()
-        if after < expired:
-            raise NotFoundError(
-                f"the log has expired up to commit {expired}, and commit {after + 1} is asked for", code="LOG_EXPIRED"
-            )
+        if types is None:
+            folders = self.store.list_folders("", "type=", limit=_MAX_TYPES)
+            types = [name.removeprefix("type=") for name in folders if name.startswith("type=")]
+        found: dict[str, LaneId] = {}
+        for topic in types:
+            known = {name: lane_of(name) for name in first if name.startswith(f"{topic}/")}
+            with suppress(UsageError):  # a folder that is no type
+                known |= {lane_name(lane): lane for lane in self._search.find(topic, known, self._judge)}
+            found |= known
+        if not found:
+            self._check_format()
+        lanes = [self._lane(name, lane) for name, lane in sorted(found.items())]
+        for lane in lanes:
+            lane.refresh()
+        return lanes
 
-    def commits(self, *, after: int | None = None, upto: int | None = None) -> Iterator[Commit]:
-        """Read commits in order, from the first that has not expired unless told after which.
+    def lane(self, name: str) -> EventLane:
+        """Give one lane, by its name in offsets, as far as it was read."""
+        return self._lane(name, lane_of(name))
+
+    def ends(self, types: Iterable[str] | None = None, *, first: Collection[str] = ()) -> dict[str, str]:
+        """Tell how far each lane goes now."""
+        return {lane.name: lane.end for lane in self.lanes(types, first=first) if lane.count}
+
+    def behind(self, after: Places, types: Iterable[str] | None = None) -> int:
+        """Count the records that lie behind an offset."""
+        found = 0
+        for lane in self.lanes(types, first=tuple(after)):
+            start = max(read_place(after.get(lane.name, BEGINNING))[0].number, read_place(lane.floor)[0].number)
+            found += max(0, lane.count - 1 - start)
+        return found
+
+    def oldest(self) -> int | None:
+        """Tell the stamp of the oldest record that the log still holds, of an origin that is no stranger if known."""
+        found: list[int] = []
+        admits = None if self._judge is None else self._judge()
+        for folder in self.store.list_folders("", "type=", limit=_MAX_TYPES):
+            with suppress(UsageError):  # a folder that is no type
+                for lane in self._search.find(folder.removeprefix("type="), (), self._judge):
+                    reader = LaneReader(self.store, lane, limit=MAX_COMMIT)
+                    head = reader.head()
+                    record = reader.record(0 if head is None else head.floor.number + 1)
+                    commit = None if record is None else read_commit(record, before=-1)
+                    if record is not None and (admits is None or commit is None or admits(commit) is not None):
+                        found.append(record.stamp)
+        return min(found, default=None)
+
+    def commits(
+        self, *, after: Places | None = None, upto: Places | None = None, types: Iterable[str] | None = None
+    ) -> Iterator[Commit]:
+        """Read commits in the order of their stamps, all that can be read unless told between which places.
 
         Raises:
             NotFoundError: One that is asked for has expired: ``LOG_EXPIRED``.
-            EncodingError: A commit is missing (``COMMIT_MISSING``) or damaged (``COMMIT_DAMAGED``).
+            UncheckedError: A lane is not the one that was read before.
         """
-        if after is None:
-            after = self.expired()
-        else:
-            self.check_expired(after)
-        for record in self._records.walk(after=after, upto=upto):
-            yield commit_of(record)
+        if upto is None:
+            upto = self.ends(types, first=() if after is None else tuple(after))
+        found: list[Commit] = []
+        for name, place in upto.items():
+            lane = self.lane(name)
+            if lane.count <= read_place(place)[0].number:
+                lane.refresh()
+            found += lane.commits(None if after is None else after.get(name), place)
+        # Heartbeats add nothing, and are for readers of lanes alone.
+        found = [commit for commit in found if commit.publication or commit.wrong]
+        return iter(sorted(found, key=lambda commit: (commit.stamp, commit.lane)))
 
-    def records(self, *, after: int, upto: int) -> Iterator[Commit]:
-        """Read commits in order, those that have expired too: their records stay, their parcels are gone.
+    def parcels(self, commit_lane: str, file: LogFile) -> Iterator[pa.RecordBatch]:
+        """Read the parcels of a segment of a lane, one at a time.
 
         Raises:
-            EncodingError: A commit is missing (``COMMIT_MISSING``) or damaged (``COMMIT_DAMAGED``).
+            UnavailableError: It is missing: ``LOG_FILE_MISSING``.
+            EncodingError: It is not what was committed: ``LOG_FILE_DAMAGED``.
+            MalformedError: It is, and is no segment: ``SEGMENT_MALFORMED``.
         """
-        for record in self._records.walk(after=after, upto=upto):
-            yield commit_of(record)
+        return self.lane(commit_lane).parcels(file)
 
-    def instant(self, commit: Commit, *, now: datetime) -> datetime:
-        """Tell when a commit was made: by its newest parcel, or by its record where that is empty or of the future."""
-        stamp = max((file.last_stamp for file in commit.files), default=-1)
-        if not 0 <= stamp <= int(now.timestamp() * 1000):
-            return self._records.written(commit.sequence)
-        return datetime.fromtimestamp(stamp / 1000, UTC)
+    def evidence(self, digest: bytes) -> tuple[bytes, ...]:
+        """Return the certificates that a hash names; none when they are missing or altered, which proves nothing."""
+        try:
+            data = self.store.get(_evidence_name(digest), limit=_MAX_EVIDENCE)
+            if hashlib.sha256(data).digest() != digest:
+                return ()
+            expression = parse_canonical(data, limits=_EVIDENCE_LIMITS)
+        except (NotFoundError, EncodingError):
+            return ()
+        if not isinstance(expression, tuple):
+            return ()
+        return tuple(item for item in expression[1:] if isinstance(item, bytes))
 
-    def find(self, publication: str, *, origin: str) -> Commit | None:
-        """Return the newest commit of a broker's publication or stream, or ``None``."""
-        number = self._newest_by_name().numbers.get((origin, publication))
-        return None if number is None else commit_of(self._records.read(number))
+    # -- writing
 
-    def _newest_by_name(self) -> _Names:
-        """Read what was committed since this object last looked; all of it when the log is not the one it was."""
-        seen = self._seen
-        if seen is None or seen.upto > self.latest() or self._records.digest(seen.upto) != seen.digest:
-            seen = _Names(-1, NO_RECORD, {})
-        numbers, last = dict(seen.numbers), (seen.upto, seen.digest)
-        for record in self._records.walk(after=seen.upto):
-            found = commit_of(record)
-            numbers[found.origin, found.publication] = found.sequence
-            last = (record.number, record.digest)
-        self._seen = seen = _Names(*last, numbers)
-        return seen
+    def put_evidence(self, certificates: tuple[bytes, ...]) -> bytes:
+        """Keep the certificates behind an origin's right; return the hash that parcels name them by."""
+        data = encode((b"evidence", *certificates))
+        digest = hashlib.sha256(data).digest()
+        name = _evidence_name(digest)
+        if not self.store.put_new(name, data) and not self.evidence(digest):
+            self.store.put(name, data)  # something else had its name
+        return digest
+
+    def writer(
+        self, publication: str, type_id: bytes, partition: int, origin: KeyId, *, at: datetime
+    ) -> PartitionWriter:
+        """Open a segment for the parcels of one task."""
+        lane = LaneId(kind=EVENTS, owner=origin, topic=type_id.hex())
+        return PartitionWriter(self.store, segment_name(lane.folder, publication, partition, at=at))
+
+    def _lane(self, name: str, lane: LaneId) -> EventLane:
+        known = self._lanes.get(name)
+        if known is None:
+            known = self._lanes[name] = EventLane(self.store, lane)
+        return known
+
+    def _check_format(self) -> None:
+        if (self.path / "_commits" / f"{0:012d}.json").is_file():
+            raise UsageError(
+                f"the log in `{self.path}` is of an older format; `maia log migrate` makes lanes of it",
+                code="LOG_FORMAT_OLD",
+            )
+
+
+class OwnLanes:
+    """The lanes that a broker writes, with its own record of them."""
+
+    def __init__(self, log: LogDirectory, own: Path, signer: Signer) -> None:
+        """Write to a log as a broker, whose own record lies at its home."""
+        self._log = log
+        self._own = DirectoryStore(own, private=True)
+        self._signer = signer
+        self._writers: dict[str, LaneWriter] = {}
+        self._names: dict[str, tuple[int, dict[str, Commit]]] = {}
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Keep other processes of this home from writing to its lanes meanwhile; ends with the process."""
+        self._own.put_new("turn", b"")
+        with (self._own.path / "turn").open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    def find(self, publication: str) -> Commit | None:
+        """Return the newest commit of a publication or stream, by the own record; ``None`` when there is none."""
+        folders = self._own.list_folders("", "type=", limit=_MAX_TYPES)
+        found = [self._known(self.writer(name.removeprefix("type="))).get(publication) for name in folders]
+        return max((item for item in found if item is not None), key=lambda item: item.stamp, default=None)
+
+    def writer(self, type_id: str) -> LaneWriter:
+        """Give the writer of this broker's lane of a type."""
+        known = self._writers.get(type_id)
+        if known is None:
+            lane = LaneId(kind=EVENTS, owner=self._signer.public_key.key_id, topic=type_id)
+            known = LaneWriter(self._log.store, lane, self._signer, self._own, limit=MAX_COMMIT)
+            self._writers[type_id] = known
+        return known
+
+    def last_stamp(self, type_id: str) -> int:
+        """Tell the stamp of the newest record of a lane; -1 when there is none."""
+        newest = self.writer(type_id).newest()
+        return -1 if newest is None else newest.stamp
 
     def commit(
         self,
@@ -151,11 +246,12 @@ class LogDirectory:
         type_id: str,
         files: tuple[LogFile, ...],
         *,
-        origin: str,
         evidence: str,
         refused: int = 0,
         query: str = "",
         batch: int = -1,
+        at: datetime,
+        stamp: int | None = None,
     ) -> Commit:
         """Make files count, once per publication, or once per micro-batch of a stream.
 
@@ -163,123 +259,122 @@ class LogDirectory:
             The commit, which may be an earlier one of the same publication; then the files given here do not count.
 
         Raises:
-            UsageError: The name belongs to something else: another query, or a batch that is not the next.
-            EncodingError: The log is damaged.
-            UnavailableError: The system refused; nothing was committed.
+            UsageError: The name belongs to something else: another query, or a batch that is not the next; or stamps
+                lie behind the lane's last: ``STAMP_BEHIND``.
+            UnavailableError: ``LANE_PENDING``: it counts, and the store does not have it yet. Otherwise nothing was
+                committed.
         """
-        while True:
-            seen = self._newest_by_name()
-            number = seen.numbers.get((origin, publication))
-            newest = None if number is None else commit_of(self._records.read(number))
-            if newest is not None or batch > 0:
-                known = check_turn(newest, query, batch, sum(file.events for file in files) + refused)
-                if known is not None:
-                    return known
-            made = Commit(seen.upto + 1, publication, type_id, origin, evidence, files, refused, query, batch)
-            if self._records.put(made.sequence, value_of(made), seen.digest):
-                return replace(made, digest=self._records.digest(made.sequence))
+        writer = self.writer(type_id)
+        newest = self.find(publication)
+        known = check_turn(newest, query, batch, sum(file.events for file in files) + refused)
+        if known is not None:
+            self.writer(known.type_id).reassert(at=at)
+            return known
+        last = self.last_stamp(type_id)
+        if any(file.first_stamp <= last for file in files):
+            raise UsageError("stamps behind what was committed", code="STAMP_BEHIND")
+        made = Commit(0, publication, type_id, "", evidence, files, refused, query, batch)
+        if stamp is None:
+            stamp = max((file.last_stamp for file in files), default=None)
+        self._keep_evidence(bytes.fromhex(evidence))
+        record = writer.append(write_commit(made, writer.lane.folder), at=at, stamp=stamp)
+        return replace(
+            made, sequence=record.number, origin=writer.lane.owner.hex(), stamp=record.stamp, digest=record.digest.hex()
+        )
 
-    def put_evidence(self, certificates: tuple[bytes, ...]) -> bytes:
-        """Keep the certificates behind an origin's right; return the hash that parcels name them by."""
-        data = encode((b"evidence", *certificates))
-        digest = hashlib.sha256(data).digest()
-        folder = self.path / _EVIDENCE
-        with named_errors(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            if not (folder / digest.hex()).exists():
-                write_once(folder / digest.hex(), data)
-        return digest
+    def heartbeat(self, type_id: str, *, at: datetime) -> None:
+        """Commit nothing, so that nothing can be dated back behind now."""
+        writer = self.writer(type_id)
+        newest = self._newest(writer)
+        if newest is not None:
+            empty = Commit(0, "", type_id, "", newest.evidence, ())
+            writer.append(write_commit(empty, writer.lane.folder), at=at)
 
-    def evidence(self, digest: bytes) -> tuple[bytes, ...]:
-        """Return the certificates that a hash names; none when they are missing or altered, which proves nothing."""
-        try:
-            with (self.path / _EVIDENCE / digest.hex()).open("rb") as file:
-                data = file.read(_MAX_EVIDENCE)
-            expression = parse_canonical(data, limits=_EVIDENCE_LIMITS)
-        except (OSError, EncodingError):
-            return ()
-        if hashlib.sha256(data).digest() != digest or not isinstance(expression, tuple):
-            return ()
-        return tuple(item for item in expression[1:] if isinstance(item, bytes))
+    def reassert(self, *, at: datetime, depth: int | None = 16, rhythm: timedelta = timedelta(0)) -> int:
+        """Put again what the store lost of this broker's lanes and of the evidence that they name.
 
-    def check_evidence(self, commit: Commit) -> None:
-        """Tell damage from a missing right: refuse to go on when the evidence that a commit names is not there whole.
+        Args:
+            at: Now, for the heads.
+            depth: How many of the newest records are compared; all of them when ``None``.
+            rhythm: Within which time the heads will be asserted again.
 
-        Raises:
-            EncodingError: The file is missing or altered: ``LOG_EVIDENCE_DAMAGED``.
+        Returns:
+            How many records had to be put again.
         """
-        if not self.evidence(bytes.fromhex(commit.evidence)):
-            raise EncodingError(
-                f"the evidence of commit {commit.sequence} is missing or damaged", code="LOG_EVIDENCE_DAMAGED"
-            )
+        put = 0
+        for type_id in self.types():
+            writer = self.writer(type_id)
+            put += writer.reassert(at=at, depth=depth, rhythm=rhythm)
+            newest = writer.newest()
+            count = 0 if newest is None else newest.number + 1
+            for digest in self._evidence(writer, range(0 if depth is None else max(0, count - depth), count)):
+                self._put_evidence(digest)
+        return put
 
-    def writer(
-        self, publication: str, type_id: bytes, partition: int, attempt: str, *, at: datetime
-    ) -> PartitionWriter:
-        """Open a file for the parcels of one task."""
-        day = at.astimezone(UTC).date().isoformat()
-        name = hashlib.sha256(publication.encode()).hexdigest()[:24]
-        relative = f"type={type_id.hex()}/date={day}/{name}-{partition:05d}-{attempt}.parquet"
-        return PartitionWriter(self.path, relative)
+    def adopt(self) -> int:
+        """Take over what the log holds of this broker beyond its own record; return how many records."""
+        owner = self._signer.public_key.key_id.hex()
+        names = [lane.name for lane in self._log.lanes() if lane.name.endswith(f"/{owner}")]
+        return sum(self.writer(name.partition("/")[0]).adopt() for name in names)
 
-    def parcels(self, file: LogFile) -> Iterator[pa.RecordBatch]:
-        """Read the parcels of a committed file, one at a time, after comparing its digest.
+    def types(self) -> list[str]:
+        """List the types that this broker has a lane of."""
+        folders = self._own.list_folders("", "type=", limit=_MAX_TYPES)
+        return [name.removeprefix("type=") for name in folders]
 
-        Raises:
-            UnavailableError: The file is missing: ``LOG_FILE_MISSING``; or it has expired: ``LOG_EXPIRED``.
-            EncodingError: It is not what was committed: ``LOG_FILE_DAMAGED``.
-        """
-        path = self.path / file.path
-        try:
-            with named_errors(path):
-                source = path.open("rb")
-        except FileNotFoundError:
-            yield from self._moved(file)
-            return
-        with source:
-            with named_errors(path):
-                same = os.fstat(source.fileno()).st_size == file.size
-                if not same or hashlib.file_digest(source, "sha256").hexdigest() != file.digest:
-                    raise EncodingError(
-                        f"the log file `{file.path}` is not what was committed", code="LOG_FILE_DAMAGED"
-                    )
-            # A parcel is a row group, so however many there are, one is in memory.
-            with pq.ParquetFile(source) as parquet:
-                yield from parquet.iter_batches(batch_size=_BATCH)
+    def _keep_evidence(self, digest: bytes) -> None:
+        """Keep a copy of evidence, to be put again when the log loses it."""
+        with suppress(NotFoundError, EncodingError):
+            name = _evidence_name(digest)
+            data = self._log.store.get(name, limit=_MAX_EVIDENCE)
+            if hashlib.sha256(data).digest() == digest:
+                self._own.put_new(name, data)
 
-    def _moved(self, file: LogFile) -> Iterator[pa.RecordBatch]:
-        """Read a file's parcels where compaction put them; it may move them again while we look."""
-        for _ in range(_MAX_MOVES):
-            place = self._upkeep.load().places.get(file.path)
-            if place is None:
-                break
-            try:
-                yield from read_place(self.path, place).to_batches(max_chunksize=_BATCH)
-            except FileNotFoundError:
-                continue
-            return
-        expired = self.expired()
-        records = self._records.walk(upto=expired) if expired >= 0 else ()
-        if any(file.path == known.path for record in records for known in commit_of(record).files):
-            raise NotFoundError(f"the log file `{file.path}` has expired", code="LOG_EXPIRED")
-        raise UnavailableError(f"the log file `{file.path}` is missing", code="LOG_FILE_MISSING")
+    def _put_evidence(self, digest: bytes) -> None:
+        if not self._log.evidence(digest):
+            with suppress(NotFoundError, EncodingError):
+                self._log.store.put(_evidence_name(digest), self._own.get(_evidence_name(digest), limit=_MAX_EVIDENCE))
 
-    def sweep(self, *, keep_newer_than: datetime, dry_run: bool = False) -> list[str]:
-        """Remove files that nothing names and that are older than an instant; return their names.
+    def _evidence(self, writer: LaneWriter, numbers: range) -> frozenset[bytes]:
+        """Name the evidence that records of a lane rest on."""
+        found: set[bytes] = set()
+        for number in numbers:
+            with suppress(NotFoundError):
+                commit = read_commit(writer.kept(number), before=-1)
+                found |= set() if commit is None or not commit.evidence else {bytes.fromhex(commit.evidence)}
+        return frozenset(found)
 
-        Those are files of killed tasks, and files that upkeep moved or let expire and was killed before it removed.
-        """
-        # A file that was moved is kept as long as the file it was moved to is not there.
-        places = {old: at for old, at in self._upkeep.load().places.items() if (self.path / at.path).exists()}
-        named = {file.path for commit in self.commits() for file in commit.files if file.path not in places}
-        named |= {place.path for place in places.values()}
-        found = [*sorted(self.path.glob("type=*/date=*/*.parquet")), *sorted(self.path.glob("_*/.*.part"))]
-        removed = []
-        for path in found:
-            relative = path.relative_to(self.path).as_posix()
-            with named_errors(path), suppress(FileNotFoundError):
-                if relative not in named and path.stat().st_mtime < keep_newer_than.timestamp():
-                    if not dry_run:
-                        path.unlink()
-                    removed.append(relative)
-        return removed
+    def _newest(self, writer: LaneWriter) -> Commit | None:
+        record = writer.newest()
+        return None if record is None else read_commit(record, before=-1)
+
+    def _known(self, writer: LaneWriter) -> dict[str, Commit]:
+        """Read the names of the publications that the own record has, what is new of it."""
+        newest = writer.newest()
+        number, names = self._names.get(writer.lane.topic, (-1, {}))
+        for further in range(number + 1, 0 if newest is None else newest.number + 1):
+            with suppress(NotFoundError):
+                commit = read_commit(writer.kept(further), before=-1)
+                if commit is not None and commit.publication:
+                    names[commit.publication] = commit
+        self._names[writer.lane.topic] = (-1 if newest is None else newest.number, names)
+        return names
+
+
+def _evidence_name(digest: bytes) -> str:
+    return f"{_EVIDENCE}/{digest.hex()}"
+
+
+def instant_of(commit: Commit) -> datetime:
+    """Tell when a commit was made, by its stamp."""
+    return datetime.fromtimestamp(commit.stamp / 1000, UTC)
+
+
+def check_lane(lane: EventLane, commit: Commit) -> MaiaError | None:
+    """See that all segments of a commit are there; say what is wrong when they are not."""
+    try:
+        for file in commit.files:
+            lane.check(file)
+    except MaiaError as error:
+        return error
+    return None

@@ -1,4 +1,4 @@
-"""Numbered records: the commits of the log and of outboxes. Each is written whole, once, and names the one before it.
+"""Numbered records: the commits of outboxes, and of logs before lanes. Each is whole, written once, behind the last.
 
 Rules kept here:
 

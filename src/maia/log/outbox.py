@@ -21,8 +21,9 @@ import hmac
 import json
 import os
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -36,8 +37,17 @@ from maia.encoding import encode
 from maia.encryption import decode_column, encode_column
 from maia.errors import EncodingError, MaiaError, SealError, UnavailableError
 from maia.events import ARROW_TYPES, AttributeType, EventType
+from maia.kernel import event_ids
 from maia.log.columns import EVENT, STAMP
-from maia.log.numbered import NumberedRecords, Record, named_errors, sync_folder
+from maia.log.numbered import NumberedRecords, named_errors, sync_folder
+from maia.log.outbox_commits import (
+    DeadLetter,
+    OutboxCommit,
+    OutboxFile,
+    hash_subscription,
+    outbox_commit,
+    places_of,
+)
 
 _META = b"maia.outbox"
 _FORMAT = 1
@@ -53,57 +63,6 @@ _DEAD = pa.schema(
     ]
 )
 _NAME = 16
-
-
-@dataclass(frozen=True, slots=True)
-class OutboxFile:
-    """One file of an outbox: sealed deliveries, or dead letters."""
-
-    subscription: str
-    path: str
-    size: int
-    digest: str
-    events: int
-
-
-@dataclass(frozen=True, slots=True)
-class DeadLetter:
-    """A parcel that was delivered to nobody, where it lies in the log, and why."""
-
-    commit: int
-    file: str
-    parcel: int
-    origin: str
-    code: str
-    events: int
-
-
-@dataclass(frozen=True, slots=True)
-class OutboxCommit:
-    """What one micro-batch added.
-
-    Attributes:
-        batch: Its number, which is also the record's.
-        query: The streaming query that ran it; empty without Spark.
-        after: The log commit it starts after.
-        upto: The log commit it ends with.
-        log: Digest of that log commit, by which the log is known again.
-        files: Sealed deliveries.
-        dead: Dead letters.
-    """
-
-    batch: int
-    query: str
-    after: int
-    upto: int
-    log: str
-    files: tuple[OutboxFile, ...] = ()
-    dead: tuple[OutboxFile, ...] = ()
-
-    @property
-    def events(self) -> int:
-        """Count the deliveries."""
-        return sum(file.events for file in self.files)
 
 
 class Outbox:
@@ -126,7 +85,7 @@ class Outbox:
             EncodingError: One is missing or damaged.
         """
         for record in self._records.walk(after=after):
-            yield _commit_of(record)
+            yield outbox_commit(record)
 
     def check_commits(self) -> None:
         """Read the commits that this object has not read yet, each compared with what the next says of it.
@@ -137,20 +96,19 @@ class Outbox:
         for commit in self.commits(after=self._checked):
             self._checked = commit.batch
 
-    def begin(self, after: int) -> int:
-        """Note once, before the first delivery, after which log commit it begins; return what was noted first.
+    def begin(self, after: Mapping[str, str]) -> dict[str, str]:
+        """Note once, before the first delivery, after which places it begins; return what was noted first.
 
-        A job that is killed before it commits begins there again, and says so when the log has expired meanwhile.
+        A job that is killed before it commits begins there again, and says so when a lane has expired meanwhile.
         """
         start = NumberedRecords(self.path / "_start", "the start {} of the outbox")
-        start.put(0, {"format": _FORMAT, "after": after}, start.digest(-1))
-        noted = start.read(0).value["after"]
-        return noted if isinstance(noted, int) else after
+        start.put(0, {"format": _FORMAT, "after": dict(after)}, start.digest(-1))
+        return places_of(start.read(0).value["after"])
 
     def head(self) -> OutboxCommit | None:
         """Return the newest commit."""
         number = self.latest()
-        return None if number < 0 else _commit_of(self._records.read(number))
+        return None if number < 0 else outbox_commit(self._records.read(number))
 
     def commit(self, made: OutboxCommit) -> bool:
         """Make a micro-batch count; false when its number is taken."""
@@ -179,12 +137,12 @@ class Outbox:
         """
         for commit in self.commits(after=after):
             for file in commit.files:
-                if file.subscription == _hashed(subscription):
+                if file.subscription == hash_subscription(subscription):
                     yield from _open_file(self._data(file), subscription, secret)
 
     def count(self, subscriptions: Iterable[str]) -> dict[str, int]:
         """Count the events that each of these subscriptions was delivered so far."""
-        names = {_hashed(name): name for name in subscriptions}
+        names = {hash_subscription(name): name for name in subscriptions}
         found = dict.fromkeys(names.values(), 0)
         for commit in self.commits():
             for file in commit.files:
@@ -208,14 +166,15 @@ class Outbox:
         table = pa.Table.from_pylist([asdict(letter) for letter in letters], schema=_DEAD)
         return self._write(f"dead/{batch:012d}-{secrets.token_hex(8)}.parquet", table) if letters else None
 
-    def sweep(self) -> list[str]:
-        """Remove what no commit names, left by tasks that were killed. Not while a job runs."""
+    def sweep(self, *, keep_newer_than: datetime, dry_run: bool = False) -> list[str]:
+        """Remove files that no commit names, left by tasks that were killed, and that are older than an instant."""
         named = {file.path for commit in self.commits() for file in (*commit.files, *commit.dead)}
         removed = []
         for path in sorted(self.path.glob("*/*.parquet")):
             relative = path.relative_to(self.path).as_posix()
-            if relative not in named:
-                path.unlink()
+            if relative not in named and path.lstat().st_mtime < keep_newer_than.timestamp():
+                if not dry_run:
+                    path.unlink()
                 removed.append(relative)
         return removed
 
@@ -260,7 +219,9 @@ class OutboxWriter:
         """Seal one delivery; all of a subscription have the same columns."""
         file = self._files.get(subscription)
         if file is None:
-            relative = f"{_hashed(subscription)}/{self.batch:012d}-{self.group:05d}-{secrets.token_hex(8)}.parquet"
+            relative = (
+                f"{hash_subscription(subscription)}/{self.batch:012d}-{self.group:05d}-{secrets.token_hex(8)}.parquet"
+            )
             names = batch.schema.names
             file = _SealedFile(self.root, relative, subscription, event_type, names, self.secret)
             self._files[subscription] = file
@@ -317,7 +278,7 @@ class _SealedFile:
     def close(self) -> OutboxFile:
         with named_errors(self._root / self._relative):
             self._writer.close()
-        return _finish(self._root, self._relative, _hashed(self._subscription), self._events)
+        return _finish(self._root, self._relative, hash_subscription(self._subscription), self._events)
 
 
 def outbox_secret(seed: bytes) -> bytes:
@@ -369,27 +330,12 @@ def _delivery(plain: bytes, names: list[str], kinds: list[AttributeType], count:
         start = position + 4
         position = start + int.from_bytes(view[position:start], "big")
         columns.append(decode_column(view[start:position], count=count))
-    name, stamp = bytes(view[:_NAME]).hex(), int.from_bytes(view[_NAME : _NAME + 8], "big")
-    events = pa.array([f"{name}-{row}" for row in columns[0].to_pylist()], type=pa.string())
+    stamp = int.from_bytes(view[_NAME : _NAME + 8], "big")
+    events = pa.array(event_ids(bytes(view[:_NAME]), columns[0].to_pylist()), type=pa.string())
     stamps = pa.array(np.full(count, stamp, dtype=np.int64))
     fields = [pa.field(name, ARROW_TYPES[kind]) for name, kind in zip(names, kinds, strict=True)]
     fields += [pa.field(EVENT, pa.string(), nullable=False), pa.field(STAMP, pa.int64(), nullable=False)]
     return pa.RecordBatch.from_arrays([*columns[1:], events, stamps], schema=pa.schema(fields))
-
-
-def _commit_of(record: Record) -> OutboxCommit:
-    try:
-        value = dict(record.value)
-        for name in ("files", "dead"):
-            items = value[name]
-            value[name] = tuple(OutboxFile(**item) for item in items)  # type: ignore[attr-defined]
-        return OutboxCommit(batch=record.number, **value)  # type: ignore[arg-type]
-    except (TypeError, KeyError) as error:
-        raise EncodingError(f"commit {record.number} of the outbox is damaged", code="COMMIT_DAMAGED") from error
-
-
-def _hashed(subscription: str) -> str:
-    return hashlib.sha256(b"maia/1 subscription " + subscription.encode()).hexdigest()[:32]
 
 
 def _file_key(secret: bytes, salt: bytes) -> bytes:

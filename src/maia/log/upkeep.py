@@ -1,39 +1,36 @@
-"""Upkeep of a log: compaction of small files, and retention.
+"""Upkeep of a log: compaction of small segments, retention, and what killed tasks left behind.
 
-Rules kept here:
+An origin keeps its own lanes in order, and no one else's: where a segment lies and what has expired counts only when
+the lane's owner signed it. Rules kept here:
 
 - parcels are copied byte for byte, after the file they lie in was found undamaged, and read back before they count;
-- commits stay as they are: a record says where a file's parcels lie now (`moves`), and readers follow it;
-- the order is always: write the new, sync it, record it, remove the old. Killed anywhere, the log reads the same, and
+- commits stay as they are: a record of the lane says where a segment's parcels lie now, and readers follow it;
+- the order is always: write the new, sync it, sign it, remove the old. Killed anywhere, the log reads the same, and
   what is left over is removed by `sweep`;
-- what has expired is a beginning of the log. A reader that still needs it gets ``LOG_EXPIRED``, never a gap;
-- expiry says how old a parcel may be that comes later (`repeats`): as old as the oldest that is still there.
+- what has expired is a beginning of a lane. A reader that still needs it gets ``LOG_EXPIRED``, never a gap.
 """
 
 from __future__ import annotations
 
-import os
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import chain
-from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from maia.errors import EncodingError, MaiaError, UnavailableError, UsageError
+from maia.errors import EncodingError, MaiaError, UsageError
 from maia.kernel import milliseconds
-from maia.log.commits import Commit, LogFile
-from maia.log.directory import LogDirectory
-from maia.log.moves import Horizon, Place, Upkeep, UpkeepRecords, read_place, rows_digest
-from maia.log.numbered import named_errors, sync_folder
-from maia.log.parcel_files import PARCEL_SCHEMA
+from maia.log.commits import Commit, LogFile, Moved, write_moves
+from maia.log.directory import LogDirectory, OwnLanes
+from maia.log.event_lane import EventLane, lane_name
+from maia.log.numbered import named_errors
+from maia.log.segments import PARCEL_SCHEMA, read_moved, rows_digest, segment_writer, sync
 
 TARGET_SIZE = 128 << 20
 _MAX_MEMBERS = 4096
+_MAX_DAYS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,13 +47,13 @@ class Expired:
     """What retention did, or would do.
 
     Attributes:
-        upto: The newest commit that has expired; -1 when none has.
-        commits: How many expired now.
-        events: How many events they held.
-        files: How many files were removed, or would be.
+        upto: The number of the newest commit that expires, by lane.
+        commits: How many expire now.
+        events: How many events they hold.
+        files: How many files are removed, or would be.
     """
 
-    upto: int
+    upto: dict[str, int] = field(default_factory=dict)
     commits: int = 0
     events: int = 0
     files: int = 0
@@ -64,100 +61,134 @@ class Expired:
 
 @dataclass(slots=True)
 class _Unit:
-    """One file as it lies on disk, and the committed files whose parcels it holds."""
+    """One file as it lies on disk, and the committed segments whose parcels it holds."""
 
     path: str
     size: int
     members: list[LogFile] = field(default_factory=list)
 
 
-def compact(log: LogDirectory, *, target: int = TARGET_SIZE, dry_run: bool = False) -> Compacted:
-    """Rewrite small files into larger ones; what every reader gets stays the same.
+def compact(
+    log: LogDirectory, own: OwnLanes, *, at: datetime, target: int = TARGET_SIZE, dry_run: bool = False
+) -> Compacted:
+    """Rewrite small segments of one's own lanes into larger ones; what every reader gets stays the same.
 
-    Only files of the same type and day are put together. A file of at least half the target is left alone.
+    Only segments of the same type and day are put together. A file of at least half the target is left alone.
 
     Args:
         log: The log.
+        own: The lanes of the broker that does it.
+        at: Now.
         target: The size of a rewritten file, in octets, at most; a bound for memory as well.
         dry_run: Only count.
 
     Raises:
-        EncodingError: The log is damaged; what was not rewritten yet stays as it is.
-        UnavailableError: The system refused, or other upkeep came in between: ``LOG_UPKEEP_RUNNING``.
+        MaiaError: A segment is damaged; what was not rewritten yet stays as it is.
     """
     if target < 1:
         raise UsageError("a rewritten file has a size of at least 1", code="LOG_UPKEEP_SIZE")
-    records = UpkeepRecords(log.path)
     before = after = octets = 0
-    for group in _groups(log, records.load(), target):
-        before, after = before + len(group), after + 1
-        octets += sum(unit.size for unit in group)
-        if not dry_run:
-            _rewrite(log, records, group)
+    for lane in _own(log, own):
+        for group in _groups(log, lane, target):
+            before, after = before + len(group), after + 1
+            octets += sum(unit.size for unit in group)
+            if not dry_run:
+                _rewrite(log, own, lane, group, at)
     return Compacted(before=before, after=after, octets=octets)
 
 
-def expire(log: LogDirectory, *, before: datetime, now: datetime, dry_run: bool = False) -> Expired:
-    """Let the commits at the beginning of the log that are older than an instant expire, and remove their files.
-
-    A commit's age is that of its newest parcel; where a broker's clock ran ahead, that of its record. The first commit
-    that is not older ends it, so that what is left has no gap.
+def expire(log: LogDirectory, own: OwnLanes, *, before: datetime, at: datetime, dry_run: bool = False) -> Expired:
+    """Let the commits at the beginning of one's own lanes that are older than an instant expire; remove their files.
 
     Args:
         log: The log.
+        own: The lanes of the broker that does it.
         before: Commits from this instant on stay.
-        now: The present.
+        at: Now.
         dry_run: Only count.
 
     Raises:
-        EncodingError: The log is damaged.
-        UnavailableError: The system refused, or other upkeep came in between: ``LOG_UPKEEP_RUNNING``.
+        MaiaError: The system refused, or the home was restored from the past.
     """
-    records = UpkeepRecords(log.path)
-    known = records.load()
-    going: list[Commit] = []
-    staying = iter(log.commits())
-    for commit in staying:
-        if log.instant(commit, now=now) >= before:
-            staying = chain((commit,), staying)
+    upto: dict[str, int] = {}
+    commits = events = files = 0
+    for lane in _own(log, own):
+        going = _older(lane.commits(), milliseconds(before))
+        if not going:
+            continue
+        staying = [file for commit in lane.commits()[len(going) :] for file in commit.files]
+        gone = {_lies(lane, file) for commit in going for file in commit.files}
+        gone -= {_lies(lane, file) for file in staying}
+        upto[lane.name] = going[-1].sequence
+        commits, events, files = commits + len(going), events + sum(c.events for c in going), files + len(gone)
+        if not dry_run:
+            with own.turn():
+                writer = own.writer(lane.lane.topic)
+                newest = writer.newest()
+                if newest is not None and newest.number == going[-1].sequence:
+                    own.heartbeat(lane.lane.topic, at=at)  # the newest record of a lane stays
+                writer.forget(going[-1].sequence, at=at, keep_own=True)
+            _remove(log, sorted(gone))
+    return Expired(upto=upto, commits=commits, events=events, files=files)
+
+
+def sweep(log: LogDirectory, own: OwnLanes, *, keep_newer_than: datetime, dry_run: bool = False) -> list[str]:
+    """Remove files of one's own lanes that nothing names and that are older than an instant; return their names.
+
+    Those are segments of killed tasks, and files that upkeep moved or let expire and was killed before it removed.
+    """
+    removed = []
+    for lane in _own(log, own):
+        files = [file for commit in lane.commits() for file in commit.files]
+        # A segment that was moved is kept as long as the file that it was moved to is not there.
+        named = {file.path for file in files if not (log.path / _lies(lane, file)).is_file()}
+        named |= {_lies(lane, file) for file in files}
+        folder = log.path / lane.lane.folder
+        # SECURITY: a day that is a link leads out of the log, where nothing is ours to remove.
+        days = log.store.list_folders(lane.lane.folder, "date=", limit=_MAX_DAYS)
+        segments = [path for day in days for path in sorted((folder / day).glob("*.parquet"))]
+        for path in [*segments, *sorted(folder.glob(".*.part"))]:
+            relative = path.relative_to(log.path).as_posix()
+            with suppress(FileNotFoundError, EncodingError), named_errors(path):
+                if relative not in named and path.lstat().st_mtime < keep_newer_than.timestamp():
+                    if not dry_run:
+                        log.store.delete(relative)
+                    removed.append(relative)
+    return removed
+
+
+def _own(log: LogDirectory, own: OwnLanes) -> Iterator[EventLane]:
+    for type_id in own.types():
+        lane = log.lane(lane_name(own.writer(type_id).lane))
+        lane.refresh()
+        yield lane
+
+
+def _lies(lane: EventLane, file: LogFile) -> str:
+    moved = lane.place_of(file)
+    return file.path if moved is None else moved.path
+
+
+def _older(commits: Sequence[Commit], before: int) -> list[Commit]:
+    """Take commits from the beginning as long as they are older."""
+    found: list[Commit] = []
+    for commit in commits:
+        if commit.stamp >= before:
             break
-        going.append(commit)
-    upto = going[-1].sequence if going else known.expired
-    files = [file.path for commit in going for file in commit.files]
-    moved = [path for path in files if path in known.places]
-    kept = {place.path for old, place in known.places.items() if old not in set(moved)}
-    gone = {known.places[path].path for path in moved} - kept
-    removed = sorted({path for path in files if (log.path / path).exists()} | gone)
-    if going and not dry_run:
-        horizon = _horizon(log, known, upto, staying, milliseconds(before))
-        if not records.expire(known, upto, moved, horizon):
-            raise _busy()
-        _remove(log.path, removed)
-    events = sum(commit.events for commit in going)
-    return Expired(upto=upto, commits=len(going), events=events, files=len(removed))
+        found.append(commit)
+    return found
 
 
-def _horizon(log: LogDirectory, known: Upkeep, upto: int, staying: Iterable[Commit], before: int) -> Horizon:
-    """Work out which parcels could be repetitions of what expires, and how far back names must be known."""
-    gone = [(commit.sequence, file.last_stamp) for commit in log.records(after=known.horizon.names - 1, upto=upto)
-            for file in commit.files]  # fmt: skip
-    newest = max(known.horizon.newest, min(before, max((stamp for _, stamp in gone), default=-1) + 1))
-    oldest = min((file.first_stamp for commit in staying for file in commit.files), default=newest)
-    horizon = max(known.horizon.oldest, min(newest, oldest))
-    names = min((number for number, stamp in gone if stamp >= horizon), default=upto + 1)
-    return Horizon(newest, horizon, max(known.horizon.names, names))
-
-
-def _groups(log: LogDirectory, known: Upkeep, target: int) -> Iterator[list[_Unit]]:
-    """Put small files of one type and day together, in the order of the log, as long as they fit."""
+def _groups(log: LogDirectory, lane: EventLane, target: int) -> Iterator[list[_Unit]]:
+    """Put small files of one day together, in the order of the lane, as long as they fit."""
     folders: dict[str, dict[str, _Unit]] = {}
-    for commit in log.commits():
+    for commit in lane.commits():
         for file in commit.files:
-            place = known.places.get(file.path)
-            path = file.path if place is None else place.path
+            path = _lies(lane, file)
             units = folders.setdefault(path.rpartition("/")[0], {})
             if path not in units:
-                units[path] = _Unit(path, _size(log.path / path))
+                with named_errors(log.path / path):
+                    units[path] = _Unit(path, (log.path / path).lstat().st_size)
             units[path].members.append(file)
     for units in folders.values():
         group: list[_Unit] = []
@@ -172,56 +203,37 @@ def _groups(log: LogDirectory, known: Upkeep, target: int) -> Iterator[list[_Uni
             yield group
 
 
-def _rewrite(log: LogDirectory, records: UpkeepRecords, group: Sequence[_Unit]) -> None:
-    known = records.load()
+def _rewrite(log: LogDirectory, own: OwnLanes, lane: EventLane, group: Sequence[_Unit], at: datetime) -> None:
     relative = f"{group[0].path.rpartition('/')[0]}/compact-{secrets.token_hex(12)}.parquet"
     members = [member for unit in group for member in unit.members]
     try:
-        places = _write(log, relative, members)
+        places = _write(log, lane, relative, members)
     except MaiaError:
-        _remove(log.path, [relative])
+        log.store.delete(relative)
         raise
-    # When recording fails half-way nobody knows whether it counts: then both stay, and `sweep` finds out.
-    if not records.move(known, places):
-        _remove(log.path, [relative])
-        raise _busy()
-    _remove(log.path, [unit.path for unit in group])
+    writer = own.writer(lane.lane.topic)
+    # When signing fails half-way nobody knows whether it counts: then both stay, and `sweep` finds out.
+    with own.turn():
+        writer.append(write_moves(places, lane.lane.folder), at=at)
+    lane.refresh()
+    _remove(log, [unit.path for unit in group])
 
 
-def _write(log: LogDirectory, relative: str, members: Sequence[LogFile]) -> dict[str, Place]:
-    """Copy the parcels of committed files into one file, a row group each, synced and read back."""
-    path = log.path / relative
-    places: dict[str, Place] = {}
-    with named_errors(path):
-        with pq.ParquetWriter(
-            path, PARCEL_SCHEMA, compression="none", use_dictionary=False, write_page_checksum=True
-        ) as writer:
+def _remove(log: LogDirectory, paths: Sequence[str]) -> None:
+    for path in paths:
+        log.store.delete(path)
+
+
+def _write(log: LogDirectory, lane: EventLane, relative: str, members: Sequence[LogFile]) -> dict[str, Moved]:
+    """Copy the parcels of committed segments into one file, a row group each, synced and read back."""
+    places: dict[str, Moved] = {}
+    with log.store.create(relative) as made, named_errors(log.path / relative):
+        with segment_writer(made) as writer:
             for file in members:
-                table = pa.Table.from_batches(log.parcels(file), schema=PARCEL_SCHEMA)
+                table = pa.Table.from_batches(lane.parcels(file), schema=PARCEL_SCHEMA)
                 writer.write_table(table, row_group_size=max(table.num_rows, 1))
-                places[file.path] = Place(relative, len(places), rows_digest(table))
-        with path.open("rb") as written:
-            os.fsync(written.fileno())
-        sync_folder(path.parent)
+                places[file.path] = Moved(relative, len(places), rows_digest(table))
+        sync(made)
     for file in members:
-        if read_place(log.path, places[file.path]).num_rows != file.parcels:
-            raise EncodingError(f"the log file `{file.path}` is not what was committed", code="LOG_FILE_DAMAGED")
+        read_moved(log.store, file, places[file.path])
     return places
-
-
-def _remove(root: Path, files: Sequence[str]) -> None:
-    for relative in files:
-        with named_errors(root / relative), suppress(FileNotFoundError):
-            (root / relative).unlink()
-
-
-def _size(path: Path) -> int:
-    try:
-        with named_errors(path):
-            return path.stat().st_size
-    except FileNotFoundError as error:
-        raise UnavailableError(f"the log file `{path.name}` is missing", code="LOG_FILE_MISSING") from error
-
-
-def _busy() -> UnavailableError:
-    return UnavailableError("other upkeep of this log came in between; nothing was changed", code="LOG_UPKEEP_RUNNING")

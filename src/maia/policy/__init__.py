@@ -1,5 +1,6 @@
 """A domain's inner policy: OASIS rules that lead from appointments and circumstances to roles, and on to privileges."""
 
+from maia.policy import peers
 from maia.policy.agreement_text import format_agreement, parse_agreement
 from maia.policy.agreements import (
     BROKERS,
@@ -9,6 +10,7 @@ from maia.policy.agreements import (
     VerifiedAgreement,
     check_meaning,
     draft_agreement,
+    draft_rows,
     giver_bodies,
     role_name,
     sign_agreement,
@@ -122,6 +124,7 @@ __all__ = [
     "compile_privilege",
     "dependents",
     "draft_agreement",
+    "draft_rows",
     "ends_of",
     "fact_from_bytes",
     "fact_to_bytes",
@@ -138,6 +141,7 @@ __all__ = [
     "parse_privilege",
     "parse_rate",
     "parse_source",
+    "peers",
     "require_runnable",
     "restore",
     "role_name",

@@ -42,30 +42,47 @@ def parse_agreement(text: str) -> SignedAgreement:
         KeyFormatError: A key inside is refused.
     """
     match parse_advanced(text, limits=AGREEMENT_LIMITS):
-        case (
-            b"signed-agreement",
-            (b"agreement", version, (b"title", title), (b"giver", giver), (b"receiver", receiver), *rows),
-            (b"signatures", *signatures),
-        ):
+        case (b"signed-agreement", body, (b"signatures", *signatures)):
+            pass
+        case _:
+            raise EncodingError("not an agreement", code="AGREEMENT_SHAPE")
+    raws = [item for item in signatures if isinstance(item, bytes)]
+    if len(raws) != len(signatures) or len(raws) > MAX_SIGNATURES:
+        raise EncodingError("not an agreement", code="AGREEMENT_SHAPE")
+    return SignedAgreement(agreement=agreement_from_sexp(body), signatures=tuple(raws))
+
+
+def agreement_from_sexp(expression: Sexp) -> Agreement:
+    """Read the body of an agreement, believing nothing.
+
+    Raises:
+        EncodingError: It is none of this version.
+        KeyFormatError: A key inside is refused.
+    """
+    match expression:
+        case (b"agreement", version, (b"title", title), (b"giver", giver), (b"receiver", receiver), *rows):
             if version != AGREEMENT_VERSION:
                 raise EncodingError("an agreement of an unknown version", code="AGREEMENT_SHAPE")
         case _:
             raise EncodingError("not an agreement", code="AGREEMENT_SHAPE")
     parties = [parse_principal(item) for item in (giver, receiver)]
     keys = [item for item in parties if isinstance(item, PublicKey)]
-    raws = [item for item in signatures if isinstance(item, bytes)]
-    if len(keys) != len(parties) or len(raws) != len(signatures) or len(raws) > MAX_SIGNATURES:
+    if len(keys) != len(parties):
         raise EncodingError("not an agreement", code="AGREEMENT_SHAPE")
     try:
-        agreement = Agreement(
-            title=decode_text(title, "a title"), giver=keys[0], receiver=keys[1], rows=tuple(map(_parse_row, rows))
+        return Agreement(
+            title=decode_text(title, "a title"), giver=keys[0], receiver=keys[1], rows=tuple(map(parse_row, rows))
         )
     except UsageError as error:
         raise EncodingError(error.message, code=error.code) from error
-    return SignedAgreement(agreement=agreement, signatures=tuple(raws))
 
 
-def _parse_row(expression: Sexp) -> AgreementRow:
+def parse_row(expression: Sexp) -> AgreementRow:
+    """Read a row.
+
+    Raises:
+        EncodingError: It is none.
+    """
     match expression:
         case (b"row", role, words, tag):
             return AgreementRow(

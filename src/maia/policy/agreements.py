@@ -166,6 +166,18 @@ def draft_agreement(
     Raises:
         PolicySyntaxError: A line is no row, or gives something that does not exist; with its line.
     """
+    return Agreement(title=title, giver=giver, receiver=receiver, rows=draft_rows(table, catalogue))
+
+
+def draft_rows(table: str, catalogue: TypeCatalogue) -> tuple[AgreementRow, ...]:
+    """Write the rows of an agreement whose receiver is not known yet.
+
+    >>> draft_rows("", TypeCatalogue())
+    ()
+
+    Raises:
+        PolicySyntaxError: As `draft_agreement` does.
+    """
     policy = parse_policy(table)
     rows: list[AgreementRow] = []
     for rule in policy.rules:
@@ -181,7 +193,7 @@ def draft_agreement(
                 role=rule.role.name, words=str(rule.privilege), tag=_compile(rule.privilege, catalogue, rule.line)
             )
         )
-    return Agreement(title=title, giver=giver, receiver=receiver, rows=tuple(rows))
+    return tuple(rows)
 
 
 def check_meaning(agreement: Agreement, catalogue: TypeCatalogue) -> None:

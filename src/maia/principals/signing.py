@@ -37,6 +37,12 @@ class Kind(Enum):
     REKEY = b"maia/1 rekey\x00"
     AUTHENTICATION = b"maia/1 authentication\x00"
     REQUEST = b"maia/1 request\x00"
+    LANE_RECORD = b"maia/1 lane-record\x00"
+    LANE_HEAD = b"maia/1 lane-head\x00"
+    AUDIT_HEAD = b"maia/1 audit-head\x00"
+    EVENT_NAME = b"maia/1 event-name\x00"
+    PEER_INVITATION = b"maia/1 peer-invitation\x00"
+    PEER_ANSWER = b"maia/1 peer-answer\x00"
 
 
 @runtime_checkable

@@ -12,11 +12,21 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
-from maia.domain import Asked, Domain, Published, Written, commit_publication, published_before, write_partition
+from maia.domain import (
+    Asked,
+    Domain,
+    Published,
+    Written,
+    commit_publication,
+    publication_operation,
+    published_before,
+    write_partition,
+)
 from maia.errors import UsageError
 from maia.events import EventType
 from maia.home import Home, now
 from maia.kernel import PublishPlan
+from maia.spark.audit import audit_table
 from maia.spark.errors import spark_errors
 from maia.spark.fitting import nothing_published
 from maia.spark.one_line import in_one_line
@@ -46,18 +56,22 @@ class SparkEngine:
     def publish(self, rows: Rows, asked: Asked, *, publication: str, strict: bool) -> Published:
         """Publish the rows of a batch: planned and committed here, enforced and sealed by the tasks."""
         domain = self._domain
-        broker = domain.home.broker.public_key.key_id.hex()
         plan = domain.publish_plan(asked.type, client=asked.client, version=asked.version, publication=publication)
-        known = domain.log.find(publication, origin=broker)
+        known = domain.lanes.find(publication)
         if known is not None and not known.query:
             return published_before(known)
-        written = self._run(self._frame(rows, plan.event_type()), plan)
-        refused: Counter[tuple[str, str]] = Counter()
-        for item in written:
-            refused.update(item.refused)
-        if strict and refused:
-            raise nothing_published(refused)
-        return commit_publication(domain.home, domain.log, plan, written, client=asked.client.name, at=domain.clock())
+        frame, client = self._frame(rows, plan.event_type()), asked.client.name
+        operation = publication_operation(domain.home, plan, client=client, at=domain.clock())
+        with operation.failing():
+            written = self._run(frame, plan)
+            refused: Counter[tuple[str, str]] = Counter()
+            for item in written:
+                refused.update(item.refused)
+            if strict and refused:
+                raise nothing_published(refused)
+        return commit_publication(
+            domain.home, domain.log, plan, written, client=client, at=domain.clock(), operation=operation.number
+        )
 
     def publish_stream(self, frame: DataFrame, asked: Asked, *, publication: str, checkpoint: Path) -> StreamingQuery:
         """Publish a stream, each micro-batch once."""
@@ -81,7 +95,7 @@ class SparkEngine:
 
     def audit(self) -> DataFrame:
         """Give the audit as a table."""
-        return self._session().read.parquet(str(self._domain.home.audit_path.resolve()))
+        return audit_table(self._session(), self._domain.home, at=self._domain.clock())
 
     def _options(self, asked: Asked, *, publication: str | None = None, starting: str = "earliest") -> SourceOptions:
         return SourceOptions(

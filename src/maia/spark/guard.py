@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 
 from maia.domain import check_log
@@ -71,6 +72,11 @@ def query_id(checkpoint: Path) -> str:
         raise EncodingError("the checkpoint's metadata is damaged", code="CHECKPOINT_DAMAGED") from error
 
 
+def places_in(offset: Mapping[str, str]) -> dict[str, str]:
+    """Give the places of an offset, without the turn (`log_stream`)."""
+    return {lane: place for lane, place in offset.items() if "/" in lane}
+
+
 def _check_progress(checkpoint: Path, head: OutboxCommit | None) -> None:
     planned, done = _numbers(checkpoint, "offsets"), _numbers(checkpoint, "commits")
     query = query_id(checkpoint)
@@ -87,16 +93,16 @@ def _check_progress(checkpoint: Path, head: OutboxCommit | None) -> None:
         raise UsageError(f"the checkpoint is at batch {last}, the outbox at {head.batch}", code="OUTBOX_BEHIND")
     if last < head.batch - 1 or head.batch not in planned:
         raise UsageError(f"the checkpoint is at batch {last}, the outbox at {head.batch}", code="CHECKPOINT_BEHIND")
-    if _offset(checkpoint, head.batch) != head.upto:
+    if places_in(_offset(checkpoint, head.batch)) != head.upto:
         raise UsageError(
             f"the checkpoint planned batch {head.batch} over another part of the log", code="CHECKPOINT_FOREIGN"
         )
 
 
-def _offset(checkpoint: Path, batch: int) -> int:
+def _offset(checkpoint: Path, batch: int) -> dict[str, str]:
     try:
         lines = (checkpoint / "offsets" / str(batch)).read_bytes()[:_MAX_FILE].splitlines()
-        return int(json.loads(lines[-1])["commit"])
+        return dict(json.loads(lines[-1]))
     except (OSError, ValueError, TypeError, KeyError, IndexError) as error:
         raise EncodingError(f"offset {batch} of the checkpoint is damaged", code="CHECKPOINT_DAMAGED") from error
 

@@ -16,6 +16,7 @@ import platformdirs
 
 from maia.errors import UnavailableError
 
+_MOST_ABOVE = 16
 _WRAPPER = """#!/bin/sh
 # Drop the one argument that a Java without jdk.incubator.vector refuses.
 n=$#
@@ -67,3 +68,17 @@ def _wrapped(java: Path) -> Path:
         script.write_text(text, encoding="utf-8")
         script.chmod(0o755)
     return home
+
+
+def driver_process() -> int:
+    """Find the process of the Spark application above this one; the one above this, where it cannot be told."""
+    number = os.getppid()
+    for _ in range(_MOST_ABOVE):
+        try:
+            name, _, rest = Path(f"/proc/{number}/stat").read_text("utf-8", "replace").rpartition(")")
+        except OSError:
+            break
+        if name.endswith("(java"):
+            return number
+        number = int(rest.split()[1])
+    return os.getppid()

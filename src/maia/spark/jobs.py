@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,8 +11,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from maia.domain import DeliveryJob, Group, Report, Work
-from maia.spark.guard import check_start, query_id
+from maia.domain import DeliveryJob, Group, Report, Work, write_wanted
+from maia.spark.errors import spark_errors
+from maia.spark.guard import check_start, places_in, query_id
 from maia.spark.log_stream import LogSource
 
 
@@ -32,12 +34,13 @@ def start_job(
     """
     check_start(checkpoint, job.outbox, job.log)
     spark.dataSource.register(LogSource)
-    source = spark.readStream.format(LogSource.name()).option("path", str(job.log.path))
-    frame = source.option("first", str(job.outbox.begin(job.log.expired()))).load()
+    source = spark.readStream.format(LogSource.name()).option("home", str(job.home))
+    source = source.option("outbox", str(job.outbox.path.resolve())).option("first", json.dumps(job.begin()))
+    frame = (source if job.wanted is None else source.option("wanted", write_wanted(job.wanted))).load()
 
     def each(rows: DataFrame, batch: int) -> None:
-        numbers = sorted(row[0] for row in rows.collect())
-        job.step(batch, numbers, partial(_run_on, rows.sparkSession), query=query_id(checkpoint))
+        upto = places_in({row[0]: row[1] for row in rows.collect()})
+        job.step(batch, upto, partial(_run_on, rows.sparkSession), query=query_id(checkpoint))
 
     writer = frame.writeStream.foreachBatch(each).option("checkpointLocation", str(checkpoint))
     return (writer.trigger(availableNow=True) if once else writer.trigger(processingTime=every)).start()
@@ -52,4 +55,5 @@ def _run_on(spark: SparkSession, work: Work, groups: Sequence[Group]) -> list[Re
             yield pa.RecordBatch.from_arrays([pa.array(texts, type=pa.string())], names=["report"])
 
     frame = spark.range(0, len(groups), 1, len(groups)).mapInArrow(task, "report string")
-    return [Report.from_json(row[0]) for row in frame.collect()]
+    with spark_errors():
+        return [Report.from_json(row[0]) for row in frame.collect()]

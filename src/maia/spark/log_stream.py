@@ -1,66 +1,90 @@
-"""The log as a stream of commit numbers: what a delivery job's query follows. Needs pyspark.
+"""The log as a stream of places: what streaming queries follow. Needs pyspark.
 
-An offset is a commit's number and digest, so a checkpoint knows its log again and refuses another one under the same
-path.
+An offset is a map from lanes to places, and a place is a number, a stamp and a digest: a checkpoint knows its lanes
+again and refuses others under the same path. A lane that is in doubt stays where it is; the others go on.
+
+The offset of a delivery job has a *turn* besides: the micro-batch after which a subscription that waited can go on. It
+makes Spark run a micro-batch although the log has nothing new.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxFiles, SupportsTriggerAvailableNow
-from pyspark.sql.types import LongType, StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
-from maia.errors import UsageError
-from maia.log import LogDirectory
+from maia.domain import (
+    JOB,
+    Domain,
+    Stretch,
+    delivery_job,
+    keep_parked,
+    next_stretch,
+    parse_wanted,
+    wire_types,
+)
+from maia.errors import EncodingError, UsageError
+from maia.log import Places, read_place
+from maia.spark.guard import places_in
+from maia.spark.one_line import in_one_line
 
-Offset = dict[str, int | str]
+Offset = dict[str, str]
 MAX_COMMITS = 64
-_SCHEMA = pa.schema([pa.field("commit", pa.int64(), nullable=False)])
-
-
-def offset_of(log: LogDirectory, number: int) -> Offset:
-    """Make the offset of a commit; of -1, the one before all."""
-    return {"commit": number, "digest": log.digest(number)}
-
-
-def check_offset(log: LogDirectory, offset: Offset) -> int:
-    """Return the commit number of an offset, after finding that commit unchanged.
-
-    Raises:
-        UsageError: The log ends earlier (``LOG_BEHIND``), or has another commit there (``LOG_FOREIGN``).
-        NotFoundError: What comes after it has expired: ``LOG_EXPIRED``.
-    """
-    number = int(offset["commit"])
-    log.check_expired(number)
-    if number > log.latest():
-        raise UsageError(f"the checkpoint knows commit {number} of the log, which ends earlier", code="LOG_BEHIND")
-    if log.digest(number) != offset["digest"]:
-        raise UsageError(f"commit {number} of the log is not the one the checkpoint knows", code="LOG_FOREIGN")
-    return number
+TURN = "turn"
+"""Where an offset keeps the turn of a delivery job."""
+_SCHEMA = pa.schema([pa.field("lane", pa.string(), nullable=False), pa.field("place", pa.string(), nullable=False)])
 
 
 class LogFollower(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Offers the commits of a log in order, a bounded number at a time."""
+    """Offers the commits of a log lane by lane, a bounded number at a time."""
 
-    def __init__(self, log: LogDirectory, *, first: str = "earliest", most: int = MAX_COMMITS) -> None:
-        """Follow a log from its first commit that has not expired, after its latest, or after a given one."""
-        self.log = log
+    def __init__(self, home: str, *, reader: str, first: str = "earliest", most: int = MAX_COMMITS) -> None:
+        """Follow a home's log from the beginning of its lanes, after their ends, or after given places."""
+        self.home = home
+        self._reader = reader
         self._first = first
         self._most = most
-        self._end: int | None = None
+        self._end: Places | None = None
+        self._domain: Domain | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        """Travel to workers without what was opened on the driver."""
+        return {**self.__dict__, "_domain": None}
+
+    @property
+    def domain(self) -> Domain:
+        """The home, opened where this is called."""
+        if self._domain is None:
+            self._domain = Domain.open(self.home)
+        return self._domain
+
+    def stretch(
+        self, after: Places, *, at: datetime, most: int | None = None, upto: Places | None = None, deep: bool = True
+    ) -> Stretch:
+        """Find what can be gone through after an offset; of every type that the domain knows."""
+        types = wire_types(self.domain, self.domain.known(at=at))
+        return next_stretch(self.domain, types, after=after, at=at, most=most, upto=upto, deep=deep)
+
+    def ends(self, *, at: datetime) -> Offset:
+        """Tell where the lanes end now."""
+        return self.domain.log.ends(wire_types(self.domain, self.domain.known(at=at)))
+
+    def doubt(self, *, at: datetime) -> str:  # noqa: ARG002 - whoever has a client looks at it
+        """Tell why nothing at all can be read at this moment; empty when nothing speaks against it."""
+        return ""
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
         """Start where it was asked."""
-        if self._first == "latest":
-            return offset_of(self.log, self.log.latest())
-        if self._first == "earliest":
-            return offset_of(self.log, self.log.expired())
-        self.log.check_expired(int(self._first))
-        return offset_of(self.log, int(self._first))
+        with in_one_line():
+            if self._first == "latest":
+                return self.ends(at=self.domain.follow())
+            return {} if self._first == "earliest" else read_offset(self._first)
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         """Bound a micro-batch."""
@@ -68,50 +92,95 @@ class LogFollower(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
         """Remember where to end."""
-        self._end = self.log.latest()
+        self._end = self.ends(at=self.domain.follow())
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802 - Spark's name
-        """Offer the next commits, at most so many."""
-        latest = self.log.latest() if self._end is None else self._end
-        after = check_offset(self.log, start)
-        if not isinstance(limit, ReadAllAvailable):
-            latest = min(latest, after + self._most)
-        return offset_of(self.log, max(after, latest))
+        """Offer the next commits, about so many; what is in doubt waits."""
+        with in_one_line():
+            at = self.domain.follow()
+            code = self.doubt(at=at)
+            if code:
+                keep_parked(self.domain.home, self._reader, [("/", code)], at=at)
+                return start
+            most = None if isinstance(limit, ReadAllAvailable) else self._most
+            turn = {key: text for key, text in start.items() if key == TURN}
+            start = places_in(start)
+            found = self.stretch(start, at=at, most=most, upto=self._within(start))
+            keep_parked(self.domain.home, self._reader, found.alarms, at=at)
+            return self.turned({**found.upto, **turn}, at=at)
+
+    def turned(self, offset: Offset, *, at: datetime) -> Offset:  # noqa: ARG002 - whoever has subscriptions looks
+        """Add what makes a micro-batch due although the log has nothing new."""
+        return offset
+
+    def _within(self, start: Offset) -> Places | None:
+        """Give the end that a run over what there is now goes to; of lanes that are beyond it, where they are."""
+        if self._end is None:
+            return None
+        return {
+            lane: place
+            for lane, place in self._end.items()
+            if lane not in start or read_place(place)[0].number > read_place(start[lane])[0].number
+        }
 
     def commit(self, end: Offset) -> None:
-        """Nothing to release: the log keeps its commits until they expire."""
+        """Nothing to release: lanes keep their commits until they expire."""
+
+
+def read_offset(text: str) -> Offset:
+    """Read an offset that somebody gives by hand: a JSON object from lanes to places.
+
+    Raises:
+        UsageError: It is none: ``OPTION_VALUE``.
+    """
+    try:
+        found = json.loads(text)
+        for place in found.values():
+            read_place(place)
+    except (ValueError, TypeError, AttributeError, EncodingError) as error:
+        raise UsageError("an offset is a JSON object from lanes to places", code="OPTION_VALUE") from error
+    return dict(found)
 
 
 @dataclass
-class CommitRange(InputPartition):
-    """A stretch of the log."""
+class PlaceRange(InputPartition):
+    """Where a stretch of the log ends."""
 
-    after: int
-    upto: int
+    upto: Offset
 
-    def __init__(self, after: int, upto: int) -> None:
-        """Go from the commit after the one to the other."""
-        super().__init__((after, upto))
-        self.after = after
+    def __init__(self, upto: Offset) -> None:
+        """Go up to these places."""
+        super().__init__(0)
         self.upto = upto
 
 
-class CommitReader(LogFollower):
-    """Gives the numbers of the commits themselves."""
+class PlaceReader(LogFollower):
+    """Gives the places themselves, to the delivery job."""
 
-    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
-        """Give the whole stretch to one task: numbers are small."""
-        return [CommitRange(check_offset(self.log, start), check_offset(self.log, end))]
+    def __init__(self, home: str, *, first: str, outbox: str, wanted: str | None) -> None:
+        """Follow a home's log for an outbox; ``wanted`` are subscriptions other than those that the home keeps."""
+        super().__init__(home, reader=JOB, first=first)
+        self._outbox = outbox
+        self._wanted = None if wanted is None else parse_wanted(wanted)
+
+    def turned(self, offset: Offset, *, at: datetime) -> Offset:
+        """Give the next turn when somebody who waited can go on."""
+        job = delivery_job(self.domain, self._wanted, outbox=self._outbox)
+        return {**offset, TURN: str(job.outbox.latest())} if job.due(at=at) else offset
+
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:  # noqa: ARG002 - Spark's signature
+        """Give the whole stretch to one task: places are small."""
+        return [PlaceRange(end)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Give the numbers."""
-        if isinstance(partition, CommitRange):
-            numbers = pa.array(range(partition.after + 1, partition.upto + 1), type=pa.int64())
-            yield pa.RecordBatch.from_arrays([numbers], schema=_SCHEMA)
+        """Give the places."""
+        if isinstance(partition, PlaceRange):
+            columns = [pa.array(list(values), type=pa.string()) for values in (partition.upto, partition.upto.values())]
+            yield pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
 
 
 class LogSource(DataSource):
-    """The commits of a log as a stream."""
+    """The places of a log as a stream: what a delivery job follows."""
 
     @classmethod
     def name(cls) -> str:
@@ -119,9 +188,12 @@ class LogSource(DataSource):
         return "maia_log"
 
     def schema(self) -> StructType:
-        """One column: the commit's number."""
-        return StructType([StructField("commit", LongType(), nullable=False)])
+        """A lane and the place up to which it is covered."""
+        return StructType([StructField(name, StringType(), nullable=False) for name in _SCHEMA.names])
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002, N802 - Spark's signature
         """Follow the log."""
-        return CommitReader(LogDirectory(self.options["path"]), first=self.options["first"])
+        options = self.options
+        return PlaceReader(
+            options["home"], first=options["first"], outbox=options["outbox"], wanted=options.get("wanted")
+        )

@@ -30,7 +30,7 @@ class SourceOptions:
         where: The client's filter.
         version: The version, when the type does not say.
         attributes: Which attributes a reader gets; all when there are none.
-        starting_offsets: ``earliest``, ``latest``, or the commit after which a stream starts.
+        starting_offsets: ``earliest``, ``latest``, or the places after which a stream starts, as JSON.
         with_event_id: Whether rows carry ``_event`` and ``_stamp``.
         max_events: Most events in one parcel.
         max_commits: Most commits in one micro-batch.
@@ -138,9 +138,10 @@ def _names(key: str, value: str) -> tuple[str, ...]:
 
 
 def _start(key: str, value: str) -> str:
-    if value not in {"earliest", "latest"} and not (value.isascii() and value.isdigit()):
+    if value not in {"earliest", "latest"} and not value.startswith("{"):
         raise UsageError(
-            f"option `{key}` is `earliest`, `latest` or the number of a commit, not `{value}`", code="OPTION_VALUE"
+            f"option `{key}` is `earliest`, `latest` or a JSON object from lanes to places, not `{value}`",
+            code="OPTION_VALUE",
         )
     return value
 

@@ -4,17 +4,38 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from datetime import datetime
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
-from maia.domain import Domain, LogPart, parts_of, scan, share_out
-from maia.errors import DeniedError, VerificationError
+from maia.domain import (
+    Domain,
+    LogPart,
+    Stretch,
+    audit_of,
+    begin_read,
+    keep_parked,
+    parts_of,
+    reader_of,
+    scan,
+    share_out,
+    type_stretch,
+)
+from maia.errors import (
+    DeniedError,
+    MalformedError,
+    NotFoundError,
+    UnavailableError,
+    UncheckedError,
+    VerificationError,
+)
 from maia.home import Home, now
 from maia.kernel import DeliverPlan
-from maia.log import AuditRow, LogDirectory, write_audit
-from maia.spark.log_stream import LogFollower, Offset, check_offset
+from maia.log import AuditRow, Places, process_name
+from maia.spark.java import driver_process
+from maia.spark.log_stream import LogFollower, Offset
 from maia.spark.one_line import in_one_line
 from maia.spark.options import SourceOptions
 from maia.spark.pushdown import Pushed, keep, take_filters
@@ -23,30 +44,48 @@ from maia.spark.session import check_task
 
 @dataclass
 class LogPartition(InputPartition):
-    """Files of the log for one task, and the plan by which they are read. The plan holds clauses, no keys."""
+    """Files of the log for one task, and the plan by which they are read. The plan holds clauses, no keys.
+
+    Attributes:
+        parts: The files.
+        plan: The plan.
+        operation: The intent, by its number in the audit.
+        number: Which part of it this is.
+    """
 
     parts: tuple[LogPart, ...]
     plan: DeliverPlan
+    operation: int
+    number: int
 
-    def __init__(self, parts: tuple[LogPart, ...], plan: DeliverPlan) -> None:
+    def __init__(self, parts: tuple[LogPart, ...], plan: DeliverPlan, operation: int, number: int) -> None:
         """Carry them to a worker."""
         super().__init__(parts[0].file.path)
         self.parts = parts
         self.plan = plan
+        self.operation = operation
+        self.number = number
 
 
-def _partitions(domain: Domain, asked: SourceOptions, after: int, upto: int) -> list[InputPartition]:
-    commits = list(domain.log.commits(after=after, upto=upto))
+def _partitions(
+    domain: Domain, asked: SourceOptions, columns: tuple[str, ...], stretch: Stretch, *, tell: bool = True
+) -> list[InputPartition]:
+    client = asked.prove(domain)
     plan = domain.deliver_plan(
-        asked.type, client=asked.prove(domain), where=asked.where, version=asked.version, commits=commits
+        asked.type, client=client, where=asked.where, version=asked.version, commits=stretch.commits, tell=tell
+    )
+    groups = share_out(parts_of(stretch.commits, plan), cores=os.cpu_count() or 1)
+    # SECURITY: the intent is durable before a worker learns what to read.
+    operation = begin_read(
+        domain.home, plan, stretch.commits, client, attributes=columns, parts=len(groups),
+        at=domain.clock(), process=process_name(driver_process()),
     )  # fmt: skip
-    names = plan.type_ids()
-    parts = parts_of([commit for commit in commits if commit.type_id in names], domain.repeats)
-    plan = replace(plan, horizon=domain.repeats.horizon)
-    return [LogPartition(group, plan) for group in share_out(parts, cores=os.cpu_count() or 1)]
+    return [LogPartition(group, plan, operation, number) for number, group in enumerate(groups)]
 
 
-def _read(asked: SourceOptions, columns: tuple[str, ...], partition: InputPartition) -> Iterator[pa.RecordBatch]:
+def _read(
+    asked: SourceOptions, columns: tuple[str, ...], partition: InputPartition, *, lenient: bool
+) -> Iterator[pa.RecordBatch]:
     if not isinstance(partition, LogPartition):
         return
     with in_one_line():
@@ -54,7 +93,8 @@ def _read(asked: SourceOptions, columns: tuple[str, ...], partition: InputPartit
         check_task(trusted=home.trusts_disks)
         yield from scan(
             home, partition.plan, partition.parts, client=asked.as_, columns=columns,
-            with_event_id=asked.with_event_id, at=now(),
+            with_event_id=asked.with_event_id, clock=now, operation=partition.operation, part=partition.number,
+            lenient=lenient,
         )  # fmt: skip
 
 
@@ -69,11 +109,17 @@ class MaiaReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """Plan on the driver; a refused client or filter fails here, before anything is read."""
         with in_one_line(), Domain.open(self.asked.home) as domain:
-            return _partitions(domain, self.asked, domain.log.expired(), domain.log.latest())
+            at = domain.follow()
+            name = domain.find_type(self.asked.type, self.asked.version)
+            # Whoever reads a segment compares its digest; a reader without an offset loses nothing by passing one by.
+            found = type_stretch(domain, name, after={}, at=at, deep=False)
+            reader = reader_of(self.asked.as_, self.asked.type, batch=True)
+            keep_parked(domain.home, reader, found.alarms, at=at)
+            return _partitions(domain, self.asked, self.columns, found)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read files on a worker."""
-        return _read(self.asked, self.columns, partition)
+        return _read(self.asked, self.columns, partition, lenient=True)
 
 
 class PushingReader(MaiaReader):
@@ -96,42 +142,70 @@ class MaiaStreamReader(LogFollower):
 
     def __init__(self, asked: SourceOptions, columns: tuple[str, ...]) -> None:
         """Remember what was asked for, and the columns that Spark was promised."""
-        home = Home.open(asked.home)
-        super().__init__(LogDirectory(home.log_path), first=asked.starting_offsets, most=asked.max_commits)
+        reader = reader_of(asked.as_, asked.type, batch=False)
+        super().__init__(asked.home, reader=reader, first=asked.starting_offsets, most=asked.max_commits)
         self.asked = asked
         self.columns = columns
-        self._domain: Domain | None = None
 
-    def __getstate__(self) -> dict[str, object]:
-        """Travel to workers without what was opened on the driver."""
-        return {**self.__dict__, "_domain": None}
+    def stretch(
+        self, after: Places, *, at: datetime, most: int | None = None, upto: Places | None = None, deep: bool = True
+    ) -> Stretch:
+        """Find what can be gone through of the one type."""
+        name = self.domain.find_type(self.asked.type, self.asked.version)
+        return type_stretch(self.domain, name, after=after, at=at, most=most, upto=upto, deep=deep)
+
+    def ends(self, *, at: datetime) -> Offset:  # noqa: ARG002 - as the one above
+        """Tell where the lanes of the type end now."""
+        name = self.domain.find_type(self.asked.type, self.asked.version)
+        return self.domain.log.ends(identity.hex() for identity in self.domain.home.wire_ids(name.type_id))
+
+    def doubt(self, *, at: datetime) -> str:
+        """Tell why the client's right cannot be judged: something is missing or damaged here, or a statement late."""
+        try:
+            client = self.asked.prove(self.domain)
+        except (VerificationError, NotFoundError, MalformedError) as error:
+            return error.code  # the key was here when the stream began
+        try:
+            self.domain.deliver_plan(
+                self.asked.type, client=client, where=self.asked.where, version=self.asked.version, commits=(), at=at,
+                tell=False,
+            )  # fmt: skip
+        except (UncheckedError, NotFoundError, MalformedError) as error:
+            return error.code
+        except (VerificationError, DeniedError) as error:
+            return error.code if self.domain.known(at=at).failed else ""
+        return ""
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """Plan one micro-batch with the rights of now; a client that lost its right sees nothing of it."""
         with in_one_line():
-            after, upto = check_offset(self.log, start), check_offset(self.log, end)
-            if self._domain is None:
-                self._domain = Domain.open(self.asked.home)
+            at = self.domain.follow()
+            found = self.stretch(start, at=at, upto=end, deep=False)
+            if dict(found.upto) != end:
+                codes = ", ".join(sorted({code for _, code in found.parked})) or "LANE_GAP"
+                raise UnavailableError(f"a part of the log is in doubt again: {codes}", code="LANE_PARKED")
+            if code := self.doubt(at=at):
+                raise UnavailableError(f"the client's right is in doubt again: {code}", code="LANE_PARKED")
             try:
-                return _partitions(self._domain, self.asked, after, upto)
+                return _partitions(self.domain, self.asked, self.columns, found, tell=False)
+            except UncheckedError:
+                raise
             except (VerificationError, DeniedError) as error:
-                _refuse(self._domain, self.asked, after, upto, error.code)
+                _refuse(self.domain, self.asked, found, error.code)
                 return []
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read files on a worker."""
-        return _read(self.asked, self.columns, partition)
+        return _read(self.asked, self.columns, partition, lenient=False)
 
 
-def _refuse(domain: Domain, asked: SourceOptions, after: int, upto: int, code: str) -> None:
+def _refuse(domain: Domain, asked: SourceOptions, stretch: Stretch, code: str) -> None:
     """Put into the audit that a stream was refused a stretch of the log."""
     home = domain.home
     name = domain.find_type(asked.type, asked.version)
-    commits = domain.log.commits(after=after, upto=upto)
-    names = {identity.hex() for identity in home.wire_ids(name.type_id)}
-    events = sum(commit.events for commit in commits if commit.type_id in names)
     row = AuditRow(
         at=domain.clock(), kind="refuse", principal=home.key(asked.as_).fingerprint, type_id=name.type_id.hex(),
-        source=f"commits {after + 1} to {upto}", subject=asked.as_, code=code, events=events,
+        source=f"{len(stretch.commits)} commits", subject=asked.as_, code=code,
+        events=sum(commit.events for commit in stretch.commits),
     )  # fmt: skip
-    write_audit(home.audit_path, [row])
+    audit_of(home).note([row])

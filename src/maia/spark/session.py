@@ -118,13 +118,18 @@ def prepare_session(spark: SparkSession, *, trusted: bool) -> None:
     Raises:
         UsageError: It does not seal what leaves its memory: ``SPARK_SETTING``.
     """
-    found = {name: spark.conf.get(name, None) or "" for name in ("spark.master", *_SEALED_BEYOND)}
+    # SECURITY: what a running context does is what it was started with; a session built on top of it may say otherwise.
+    started = spark.sparkContext.getConf()
+    found = {name: started.get(name, None) or "" for name in ("spark.master", *_SEALED_BEYOND)}
     _check(_missing(found, trusted=trusted, meaning=False))
     for name in MEANING:
         if (spark.conf.get(name) or "").lower() != SETTINGS[name].lower():
             spark.conf.set(name, SETTINGS[name])
     for name, value in _FASTER.items():
         spark.conf.set(name, value)
+    # A job on a frame's RDD is none of SQL's, and carries no settings of the session: its tasks find them here.
+    for name, value in (found | {name: SETTINGS[name] for name in MEANING}).items():
+        spark.sparkContext.setLocalProperty(name, value)
 
 
 def check_python(spark: SparkSession) -> None:
@@ -177,8 +182,8 @@ def _check(missing: list[str]) -> None:
     ways = []
     if first:
         ways.append(
-            f"build the session with {' '.join(first)}, or say in `maia.toml` that Spark's disks are protected "
-            'otherwise: spill = "trusted"'
+            f"stop the session and build a new one with {' '.join(first)}, or say in `maia.toml` that Spark's disks "
+            'are protected otherwise: spill = "trusted"'
         )
     if now:
         ways.append(f"run {'; '.join(now)}")

@@ -26,7 +26,6 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from maia.authority import Action
 from maia.domain import Domain
 from maia.encoding import did_you_mean
 from maia.errors import UsageError
@@ -196,6 +195,8 @@ def _open_attributes(domain: Domain, asked: SourceOptions, event_type: EventType
     """
     at = domain.clock()
     known = domain.known(at=at)
-    client = domain.home.key(asked.as_)
-    clauses = known.sessions.require_clauses(client, Action.SUBSCRIBE, event_type, known.pool, at=at)
+    made = domain.planner.subscription(
+        known, event_type.name, domain.home.key(asked.as_), holder=asked.as_, identity=asked.as_, where="", at=at
+    )
+    clauses = made.clauses
     return {item.name for item in event_type.attributes if any(clause.opens(item.uid) for clause in clauses)}

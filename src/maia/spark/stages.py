@@ -16,7 +16,9 @@ import pyarrow as pa
 
 from maia.errors import UsageError
 from maia.events import ClosedAttributes, EventType, to_arrow_schema, to_spark_json
+from maia.home import now
 from maia.kernel import (
+    Clock,
     DeliverPlan,
     MakeKeys,
     deliver_parcels,
@@ -35,13 +37,14 @@ _ADDED = (
 )
 
 
-def deliver(frame: DataFrame, plan: DeliverPlan, make_keys: MakeKeys) -> DataFrame:
+def deliver(frame: DataFrame, plan: DeliverPlan, make_keys: MakeKeys, *, clock: Clock = now) -> DataFrame:
     """Open, match and screen parcel rows.
 
     Args:
         frame: Rows with the columns of the log, as plain Spark reads them, or as `publish` gives them.
         plan: The subscriptions, all in one version of the type.
         make_keys: Builds this broker's keys on a worker.
+        clock: Tells the time on a worker; a plan that is over by it delivers nothing (``PLAN_OVER``).
 
     Returns:
         The attributes of the version (for a type that leaves no trace of closed attributes, those that are open to one
@@ -59,7 +62,7 @@ def deliver(frame: DataFrame, plan: DeliverPlan, make_keys: MakeKeys) -> DataFra
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         sealed = (batch.filter(batch.column("parcel").is_valid()) for batch in batches)
-        for outcome in deliver_parcels(plan, sealed, make_keys()):
+        for outcome in deliver_parcels(plan, sealed, make_keys(), clock=clock):
             if outcome.opened is None or outcome.refused is not None:
                 refusal = {REFUSED: outcome.refused, COUNT: outcome.events}
                 yield pa.RecordBatch.from_pylist([refusal], schema=schema)

@@ -31,6 +31,8 @@ if _typing.TYPE_CHECKING:
         detective_world,
     )
     from maia.testing.homes import NumberplateHomes, numberplate_homes
+    from maia.testing.lanes import LaneOf
+    from maia.testing.managed import ManagedHomes, managed_homes
     from maia.testing.plans import deliver_plan, follow, publish_plan
     from maia.testing.publishing import publish_here
     from maia.testing.serving import ManagedType, managed_type, served
@@ -50,7 +52,9 @@ __all__ = [
     "Cost",
     "DetectiveWorld",
     "Firm",
+    "LaneOf",
     "Loss",
+    "ManagedHomes",
     "ManagedType",
     "NumberplateHomes",
     "NumberplateNetwork",
@@ -71,6 +75,7 @@ __all__ = [
     "follow",
     "grant",
     "listing",
+    "managed_homes",
     "managed_type",
     "naming",
     "numberplate_homes",
@@ -104,7 +109,9 @@ __getattr__ = _on_first_use(
         "FLOWS": "stock",
         "DetectiveWorld": "detective",
         "Firm": "stock",
+        "LaneOf": "lanes",
         "Loss": "detective",
+        "ManagedHomes": "managed",
         "NumberplateHomes": "homes",
         "Ran": "command",
         "StockWorld": "stock",
@@ -112,6 +119,7 @@ __getattr__ = _on_first_use(
         "detective_world": "detective",
         "firm_policy": "stock",
         "follow": "plans",
+        "managed_homes": "managed",
         "numberplate_homes": "homes",
         "publish_here": "publishing",
         "publish_plan": "plans",

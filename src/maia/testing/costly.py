@@ -264,6 +264,18 @@ def _rows(w: _Writer, top: Signer) -> None:
         issuer = subject if w.random.random() < 1 / w.pile.depth else issuer
 
 
+def _spoken(w: _Writer, top: Signer) -> None:
+    """Rights on many patterns of attributes, passed on with demands on many attributes."""
+    while True:
+        middle = w.key()
+        uids = (b"*", b"set", *((b"*", b"glob", b"a%d*b" % n) for n in range(8 * w.pile.width)))
+        rows = (b"*", b"where", *((b"%d" % n, b"x") for n in range(8 * w.pile.depth)))
+        tag = (*w.tag(), uids)  # type: ignore[misc] # a list, as `tag` makes it
+        told = (*w.tag(), (b"*",), rows)  # type: ignore[misc] # as above
+        if not w.link(top, middle.public_key, tag) or not w.link(middle, w.principal, told, last=True):
+            return
+
+
 FAMILIES: dict[str, Callable[[_Writer, Signer], None]] = {
     "alternatives": _alternatives,
     "conditions": _conditions,
@@ -274,6 +286,7 @@ FAMILIES: dict[str, Callable[[_Writer, Signer], None]] = {
     "nested tags": _nested,
     "rows": _rows,
     "sets of patterns": _sets,
+    "speech": _spoken,
     "thresholds": _thresholds,
     "written intersections": _written,
 }

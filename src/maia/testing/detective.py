@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 from pathlib import Path
 
-from maia.access_control import AccessControl, Revocation, Settings
+from maia.access_control import AccessControl, Revocation
 from maia.authority import Exposure, Rhythm
 from maia.domain import OwnKeyManager, ensure_keys, open_access_control, prove_key
 from maia.encryption import Keyring
@@ -21,6 +21,7 @@ from maia.errors import NotFoundError
 from maia.events import EventType, TypeName, attribute, parse_version, sign_event_type
 from maia.home import Home, HomeConfig
 from maia.principals import Authenticated, Authorisation, Certificate, KeySigner
+from maia.testing.homes import write_settings
 from maia.testing.numberplate import (
     ATTRIBUTES,
     NETWORK_NAME,
@@ -142,8 +143,8 @@ def detective_world(
     met = _home(root / "met", network, broker="MB", domain="Met", keys=("Smith",), definition=signed.raw, now=now)
     ensure_keys(ccs, OwnKeyManager(ccs), definition, at=now)
     met.save_keyring(Keyring.from_bytes(ccs.keyring().to_bytes()))  # which keys it may have is a key manager's question
-    settings = Settings(life=timedelta(days=365), rhythm=rhythm)
-    service = open_access_control(met, settings=settings)
+    write_settings(met, life=timedelta(days=365), rhythm=rhythm)
+    service = open_access_control(met)
     service.apply(DETECTIVE_POLICY, at=now)
     code = service.invite("smith", at=now)
     smith = _prove(service, people["Smith"], at=now)

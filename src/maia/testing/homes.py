@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from maia.authority import Rhythm
 from maia.domain import OwnKeyManager, ensure_keys
 from maia.events import EventType, Options, TypeName, attribute, parse_version, sign_event_type
 from maia.home import Home, HomeConfig
@@ -100,3 +101,11 @@ def numberplate_homes(
     ensure_keys(ccs, OwnKeyManager(ccs), definition, at=datetime.now(UTC))
     made.share_keys(made.ccs, made.met)
     return made
+
+
+def write_settings(home: Home, *, life: timedelta, rhythm: Rhythm) -> None:
+    """Write into a home how its domain issues: every process that signs its lists reads it there."""
+    seconds = {"life": life, "period": rhythm.period, "lead": rhythm.lead}
+    file = home.path / "policy" / "domain.toml"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("".join(f"{name} = {value // timedelta(seconds=1)}\n" for name, value in seconds.items()))

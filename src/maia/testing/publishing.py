@@ -9,6 +9,7 @@ from datetime import datetime
 
 import pyarrow as pa
 
+from maia.domain import own_lanes
 from maia.errors import UsageError
 from maia.events import to_arrow_schema
 from maia.home import Home
@@ -28,12 +29,13 @@ def publish_here(
     honest: bool = True,
     change: Callable[[PublishPlan], PublishPlan] | None = None,
     stamped: datetime | None = None,
+    plan: PublishPlan | None = None,
 ) -> int:
     """Publish rows as a client, in one parcel stamped with ``at``; durable when this returns.
 
     Stamps must increase: two calls of one broker need two instants, a millisecond apart. A broker that is not
-    ``honest`` does not keep to its own right. One that does worse seals by a plan that it was never given (``change``),
-    or stamps what it publishes with another time than its own (``stamped``).
+    ``honest`` does not keep to its own right. One that is given a ``plan`` of earlier goes on by it. One that does
+    worse seals by a plan it was never given (``change``), or stamps what it publishes with another time (``stamped``).
 
     Returns:
         How many events were admitted.
@@ -42,27 +44,28 @@ def publish_here(
         MaiaError: The type is unknown, or the client or the broker has no right.
     """
     name = secrets.token_hex(8) if publication is None else publication
-    plan = publish_plan(home, type_name, as_=as_, version=None, publication=name, at=at, max_events=max(len(rows), 1))
+    if plan is None:
+        plan = publish_plan(home, type_name, as_=as_, publication=name, at=at, max_events=max(len(rows), 1))
     if not honest:
         plan = replace(plan, own=None)
-    batch = pa.RecordBatch.from_pylist([dict(row) for row in rows], schema=to_arrow_schema(plan.event_type()))
     log = LogDirectory(home.log_path)
     type_id = plan.sealing.type_id
     if change is not None:
         plan = change(plan)
+    batch = pa.RecordBatch.from_pylist([dict(row) for row in rows], schema=to_arrow_schema(plan.event_type()))
     stamp = milliseconds(at if stamped is None else stamped)
-    writer = log.writer(name, type_id, 0, secrets.token_hex(8), at=at)
     admitted = refused = 0
-    for sealed in publish_batches(plan, 0, iter((batch,)), home.broker, home.keyring(), lambda: stamp):
-        refused += len(sealed.letters)
-        if sealed.parcel is not None:
-            if admitted:
-                raise UsageError("one call publishes one parcel")
-            admitted += sealed.parcel.header.count
-            writer.add(parcel_row(sealed.parcel))
-    file = writer.close()
-    log.commit(
-        name, type_id.hex(), () if file is None else (file,), origin=home.broker.public_key.key_id.hex(),
-        evidence=plan.sealing.evidence.hex(), refused=refused,
+    with log.writer(name, type_id, 0, home.broker.public_key.key_id, at=at) as writer:
+        for sealed in publish_batches(plan, 0, iter((batch,)), home.broker, home.keyring(), lambda: stamp):
+            refused += len(sealed.letters)
+            if sealed.parcel is not None:
+                if admitted:
+                    raise UsageError("one call publishes one parcel")
+                admitted += sealed.parcel.header.count
+                writer.add(parcel_row(sealed.parcel))
+        file = writer.close()
+    own_lanes(home, log).commit(
+        name, type_id.hex(), () if file is None else (file,), evidence=plan.sealing.evidence.hex(), refused=refused,
+        at=at,
     )  # fmt: skip
     return admitted

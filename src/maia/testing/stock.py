@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from types import MappingProxyType
 
-from maia.access_control import AccessControl, Application, Invitation, Revocation, Settings
+from maia.access_control import AccessControl, Application, Invitation, Revocation
 from maia.authority import Action, Rhythm, type_right
 from maia.domain import OwnKeyManager, ensure_keys, open_access_control, prove_key
 from maia.encryption import Keyring
@@ -22,6 +22,7 @@ from maia.events import EventType, TypeName, attribute, parse_version, sign_even
 from maia.home import Home, HomeConfig
 from maia.principals import Certificate, CertificateId, KeySigner
 from maia.testing.building import grant
+from maia.testing.homes import write_settings
 from maia.testing.publishing import publish_here
 
 FLOWS: Mapping[str, str] = MappingProxyType(
@@ -215,8 +216,9 @@ def _firm(
         home.types.put(raw, at=now)
     # Which keys a firm's broker may have is a key manager's question; here it gets all of them.
     home.save_keyring(Keyring.from_bytes(world.exchange.keyring().to_bytes()))
-    rhythm = Rhythm(period=timedelta(seconds=5), lead=timedelta(seconds=2))
-    service = open_access_control(home, settings=Settings(life=timedelta(days=30), rhythm=rhythm))
+    rhythm = Rhythm(period=timedelta(minutes=1), lead=timedelta(seconds=20))  # longer than a micro-batch takes
+    write_settings(home, life=timedelta(days=30), rhythm=rhythm)
+    service = open_access_control(home)
     service.apply(firm_policy(), at=now)
     service.beat(at=now)
     firm = Firm(path.name, home, service, {})

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from domain_world import ASSIGNED, DAY, HOUR, MINUTE, ORDER, PLATE, RIGHT, SECOND, TRACKING, Force
-from maia.access_control import Settings, issue_appointment
+from maia.access_control import Settings
+from maia.access_control.appointments import appointment_tag
 from maia.authority import Challenge, ListStatement, Rhythm, parse_statement, type_right
 from maia.errors import DeniedError, MaiaError, NotFoundError, SignatureError, UsageError, VerificationError
 from maia.policy import PolicySyntaxError
-from maia.principals import ALWAYS, KeySigner, Period, prove_by_nonce
+from maia.principals import Authorisation, KeySigner, issue, prove_by_nonce
 from maia.principals import TestKind as Kind
 from maia.testing import grant
 
@@ -88,8 +89,9 @@ def test_one_key_is_one_member(met):
 
 def test_an_appointment_certificate_enrols_its_subject_and_nobody_else(met):
     """The domain signed it for Smith's key: Eve's proof with it is refused, Smith's makes him a detective."""
-    domain, ending = met.network.people["Met"], Period(None, met.now + DAY)
-    signed = issue_appointment(domain, met.network.key("Smith"), "smith", "detective(smith)", period=ending)
+    signed = met.service.issue_appointment(
+        met.network.key("Smith"), "smith", "detective(smith)", at=met.now, until=met.now + DAY
+    )
     with pytest.raises(VerificationError):
         met.service.enrol(met.prove(EVE), appointment=signed.raw, at=met.now)
     met.service.enrol(met.prove("Smith"), appointment=signed.raw, at=met.now)
@@ -101,9 +103,10 @@ def test_an_appointment_certificate_enrols_its_subject_and_nobody_else(met):
 
 def test_an_appointment_of_another_domain_is_none(met):
     """CCS appoints nobody at the Met."""
-    signed = issue_appointment(
-        met.network.people["CCS"], met.network.key("Smith"), "smith", "detective(smith)", period=ALWAYS
-    )
+    ccs = met.network.people["CCS"]
+    tag = appointment_tag(ccs.public_key, "smith", "detective(smith)")
+    smith = met.network.key("Smith")
+    signed = issue(Authorisation(issuer=ccs.public_key, subject=smith, delegate=False, tag=tag), ccs)
     with pytest.raises(VerificationError):
         met.service.enrol(met.prove("Smith"), appointment=signed.raw, at=met.now)
 
@@ -515,7 +518,7 @@ SETTINGS = {
     "no life": b"life = 0",
     "a lead without a period": b"lead = 1",
     "a test nobody knows": b'tests = ["hope"]',
-    "a revalidation without a period": b'tests = ["revalidation"]',
+    "a revalidation without a period": b'tests = ["revalidation"]\nperiod = 0',
     "a role that hides nothing": b'anonymous = ["doctor(h)"]',
     "a truth that is text": b'connect = "yes"',
 }

@@ -37,11 +37,11 @@ def test_numbers_rise_over_plain_and_timed_lists_together():
 
 
 def test_timed_lists_follow_one_another_without_overlap():
-    """The next one starts where the last one ends, and lasts as long; after a gap it starts now."""
+    """The next one starts where the last one ends, and lasts as long, and carries all that any of them revoked."""
     found = series(crl(1, ONE, starts=NOON), crl(2, TWO))
     assert found.next_interval(at=NOON) == (NOON + DAY, NOON + 2 * DAY)
     assert found.next_interval(at=NOON + 5 * DAY) == (NOON + 5 * DAY, NOON + 6 * DAY)
-    assert found.certificates == {ONE}
+    assert found.certificates == {ONE, TWO}
 
 
 def test_plain_lists_stay_plain_until_an_end_is_given():
@@ -90,3 +90,16 @@ def test_a_certificate_stands_until_it_ends_or_is_revoked():
     assert standing(NOON) == (identity, "REVOKED")
     forged = certificate.raw[:-5] + bytes([certificate.raw[-5] ^ 1]) + certificate.raw[-4:]
     assert standing(NOON, forged)[0] is None
+
+
+def test_the_moment_of_a_withdrawal_stays_from_list_to_list():
+    """The first list that names a certificate says since when, later ones repeat it; without a moment it is ever."""
+    first = series().next(frozenset({ONE}), interval=None, at=NOON)
+    later = series(first).next(frozenset({ONE, TWO}), interval=(NOON + DAY, NOON + 2 * DAY), at=NOON + DAY)
+    noon, day = (int(moment.timestamp() * 1000) for moment in (NOON, NOON + DAY))
+    assert (first.moments(), later.moments()) == ({ONE: noon}, {ONE: noon, TWO: day})
+    old = series(crl(1, ONE), crl(2, TWO, starts=NOON)).next(frozenset({ONE, TWO}), interval=None, at=NOON + DAY)
+    assert old.moments() == {ONE: 0, TWO: noon}
+    assert not series(first).next(frozenset({ONE}), interval=None).since, "who gives no time says none"
+    good = Series(kind=TestKind.REVALIDATION, signer=MET.public_key)
+    assert not good.next(frozenset({ONE}), interval=(NOON, NOON + DAY), at=NOON).since

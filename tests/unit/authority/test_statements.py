@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -22,7 +22,7 @@ from maia.authority import (
 )
 from maia.encoding import Sexp, duration, encode
 from maia.errors import EncodingError, MalformedError, SignatureError, UncheckedError, UsageError, VerificationError
-from maia.principals import CertificateId, KeyHash, Kind, Name, TestKind, parse_certificate
+from maia.principals import CertificateId, KeyHash, KeySigner, Kind, Name, TestKind, parse_certificate
 from maia.testing import People, answer, at, book, grant, listing, online
 
 CRL, REVALIDATION, ONE_TIME = TestKind.CRL, TestKind.REVALIDATION, TestKind.ONE_TIME
@@ -232,3 +232,44 @@ def test_early_successors_lengthen_the_exposure():
     exposure = exposure_window(certificate, at=at(10), statements=known, skew=timedelta(seconds=5))
     assert exposure.window == timedelta(seconds=115)
     assert P.lister.public_key.fingerprint in exposure.bounded_by
+
+
+def test_moments_are_signed_and_read_again():
+    """A CRL says since when each certificate is withdrawn, in the order of their ids."""
+    ids = [CertificateId(bytes([n]) * 32) for n in (2, 1)]
+    body = ListStatement(
+        kind=TestKind.CRL, signer=KeySigner(bytes(32)).public_key, sequence=1, certificates=frozenset(ids), since=(5, 7)
+    )
+    read = parse_statement(issue_statement(body, KeySigner(bytes(32))).raw).body
+    assert read == body
+    assert body.moments() == {ids[1]: 5, ids[0]: 7}
+
+
+@pytest.mark.parametrize(
+    "kind, since",
+    [(TestKind.CRL, (1, 2)), (TestKind.CRL, (-1,)), (TestKind.CRL, (10**15,)), (TestKind.REVALIDATION, (1,))],
+)
+def test_moments_that_do_not_fit_are_refused(kind: TestKind, since: tuple[int, ...]):
+    """One for each certificate, of a CRL, within range."""
+    moment = datetime(2026, 6, 1, tzinfo=UTC)
+    with pytest.raises(EncodingError, match="STATEMENT_SINCE"):
+        ListStatement(
+            kind=kind, signer=KeySigner(bytes(32)).public_key, sequence=1, since=since,
+            certificates=frozenset({CertificateId(bytes(32))}), starts=moment, ends=moment + timedelta(days=1),
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("field", [(b"since",), (b"since", b"01"), (b"since", b"x"), (b"since", (b"1",))])
+def test_moments_have_one_spelling(field: tuple[object, ...]):
+    """Empty, with zeros in front, no number, a list: not a statement."""
+    fields = (
+        b"statement",
+        (b"version", b"1"),
+        (b"kind", b"crl"),
+        (b"signer", KeySigner(bytes(32)).public_key.to_sexp()),
+    )
+    body = (*fields, (b"sequence", b"1"), field, (b"certificates", bytes(31) + b"1"))
+    key = KeySigner(bytes(32))
+    raw = encode((b"signed", body, (b"signature", key.public_key.to_sexp(), key.sign(Kind.STATEMENT, encode(body)))))
+    with pytest.raises(EncodingError, match=r"STATEMENT_SINCE|UNKNOWN_FIELD"):
+        parse_statement(raw)

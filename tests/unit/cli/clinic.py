@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,9 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from maia.domain import commit_publication, write_partition
 from maia.events import to_arrow_schema
 from maia.home import Home
-from maia.kernel import parcel_row, publish_batches
 from maia.log import LogDirectory
 from maia.testing import publish_plan
 
@@ -44,19 +43,11 @@ def publish_here(home: Home, publication: str, patients: Iterable[str]) -> None:
     at = datetime(2026, 6, 1, 8, tzinfo=UTC)
     rows = [{"patient": who, "ward": "A", "test": "glucose", "value": 5.4, "taken": at} for who in patients]
     batch = pa.RecordBatch.from_pylist(rows, schema=to_arrow_schema(made.event_type()))
-    log = LogDirectory(home.log_path)
-    writer = log.writer(publication, made.sealing.type_id, 0, secrets.token_hex(8), at=datetime.now(UTC))
-    for sealed in publish_batches(made, 0, iter([batch]), home.broker, home.keyring(), home.next_stamp):
-        if sealed.parcel is not None:
-            writer.add(parcel_row(sealed.parcel))
-    file = writer.close()
-    assert file is not None
-    log.commit(
-        publication, made.sealing.type_id.hex(), (file,), origin=home.broker.public_key.key_id.hex(),
-        evidence=made.sealing.evidence.hex(),
-    )  # fmt: skip
+    now = datetime.now(UTC)
+    written = write_partition(home, made, 0, iter([batch]), at=now)
+    commit_publication(home, LogDirectory(home.log_path), made, [written], client="lab", at=now)
 
 
 def data_files(home: Home) -> list[Path]:
     """List the files of parcels."""
-    return sorted(home.log_path.glob("type=*/date=*/*.parquet"))
+    return sorted(home.log_path.glob("type=*/origin=*/date=*/*.parquet"))

@@ -73,10 +73,10 @@ def police_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make the home of `police` once."""
     maia = Program(tmp_path_factory.mktemp("police") / "home")
     maia.keys("pito", "met", "smith", "jones", "mb")
-    maia.grant("--from", "pito", "--to", "met", "--type", TYPE, "--action", "subscribe", "--delegate")
+    maia.grant("--from", "pito", "--to", "met", "--type", TYPE, "--action", "subscribe", "--delegate", "--irrevocable")
     maia.grant(
         *("--from", "met", "--to", "smith", "--type", TYPE, "--action", "subscribe"),
-        *("--attribute", "3265='AE05 XYZ'", "--attribute", "9058"),
+        *("--attribute", "3265='AE05 XYZ'", "--attribute", "9058", "--irrevocable"),
     )
     return maia.home
 

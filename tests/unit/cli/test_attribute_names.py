@@ -24,7 +24,7 @@ def typed(maia):
         *("--attribute", "17=road name"),
     )
     assert made.code == 0, made.err
-    maia.grant("--from", "pito", "--to", "met", "--type", TYPE, "--delegate")
+    maia.grant("--from", "pito", "--to", "met", "--type", TYPE, "--delegate", "--irrevocable")
     return maia
 
 
@@ -100,7 +100,8 @@ def test_an_end_in_the_past_is_refused_and_the_window_is_told(typed):
     told = typed(*args, "--until", "+1d")
     worst = "if it is revoked now, it counts at worst for 1 day and 1 second (the end of its validity period)"
     assert worst in told.err
-    assert "counts at worst for ever" in typed(*args).err
+    assert "counts at worst for 30 days (the crl of" in typed(*args).err
+    assert "counts at worst for ever" in typed(*args, "--irrevocable").err
 
 
 def test_planted_definitions_name_nothing(typed):
@@ -131,6 +132,7 @@ def test_conditions_that_are_false_now_are_named(typed):
     typed.grant(
         *("--from", "met", "--to", "smith", "--type", TYPE, "--action", "subscribe"),
         *("--condition", 'now.hour("Europe/London") < 9', "--condition", 'event["18"] == "AE05 XYZ"'),
+        "--irrevocable",
     )
     target = ("explain", "--as", "smith", "--type", f"{TYPE}@1", "--action", "subscribe", "--at")
     early = typed(*target, "2027-06-01T05:00:00Z")

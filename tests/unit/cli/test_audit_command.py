@@ -13,9 +13,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from clinic import build
 
-from maia.domain import find_type
+from maia.domain import audit_of, find_type
 from maia.home import Home
-from maia.log import AuditRow, write_audit
+from maia.log import AuditRow
 
 NOW = datetime.now(UTC)
 
@@ -34,7 +34,7 @@ def home(maia: Any) -> Home:
             at=NOW - timedelta(days=days), kind=kind, principal=made.key(who).fingerprint, type_id=type_id,
             source=f"{kind}-source", subject=who, code=code, events=days, clauses=("ab",),
         )  # fmt: skip
-        write_audit(made.path / "audit", [row])
+        audit_of(made).note([row])
     return made
 
 
@@ -65,12 +65,39 @@ def test_audit_names_keys_and_types_for_people(maia: Any, home: Home) -> None:
 
 
 def test_a_torn_audit_file_is_named_and_left_out(maia: Any, home: Home) -> None:
-    """What a killed task left does not hide the rest, and is not hidden either."""
-    [day] = (home.path / "audit").glob(f"date={NOW.date().isoformat()}")
+    """What a killed task left, in a file of a former audit or in a line, does not hide the rest, and is not hidden."""
+    day = home.audit_path / f"date={NOW.date().isoformat()}"
+    day.mkdir()
     (day / "torn.parquet").write_bytes(b"PAR1")
+    [file] = home.audit_path.glob("journal/*.jsonl")
+    file.write_bytes(file.read_bytes() + b"{}\n")
     ran = maia("audit", "--json")
     assert len(ran.data["rows"]) == 3
     assert "torn.parquet" in ran.err
+    assert "line 5" in ran.err
+
+
+def test_an_intent_stands_beside_its_result_and_verify_finds_what_is_missing(maia: Any, home: Home) -> None:
+    """Exit code 0 while the chain is whole, 4 when it is not, and the code says what was done to it."""
+    row = AuditRow(
+        at=NOW, kind="intent", principal=home.key("doctor").fingerprint, type_id="aa", source="2 commits",
+        subject="doctor", code="READ", events=4, attributes=("ward",), filter="ward = 'A'", plan="ab",
+    )  # fmt: skip
+    number = audit_of(home).begin(row)
+    shown = maia("audit", "--kind", "intent", "--kind", "result", "--json").data["rows"]
+    assert [(item["kind"], item["reason"], item["operation"]) for item in shown] == [
+        ("intent", "READ", number), ("result", "RUNNING", number),
+    ]  # fmt: skip
+    assert (shown[0]["attributes"], shown[0]["filter"], shown[0]["plan"]) == (["ward"], "ward = 'A'", "ab")
+    ran = maia("audit", "verify", "--json")
+    assert (ran.code, ran.data["sound"], ran.data["running"]) == (0, True, [number])
+    assert "the chain is whole" in maia("audit", "verify").out
+    [file] = home.audit_path.glob("journal/*.jsonl")
+    file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:-1]))
+    ran = maia("audit", "verify", "--json")
+    assert ran.code == 4
+    assert [item["code"] for item in ran.data["breaks"]] == ["AUDIT_TRUNCATED"]
+    assert "AUDIT_TRUNCATED" in maia("audit", "verify").out
 
 
 def test_audit_of_nobody_and_no_instant_are_refused(maia: Any, home: Home) -> None:

@@ -152,7 +152,8 @@ def test_an_expired_right_gives_nothing(maia):
     maia.keys("pito", "met", "smith")
     right = ("--type", TYPE, "--action", "subscribe")
     maia.grant(
-        "--from", "pito", "--to", "met", *right, "--delegate", "--until", "2026-07-01T00:00:00Z", "--at", "2026-01-01"
+        *("--from", "pito", "--to", "met", *right, "--delegate", "--until", "2026-07-01T00:00:00Z"),
+        *("--at", "2026-01-01", "--irrevocable"),
     )
     ran = maia("grant", "--from", "met", "--to", "smith", *right, "--at", "2026-06-01")
     assert ran.code == 0

@@ -41,7 +41,8 @@ def test_show_lists_commits_and_no_values(maia: Any, home: Home) -> None:
     assert "Ada" not in ran.out
     data = maia("log", "show", "--limit", "2", "--json").data
     assert [row["publication"] for row in data["commits"]] == ["day-1", "day-2"]
-    assert (data["latest"], data["expired"], data["commits"][0]["events"]) == (2, -1, 2)
+    assert ([lane["place"].split(":")[0] for lane in data["lanes"]], data["expired"]) == (["2"], 0)
+    assert data["commits"][0]["events"] == 2
 
 
 def test_show_of_an_empty_log_says_so(maia: Any) -> None:
@@ -80,11 +81,11 @@ def test_expire_removes_and_remembers(maia: Any, home: Home, later: None) -> Non
     """What is old goes, the log says so, and the audit keeps it."""
     assert maia("log", "expire", "--older-than", "3d", "--yes").out == "nothing is that old\n"
     data = maia("log", "expire", "--older-than", "1d", "--yes", "--json").data
-    assert (data["commits"], data["events"], data["upto"], data["done"]) == (3, 6, 2, True)
+    assert (data["commits"], data["events"], list(data["lanes"].values()), data["done"]) == (3, 6, [2], True)
     assert data_files(home) == []
     assert "expired" in maia("log", "show").err
     [row] = maia("audit", "--kind", "expire", "--json").data["rows"]
-    assert (row["events"], row["source"]) == (6, "up to 2")
+    assert (row["events"], row["source"]) == (6, "own lanes")
 
 
 def test_sweep_removes_what_nothing_names(maia: Any, home: Home, later: None) -> None:

@@ -95,7 +95,8 @@ def test_expiry_is_explained_with_the_certificate(maia):
     """An expired link is named, at the instant asked for."""
     maia.keys("pito", "met")
     identity = maia.grant(
-        "--from", "pito", "--to", "met", *SUBSCRIBE, "--until", "2026-07-01T00:00:00Z", "--at", "2026-01-01"
+        *("--from", "pito", "--to", "met", *SUBSCRIBE, "--until", "2026-07-01T00:00:00Z", "--at", "2026-01-01"),
+        "--irrevocable",
     )
     assert maia("prove", "--as", "met", *SUBSCRIBE, "--at", "2026-07-01T00:00:00Z").code == 0
     late = maia("explain", "--as", "met", *SUBSCRIBE, "--at", "2026-07-01T00:00:01Z", "--json")
@@ -163,7 +164,8 @@ def test_a_folder_is_checked_certificate_by_certificate(police, tmp_path):
     data[-5] ^= 1
     (folder / "forged.cert").write_bytes(bytes(data))
     (folder / "junk.cert").write_bytes(b"junk")
-    police.grant("--from", "pito", "--to", "jones", *SUBSCRIBE, "--until", "2026-01-01T00:00:00Z", "--at", "2025-01-01")
+    ended = ("--until", "2026-01-01T00:00:00Z", "--at", "2025-01-01", "--irrevocable")
+    police.grant("--from", "pito", "--to", "jones", *SUBSCRIBE, *ended)
     ran = police("verify", "--at", "2026-06-01", "--json")
     assert (ran.code, ran.data["failed"]) == (4, 3)
     assert {item.get("error") for item in ran.data["certificates"]} == {

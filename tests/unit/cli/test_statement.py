@@ -52,32 +52,37 @@ def test_revocation_ends_the_right(tested):
 
 
 def test_timed_lists_follow_one_another(tested):
-    """Half-open, no overlap, no early successor: a revocation counts from the end of the list in force."""
+    """Half-open, no overlap, no early successor; a revocation counts at once where it is known, and stays."""
     maia, identity = tested
     at = ("--at", "2026-06-01T00:00:00Z")
     first = maia("statement", "crl", "--from", "pito", "--until", "+1d", *at, "--json").data
     assert (first["starts"], first["ends"]) == ("2026-06-01T00:00:00Z", "2026-06-02T00:00:00Z")
+    assert maia(*PROVE, "--at", "2026-06-01T11:59:59Z").code == 0
     revoked = maia("revoke", identity, "--yes", "--at", "2026-06-01T12:00:00Z", "--json").data
-    assert revoked["statement"]["starts"] == "2026-06-02T00:00:00Z"
-    assert revoked["statement"]["ends"] == "2026-06-03T00:00:00Z"
+    assert (revoked["statement"]["starts"], revoked["statement"]["sequence"]) == (None, 2)
     assert revoked["exposure"].startswith("12 hours ")
-    assert maia(*PROVE, "--at", "2026-06-01T23:59:59Z").code == 0
+    assert revoked["by"] == "2026-06-02T00:00:00Z"
+    assert maia(*PROVE, "--at", "2026-06-01T12:00:00Z", "--json").data["error"] == "REVOKED"
+    assert maia(*PROVE, "--at", "2026-06-02T00:00:00Z", "--json").data["error"] == "NO_STATEMENT"
+    after = maia("statement", "crl", "--from", "pito", "--at", "2026-06-01T12:00:00Z", "--json").data
+    assert (after["starts"], after["certificates"]) == ("2026-06-02T00:00:00Z", [identity])
     assert maia(*PROVE, "--at", "2026-06-02T00:00:00Z", "--json").data["error"] == "REVOKED"
-    assert maia(*PROVE, "--at", "2026-06-03T00:00:00Z", "--json").data["error"] == "NO_STATEMENT"
     overlap = maia(
         *("statement", "crl", "--from", "pito", "--starts", "2026-06-02T12:00:00Z", "--until", "2026-06-04", "--json"),
     )
     assert (overlap.code, overlap.data["error"]) == (4, "STATEMENT_OVERLAP")
 
 
-def test_lists_carry_their_predecessors_unless_fresh(tested):
-    """What was withdrawn stays withdrawn, unless the signer says otherwise."""
+def test_lists_carry_all_that_was_ever_revoked(tested):
+    """What was withdrawn stays withdrawn; a number that was taken is not taken again."""
     maia, identity = tested
     maia("statement", "crl", identity, "--from", "pito")
     assert maia("statement", "crl", "--from", "pito", "--json").data["certificates"] == [identity]
     more = maia("statement", "crl", "ab" * 32, "--from", "pito", "--json")
     assert more.data["certificates"] == sorted(["ab" * 32, identity])
-    assert maia("statement", "crl", "--fresh", "--from", "pito", "--json").data["certificates"] == []
+    taken = maia("statement", "crl", "--from", "pito", "--sequence", "3", "--json")
+    assert (taken.code, taken.data["error"]) == (2, "LIST_NUMBER")
+    assert maia("statement", "crl", "--from", "pito", "--sequence", "9", "--json").data["sequence"] == 9
 
 
 def test_revalidation_confirms_only_what_it_lists(maia):
@@ -157,7 +162,7 @@ IRREVOCABLE = {
 def test_what_no_list_reaches_is_not_revoked(maia, options, code):
     """A root delegation cannot be revoked, and the command says so instead of pretending."""
     maia.keys("pito", "met")
-    identity = maia.grant("--from", "pito", "--to", "met", "--type", "pito/*", "--delegate", *options)
+    identity = maia.grant("--from", "pito", "--to", "met", "--type", "pito/*", "--delegate", "--irrevocable", *options)
     ran = maia("revoke", identity, "--yes", "--json")
     assert (ran.code, ran.data["error"]) == (2, code)
     assert not (maia.home / "statements").exists()

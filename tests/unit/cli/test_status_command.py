@@ -70,10 +70,10 @@ def test_a_missing_list_is_named_with_who_signs_it(maia: Any) -> None:
     maia.keys("nurse")
     maia.grant(
         *("--from", "owner", "--to", "nurse", "--type", f"owner/{TYPE}", "--action", "subscribe"),
-        *("--test", "crl:owner"),
+        *("--test", "crl:nurse"),
     )
     data = maia("status", "--json").data
-    assert [(item["kind"], item["number"]) for item in data["lists"]] == [("crl", None)]
+    assert [(item["kind"], item["number"]) for item in data["lists"]] == [("crl", None), ("crl", 1)]
     (command,) = [step["command"] for step in data["steps"]]
     assert maia(*shlex.split(command)[1:]).code == 0
     data = maia("status", "--json").data

@@ -52,7 +52,7 @@ def test_a_broker_that_is_put_out_leaves_the_key_groups_and_their_keys_change(ho
     service = open_access_control(home)
     join(service, home, "broker-1", home.broker, kind=MemberKind.BROKER)
     manager, _ = open_key_manager(home)
-    manager.start()
+    manager.start(at=NOW)
     (name,) = home.types.names()
     open_home_groups(home, manager, name, at=NOW)
     assert join_key_groups(home, name, lambda request, evidence: manager.join(request, evidence, at=NOW),

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from maia.domain import Domain, DomainPlans
-from maia.domain.memberships import GroupKeys, retention
+from maia.domain import Domain, DomainPlans, own_lanes
+from maia.domain.key_times import retention
+from maia.domain.memberships import GroupKeys
 from maia.encryption import EpochId, KeyGroupId, Keyring, KeyTree, rekey_topic
-from maia.errors import EncodingError, UnavailableError, VerificationError
+from maia.errors import UnavailableError, VerificationError
 from maia.events import EncryptionMode, EventType, Options, TypeId, TypeName, attribute, parse_version, sign_event_type
 from maia.home import Home, HomeConfig
 from maia.kernel import milliseconds
@@ -43,15 +44,17 @@ def home(tmp_path: Path) -> Home:
 
 def announce(home: Home, at: datetime = NOW) -> NoticeLog:
     """Place the home's broker in an epoch, and say so in its log."""
-    notices, name = NoticeLog(home.log_path), home.broker.public_key.key_id
-    message = KeyTree(GROUP).rekey(MANAGER, start=milliseconds(at), joins={name: b"i" * 32})
-    notices.append(NoticeKind.REKEY, rekey_topic(GROUP), message.to_bytes())
+    notices = NoticeLog(home.log_path, own=home.path.parent / "manager")
+    message = KeyTree(GROUP).rekey(
+        MANAGER, start=milliseconds(at), joins={home.broker.public_key.key_id: b"i" * 32}
+    )  # fmt: skip
+    notices.say(NoticeKind.REKEY, MANAGER, rekey_topic(GROUP), message.to_bytes(), at=at)
     return notices
 
 
-def damage(notices: NoticeLog) -> None:
+def damage(home: Home) -> None:
     """Flip a bit of a notice."""
-    (path,) = notices.path.glob("_notices/rekey/*/*.notice")
+    (path,) = home.log_path.glob("_lanes/rekey/*/*/*.record")
     data = bytearray(path.read_bytes())
     data[40] ^= 1
     path.write_bytes(data)
@@ -60,7 +63,7 @@ def damage(notices: NoticeLog) -> None:
 PLANS = {
     "publish": lambda home: publish_plan(home, "Report", as_="owner", version=None, publication="p", at=NOW),
     "deliver": lambda home: deliver_plan(home, "Report", as_="owner", commits=(), at=NOW),
-    "job": lambda home: list(DomainPlans(Domain.open(str(home.path)), ())((), NOW)),
+    "job": lambda home: DomainPlans(Domain.open(str(home.path)), ())((), NOW),
 }
 
 
@@ -75,11 +78,19 @@ def test_every_plan_begins_with_what_the_log_says(home: Home, make: object) -> N
 
 
 @pytest.mark.parametrize("make", PLANS.values(), ids=PLANS.keys())
-def test_damage_in_the_log_stops_the_plan(home: Home, make: object) -> None:
-    """No plan is made on notices that cannot be read."""
-    damage(announce(home))
-    with pytest.raises(EncodingError, match="NOTICE_DAMAGED"):
+def test_damage_in_the_log_stops_no_plan_and_brings_no_key(home: Home, make: object) -> None:
+    """What is not as its owner signed it is as if it were not there; when it is whole again it counts."""
+    notices = announce(home)
+    damage(home)
+    with suppress(VerificationError):
         make(home)  # type: ignore[operator]
+    assert home.keyring().epochs(GROUP) == ()
+    assert GroupKeys(home).heard()[GROUP].alarm == "LANE_GAP"
+    notices.writer(NoticeKind.REKEY, MANAGER, rekey_topic(GROUP)).reassert(at=NOW)
+    with suppress(VerificationError):
+        make(home)  # type: ignore[operator]
+    assert home.keyring().epochs(GROUP) == (milliseconds(NOW),)
+    assert GroupKeys(home).heard()[GROUP].alarm == ""
 
 
 def test_following_returns_the_instant_to_plan_with(home: Home) -> None:
@@ -130,9 +141,8 @@ def test_keys_are_kept_as_long_as_the_log_needs_them(tmp_path: Path) -> None:
     """Without a bound: the age of the oldest commit, and the grace; with an empty log the grace alone."""
     home = Home.create(tmp_path / "home", HomeConfig(name="home", grace=30))
     assert retention(home, at=NOW).grace == 30_000
-    log = LogDirectory(home.log_path)
-    log.commit("p", "00" * 32, (), origin="00" * 32, evidence="00" * 32)
-    written = log.instant(next(iter(log.commits())), now=NOW)
+    log, written = LogDirectory(home.log_path), NOW
+    own_lanes(home, log).commit("p", "00" * 32, (), evidence="00" * 32, at=written)
     kept = retention(home, at=written + timedelta(hours=1)).grace
     assert 3_629_000 <= kept <= 3_631_000
     ring = Keyring()

@@ -15,7 +15,7 @@ from maia.domain import (
     explain_chains,
     in_register,
     sign_grant,
-    sign_list,
+    sign_revocation,
 )
 from maia.errors import DeniedError, UsageError
 from maia.home import Folder, words, write_key, write_public_key
@@ -94,7 +94,7 @@ def test_a_revocation_continues_the_signers_series(folder: Folder) -> None:
         assert revocation.signer == MET.public_key
         assert revocation.body.sequence == number
         assert len(revocation.body.certificates) == number
-        sign_list(folder, revocation.body, MET)
+        sign_revocation(folder, revocation, MET, at=AT)
     with pytest.raises(UsageError, match="REVOKED_BEFORE"):
         draft_revocation(folder, first, at=AT)
     assert not in_register(folder, first.certificate_id.hex())

@@ -231,6 +231,6 @@ def test_a_restart_without_all_messages_puts_everybody_out():
     assert restored.members == frozenset()
     assert member.apply(last) is None
     assert member.slot is None
-    for messages in ([], [first]):
+    for messages in ([], [last]):
         with pytest.raises(UsageError):
             restored.restart(MANAGER, messages, start=9)

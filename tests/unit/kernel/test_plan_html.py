@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 
 from hypothesis import given
@@ -14,7 +14,7 @@ from maia.encoding import html_table
 from maia.encryption import Tolerance
 from maia.events import EncryptionMode, EventType, TypeName, attribute, parse_version, sign_event_type
 from maia.filters import TypedFilter
-from maia.kernel import Clause, DeliverPlan, PublishPlan, Sealing, Subscription, clauses_from
+from maia.kernel import Clause, DeliverPlan, PlanTerm, PublishPlan, Sealing, Subscription, clauses_from, versions_of
 from maia.principals import KeySigner
 from maia.testing import TYPE_NAME, TYPE_VERSION, NumberplateNetwork, numberplate_network
 
@@ -61,11 +61,14 @@ def test_hostile_names_are_shown_and_not_obeyed() -> None:
         assert HOSTILE in "".join(shown.text)
 
 
+TERM = PlanTerm.of((), made=datetime(2026, 6, 1, tzinfo=UTC), age=timedelta(days=1), skew=timedelta(0))
+
+
 def whole_right(kind: EventType) -> tuple[Clause, ...]:
     """Give the owner's own clause."""
     request = ask_type(Action.SUBSCRIBE, kind.name.owner, kind.name.name, None)
     found = Verifier().clauses(request, principal=kind.name.owner, evidence=(), at=datetime(2026, 6, 1, tzinfo=UTC))
-    return clauses_from(found)
+    return clauses_from(found, versions_of((kind,)))
 
 
 def publish_plan(kind: EventType, owner: KeySigner) -> PublishPlan:
@@ -73,6 +76,7 @@ def publish_plan(kind: EventType, owner: KeySigner) -> PublishPlan:
     return PublishPlan(
         publication=HOSTILE, principal="x", definition=sign_event_type(kind, owner).raw, clauses=whole_right(kind),
         sealing=Sealing(type_id=kind.type_id, mode=EncryptionMode.ATTRIBUTE, evidence=bytes(32)),
+        term=TERM,
     )  # fmt: skip
 
 
@@ -81,7 +85,7 @@ def deliver_plan(kind: EventType, identity: str) -> DeliverPlan:
     subscription = Subscription(identity, kind, TypedFilter(), whole_right(kind))  # type: ignore[arg-type]
     return DeliverPlan(
         type_id=kind.type_id, kinds={item.uid: item.type for item in kind.attributes}, subscriptions=(subscription,),
-        origins=frozenset(), arrives=0, tolerance=Tolerance(grace=0, skew=0),
+        term=TERM, origins={}, arrives=0, tolerance=Tolerance(grace=0, skew=0),
     )  # fmt: skip
 
 

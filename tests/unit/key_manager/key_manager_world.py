@@ -29,7 +29,8 @@ from maia.events import EncryptionMode, EventType, Options, TypeName, attribute,
 from maia.events import sign_event_type as sign_type
 from maia.kernel import BROKERS, DOMAINS, milliseconds
 from maia.key_manager import KeyManager, KeySettings, manager_secret
-from maia.log import NoticeKind, NoticeLog
+from maia.log import START as LANE_START
+from maia.log import LaneReader, NoticeKind, NoticeLog, Place, sign_record
 from maia.principals import Certificate, KeySigner
 from maia.testing import at as instant
 from maia.testing import grant, naming
@@ -93,7 +94,7 @@ class Broker:
         self.request = b""
         self.members: dict[KeyGroupId, TreeMember] = {}
         self.keys: dict[KeyGroupId, dict[int, EpochKey]] = {}
-        self.read: dict[KeyGroupId, int] = {}
+        self.read: dict[KeyGroupId, Place] = {}
 
     @property
     def name(self) -> bytes:
@@ -127,7 +128,7 @@ class Broker:
         )
         for place in places:
             self.members[place.group] = TreeMember(place.group, self.name, place.individual)
-            self.read[place.group] = -1
+            self.read[place.group] = LANE_START
             if place.welcome is not None:
                 key = open_welcome(place.welcome, place.individual, manager.public_key)
                 self.keys.setdefault(place.group, {})[key.number] = key
@@ -144,9 +145,10 @@ class Broker:
     def follow(self, notices: NoticeLog, manager: KeyManager) -> None:
         """Read what is new in the log."""
         for group, member in self.members.items():
-            for notice in notices.read(NoticeKind.REKEY, rekey_topic(group), after=self.read[group]):
-                key = member.apply(verify_rekey(parse_rekey(notice.body), manager.public_key))
-                self.read[group] = notice.number
+            lane = notices.reader(NoticeKind.REKEY, manager.public_key.key_id, rekey_topic(group))
+            for record in lane.since(self.read[group]).records:
+                key = member.apply(verify_rekey(parse_rekey(record.body), manager.public_key))
+                self.read[group] = record.place
                 if key is not None:
                     self.keys.setdefault(group, {})[key.number] = key
 
@@ -201,5 +203,15 @@ class World:
 
     def published(self, group: KeyGroupId = PLATE) -> list[int]:
         """Tell the numbers that the log shows, in its order."""
-        notices = self.notices.read(NoticeKind.REKEY, rekey_topic(group))
-        return [parse_rekey(notice.body).rekey.number for notice in notices]
+        return [parse_rekey(record.body).rekey.number for record in self.lane(group).since().records]
+
+    def sign_elsewhere(self, body: bytes, group: KeyGroupId = PLATE) -> None:
+        """Put the next record into the manager's lane with the manager's key, past its database."""
+        read = self.lane(group).since()
+        stamp = read.records[-1].stamp + 1 if read.records else 0
+        record = sign_record(self.lane(group).lane, read.place, stamp=stamp, body=body, signer=OWNER)
+        assert self.notices.store.put_new(record.lane.record_name(record.number), record.raw)
+
+    def lane(self, group: KeyGroupId = PLATE) -> LaneReader:
+        """Read the manager's lane of a group."""
+        return self.notices.reader(NoticeKind.REKEY, OWNER.public_key.key_id, rekey_topic(group))

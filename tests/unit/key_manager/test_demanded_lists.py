@@ -8,7 +8,7 @@ import pytest
 from key_manager_world import DOMAIN, EVE, GROUPS, OWNER, Broker, World, moment, read_everything
 
 from maia.authority import CertificatePool
-from maia.errors import UnavailableError, VerificationError
+from maia.errors import RevokedError, UnavailableError, VerificationError
 from maia.key_manager.demanded_lists import demanded_by
 from maia.principals import KeySigner, Name, TestKind, Threshold
 from maia.testing import grant, listing, naming, online
@@ -116,6 +116,29 @@ def test_a_broker_is_judged_by_the_lists_of_that_moment_and_of_each_round(world)
     again = world.make(heed=world.listening)
     again.tick(at=moment(5))  # another process asks for the same
     assert world.listening.asked[-1] == {DOMAIN.public_key.key_id}
+
+
+def test_lists_that_a_broker_brings_count_like_those_of_the_log(world):
+    """Timed ones of signers that its certificates name, and plain ones beside them; none that has no end alone."""
+    broker, now = Broker("b", tests=[DOMAINS_LIST]), moment(2)
+    hour = (moment(0), moment(3600))
+    world.manager = world.make(heed=world.listening, take=lambda lists, at: [world.book.accept(item) for item in lists])
+    plain, strange = listing(TestKind.CRL, DOMAIN), listing(TestKind.CRL, EVE, valid=hour)
+    over = listing(TestKind.CRL, DOMAIN, valid=(moment(0), moment(1)))
+    for brought in ((), (plain,), (strange,), (plain, over)):
+        with pytest.raises(VerificationError):
+            world.manager.join(
+                broker.ask(world.manager, now), [*broker.evidence, *(item.raw for item in brought)], at=now
+            )
+    assert not world.book.raw_statements()
+    timed = listing(TestKind.CRL, DOMAIN, valid=hour)
+    world.manager.join(broker.ask(world.manager, now), [*broker.evidence, timed.raw], at=now)
+    assert world.book.raw_statements() == (timed.raw,)
+    assert {status.members for status in world.manager.status()} == {1}
+    now = moment(3)
+    revoked = listing(TestKind.CRL, DOMAIN, [broker.chain[1]], sequence=2)
+    with pytest.raises(RevokedError):
+        world.manager.join(broker.ask(world.manager, now), [*broker.evidence, timed.raw, revoked.raw], at=now)
 
 
 def test_lists_that_cannot_be_read_keep_no_timer_from_its_time(world):

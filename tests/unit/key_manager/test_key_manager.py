@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from datetime import timedelta
 from pathlib import Path
@@ -27,7 +28,7 @@ from sqlalchemy import select, update
 
 from maia import database
 from maia.authority import CertificatePool, Verifier
-from maia.database.key_groups import key_groups, key_messages
+from maia.database.key_groups import key_groups
 from maia.encryption import (
     GroupRequest,
     JoinGroups,
@@ -56,7 +57,7 @@ from maia.errors import (
 from maia.events import EncryptionMode
 from maia.kernel import KEY_MANAGER
 from maia.key_manager import KeyManager, KeySettings, manager_secret
-from maia.log import NoticeKind, NoticeLog
+from maia.log import START, DirectoryStore, NoticeKind, NoticeLog
 from maia.principals import TestKind
 from maia.testing import grant, listing, naming, online
 
@@ -256,7 +257,7 @@ def test_an_answer_that_was_lost_is_given_again_and_a_lost_state_gets_a_new_plac
     world.manager.refresh(PLATE, at=moment(4))
     world.follow(ann, bob)
     assert ann.keys[PLATE][2].key == bob.keys[PLATE][2].key
-    bob.members[PLATE], bob.read[PLATE], bob.keys = lost, -1, {}
+    bob.members[PLATE], bob.read[PLATE], bob.keys = lost, START, {}
     world.follow(bob)
     assert bob.newest() == 0
 
@@ -400,7 +401,7 @@ def test_a_database_older_than_the_log_begins_no_epoch_until_it_is_repaired(worl
     restored.notices = world.notices
     restored.manager = restored.make()
     with pytest.raises(UnavailableError) as refused:
-        restored.manager.start()
+        restored.manager.start(at=moment(13))
     assert refused.value.code == "KEY_MANAGER_BEHIND"
     assert {status.behind for status in restored.manager.status()} == {True}
     for change in (
@@ -415,7 +416,7 @@ def test_a_database_older_than_the_log_begins_no_epoch_until_it_is_repaired(worl
         number = restored.manager.repair(group, at=moment(30))
         assert number == restored.published(group)[-1] == len(restored.published(group))
     assert restored.published() == [*before, before[-1] + 1]
-    assert restored.manager.start() == 0
+    assert restored.manager.start(at=moment(30)) == 0
     restored.follow(ann, bob, cat, dan)
     newest = restored.published()[-1]
     assert ann.newest() == cat.newest() == newest
@@ -445,36 +446,51 @@ def test_a_member_offline_over_three_epochs_catches_up_with_what_it_may_have(wor
     assert sorted(bob.keys[PLATE]) == [1, 2]
 
 
-def test_others_may_write_into_the_log_and_change_nothing(world: World) -> None:
-    """Garbage and messages of another manager are passed over, by the manager and in what it numbers."""
+def test_others_may_write_into_the_log_and_change_nothing(world: World, tmp_path: Path) -> None:
+    """Garbage and messages of another manager are as if they were not there, and give way to the manager's own."""
     ann = Broker("ann")
     world.join(ann, 0)
-    rogue = KeyTree(PLATE)
+    rogue, others = KeyTree(PLATE), NoticeLog(tmp_path / "log", own=tmp_path / "eve")
     for start in range(1, 9):
         message = rogue.rekey(EVE, start=start, joins={b"eve": b"E" * 32} if start == 1 else None)
-        world.notices.append(NoticeKind.REKEY, rekey_topic(PLATE), message.to_bytes())
-    world.notices.append(NoticeKind.REKEY, rekey_topic(PLATE), b"garbage")
-    assert world.manager.start() == 0
-    assert world.manager.refresh(PLATE, at=moment(1)) == 2
+        others.say(NoticeKind.REKEY, EVE, rekey_topic(PLATE), message.to_bytes(), at=moment(start))
+    folder = tmp_path / "log" / world.lane().lane.folder
+    (folder / "000000000001.record").write_bytes(b"garbage")
+    os.mkfifo(folder / "000000000002.record")
+    (folder / "000000000003.record").mkdir()
+    (folder / "000000000004.record").symlink_to("/dev/zero")
+    (folder / "999999999999.record").write_bytes(b"x")
+    (folder / "head").unlink()
+    os.mkfifo(folder / "head")
+    assert world.manager.start(at=moment(1)) == 0
+    assert [world.manager.refresh(PLATE, at=moment(second)) for second in range(2, 7)] == [2, 3, 4, 5, 6]
+    world.manager.tick(at=moment(8))
+    assert world.published() == [1, 2, 3, 4, 5, 6]
+    world.follow(ann)
+    assert ann.newest() == 6
+    assert {status.behind for status in world.manager.status()} == {False}
 
 
 def test_an_unpublished_message_is_published_at_the_next_start_in_order(world: World, monkeypatch) -> None:
-    """A log that fails keeps the answer back; what was committed comes when it is well, each epoch once."""
+    """A log that fails keeps an answer back, and nothing else; what was committed comes when it is well, each once."""
     ann = Broker("ann")
     with monkeypatch.context() as broken:
-        broken.setattr(NoticeLog, "append", _fail)
-        with pytest.raises(UnavailableError):
+        for verb in ("put", "put_new"):
+            broken.setattr(DirectoryStore, verb, _fail)
+        with pytest.raises(UnavailableError) as refused:
             world.join(ann, 0)
-        with pytest.raises(UnavailableError):
-            world.manager.refresh(PLATE, at=moment(1))
+        assert refused.value.code == "REKEYS_UNPUBLISHED"
+        assert world.manager.refresh(PLATE, at=moment(1)) == 2, "it counts, and waits"
+        assert world.manager.start(at=moment(1)) == 0
+        with pytest.raises(UnavailableError) as refused:
+            world.manager.tick(at=moment(1))
+        assert refused.value.code == "REKEYS_UNPUBLISHED"
     assert {status.unpublished for status in world.manager.status()} == {1, 2}
-    assert world.make().start() == 4
+    assert world.make().start(at=moment(2)) == 4
     assert world.published() == [1, 2]
     assert ann.take(world.manager.join(ann.request, ann.evidence, at=moment(2)), world.manager)
     world.follow(ann)
     assert ann.newest() == 2
-    with database.reading(world.engine) as connection:
-        assert {row.body for row in connection.execute(select(key_messages))} == {b""}
 
 
 def _fail(*_arguments: object) -> int:
@@ -557,10 +573,8 @@ def test_what_cannot_be_looked_up_keeps_no_other_group_from_its_time(world: Worl
     assert world.starts() == [0, 51]
     world.follow(ann, bob)
     assert (ann.newest(), bob.newest()) == (2, 1)
-    rogue = KeyTree(PLATE)
-    for start in range(1, 9):
-        message = rogue.rekey(OWNER, start=start, joins={b"x": b"X" * 32} if start == 1 else None)
-        world.notices.append(NoticeKind.REKEY, rekey_topic(PLATE), message.to_bytes())
+    message = KeyTree(PLATE).rekey(OWNER, start=1, joins={b"x": b"X" * 32})
+    world.sign_elsewhere(message.to_bytes())
     with pytest.raises(UnavailableError) as refused:
         world.manager.tick(at=moment(51 + 3600))
     assert refused.value.code == "KEY_MANAGER_BEHIND"

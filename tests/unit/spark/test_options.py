@@ -21,10 +21,10 @@ def test_a_relative_home_is_absolute_once_read(tmp_path: Path, monkeypatch: pyte
 def test_values_are_typed() -> None:
     """Numbers, flags and lists are no strings afterwards."""
     found = SourceOptions.of(
-        LEAST | {"withEventId": "True", "maxCommitsPerTrigger": "7", "attributes": "a, b", "startingOffsets": "12"}
+        LEAST | {"withEventId": "True", "maxCommitsPerTrigger": "7", "attributes": "a, b", "startingOffsets": "latest"}
     )
     assert (found.with_event_id, found.max_commits, found.attributes) == (True, 7, ("a", "b"))
-    assert found.starting_offsets == "12"
+    assert found.starting_offsets == "latest"
 
 
 def test_what_is_written_for_spark_is_read_back() -> None:

@@ -1,4 +1,4 @@
-"""`maia audit`: who published, saw or was refused what."""
+"""`maia audit`: who wanted, published, saw or was refused what; `maia audit verify`: whether that is all of it."""
 
 from __future__ import annotations
 
@@ -11,28 +11,35 @@ from maia.cli.read import options
 from maia.cli.read.ages import instant_ago
 from maia.cli.read.instants import now, parse_instant_text, show_instant, span_of
 from maia.cli.read.options import examples, new_app, principal_option
-from maia.cli.show.output import note, write_json
+from maia.cli.show.exits import ExitCode
+from maia.cli.show.output import note, write_json, write_line
 from maia.cli.show.tables import draw_table
-from maia.encoding import did_you_mean
+from maia.encoding import counted, did_you_mean
 from maia.errors import UsageError
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from maia.home import Folder
-    from maia.log import AuditRow
+    from maia.log import AuditRow, CheckedAudit
 
 app = new_app()
 
 
-@app.command(
-    epilog=examples("maia audit --since 2026-06-01", "maia audit --kind refuse --as doctor --json | jq '.rows[].code'")
+@app.callback(
+    invoke_without_command=True,
+    epilog=examples(
+        "maia audit --since 2026-06-01",
+        "maia audit --kind refuse --as doctor --json | jq '.rows[].code'",
+        "maia audit verify",
+    ),
 )
 def audit(
+    context: typer.Context,
     *,
     kind: Annotated[
         list[str] | None,
-        typer.Option("--kind", metavar="KIND", help="publish, deliver, withhold, refuse, … Repeatable."),
+        typer.Option("--kind", metavar="KIND", help="intent, result, publish, deliver, refuse, … Repeatable."),
     ] = None,
     client: Annotated[str | None, principal_option("--as", help="Only what this client did.")] = None,
     since: Annotated[
@@ -42,11 +49,18 @@ def audit(
     home: options.Home = Path(),
     json: options.Json = False,
 ) -> None:
-    """Show the audit of a home: counts, codes and chains by hash, never values of events."""
+    """Show the audit of a home: counts, codes and chains by hash, never values of events.
+
+    An intent stands there before the first row is handed out, and its result after the last. One without a result is
+    RUNNING, or UNFINISHED when its process is gone.
+    """
+    if context.invoked_subcommand is not None:
+        return
     from heapq import nlargest
+    from itertools import chain
 
     from maia.home import Folder, Home
-    from maia.log import AUDIT_KINDS, read_audit
+    from maia.log import AUDIT_KINDS, read_audit, read_waiting
 
     for word in kind or ():
         if word not in AUDIT_KINDS:
@@ -55,14 +69,16 @@ def audit(
     opened = Home.open(home)
     place = Folder(home)
     wanted = None if client is None else {place.key(client).fingerprint, client}
+    first = _since(since)
+    waiting = (row for row in read_waiting(opened.audit_path, at=now()) if first is None or row.at >= first)
     rows = nlargest(
         limit + 1,
         (
             row
-            for row in read_audit(opened.path / "audit", since=_since(since))
+            for row in chain(read_audit(opened.audit_path, since=first), waiting)
             if (not kind or row.kind in kind) and (wanted is None or row.principal in wanted)
         ),
-        key=lambda row: (row.at, row.kind, row.source, row.subject, row.code),
+        key=lambda row: (row.at, row.operation or -1, row.kind, row.source, row.subject, row.code),
     )
     shown = rows[:limit][::-1]
     if json:
@@ -76,6 +92,46 @@ def audit(
         note(f"showing the newest {limit}; --limit N shows more")
 
 
+@app.command(epilog=examples("maia audit verify", "maia audit verify --json | jq '.breaks[].code'"))
+def verify(home: options.Home = Path(), json: options.Json = False) -> int:
+    """Check that the audit is whole: every entry signed and chained, none missing, changed, moved or cut off.
+
+    What cannot be found: whoever has the home and the broker's key can write all of it anew, and a home that was put
+    back as a whole looks as it looked then.
+    """
+    from maia.domain import check_home_audit
+    from maia.home import Home
+
+    found = check_home_audit(Home.open(home), at=now())
+    code = ExitCode.DONE if found.sound else ExitCode.NOT_VERIFIED
+    if json:
+        write_json(_checked_to_json(found), code=code)
+        return code
+    number, digest = found.head
+    since = "" if found.begun is None else f" since {found.begun:%Y-%m-%d %H:%M:%S}"
+    write_line(f"{counted(found.entries, 'entry', 'entries')} in {counted(found.files, 'file')}{since}")
+    if found.entries:
+        write_line(f"head: entry {number}, {digest}")
+    if found.earlier:
+        write_line(f"{counted(found.earlier, 'file')} of an audit before the journal")
+    if found.unfinished:
+        write_line(f"unfinished: {', '.join(map(str, found.unfinished[:20]))}")
+    for item in found.breaks:
+        write_line(f"wrong: [{item.code}] {item.where}: {item.what}")
+    write_line("the chain is whole and reaches the remembered head" if found.sound else "the audit is not whole")
+    return code
+
+
+def _checked_to_json(found: CheckedAudit) -> dict[str, object]:
+    number, digest = found.head
+    return {
+        "sound": found.sound, "entries": found.entries, "files": found.files, "earlier": found.earlier,
+        "begun": None if found.begun is None else show_instant(found.begun),
+        "head": {"number": number, "digest": digest}, "unfinished": found.unfinished, "running": found.running,
+        "breaks": [{"code": item.code, "where": item.where, "what": item.what} for item in found.breaks],
+    }  # fmt: skip
+
+
 def _since(text: str | None) -> datetime | None:
     if text is None:
         return None
@@ -86,7 +142,8 @@ def _to_json(row: AuditRow) -> dict[str, object]:
     return {
         "at": show_instant(row.at), "kind": row.kind, "principal": row.principal, "type_id": row.type_id,
         "source": row.source, "subject": row.subject, "reason": row.code, "events": row.events,
-        "clauses": list(row.clauses),
+        "clauses": list(row.clauses), "operation": row.operation, "certificates": list(row.certificates),
+        "attributes": list(row.attributes), "closed": list(row.closed), "filter": row.filter, "plan": row.plan,
     }  # fmt: skip
 
 
@@ -94,12 +151,13 @@ def _show(rows: list[AuditRow], place: Folder, types: dict[str, str]) -> None:
     names = {key.fingerprint: name for name, key in place.keys.items()}
     cells = [
         (
-            f"{row.at:%Y-%m-%d %H:%M:%S}", row.kind, names.get(row.principal, row.principal),
+            "" if row.operation is None else str(row.operation), f"{row.at:%Y-%m-%d %H:%M:%S}", row.kind,
+            names.get(row.principal, row.principal),
             types.get(row.type_id, row.type_id[:16]), row.code, str(row.events), _short(row.source),
         )
         for row in rows
     ]  # fmt: skip
-    draw_table(("at", "kind", "who", "type", "code", "events", "what"), cells, right=("events",))
+    draw_table(("n", "at", "kind", "who", "type", "code", "events", "what"), cells, right=("n", "events"))
 
 
 def _short(source: str) -> str:

@@ -1,4 +1,4 @@
-"""`maia cert show`: certificates as trees, S-expressions or JSON."""
+"""`maia cert show|add|forget`: certificates as trees, S-expressions or JSON; those that others gave; lost ones."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import typer
 
 from maia.cli.read.bundles import CommandPlace, unpacked
 from maia.cli.read.options import certificate_argument, examples, new_app
+from maia.cli.read.services import Served
 from maia.cli.show.certificates import certificate_to_json, certificate_tree, is_genuine, state_text
 from maia.cli.show.output import draw, note, write_json, write_line
 from maia.encoding import format_advanced, parse_canonical
 
-app = new_app("Show certificates.", "maia cert show")
+app = new_app("Show and take in certificates.", "maia cert show", "maia cert add met.cert")
 
 
 @app.command(
@@ -50,3 +51,65 @@ def show(
         book = folder.book()
         for item in found:
             draw(certificate_tree(item, folder, at=instant, book=book))
+
+
+@app.command(epilog=examples("maia cert add met.cert", "maia cert add met.cert --json"))
+@unpacked
+def add(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A signed certificate; `-` is stdin.")], *, served: Served
+) -> None:
+    """Take in a certificate that somebody gave, fresh or renewed, after checking its signature.
+
+    One that gives the domain of this home a right is told to the domain's brokers, with the chain that leads to it.
+    """
+    from maia.cli.read.files import read_source
+    from maia.principals import parse_certificate, verify_certificate
+
+    folder = served.folder
+    found = verify_certificate(parse_certificate(read_source(file)))
+    path = folder.certificates.add(found)
+    key = None if folder.config is None else folder.keys.get(folder.config.domain)
+    mine = key is not None and found.body.subject == key and folder.key_path(served.opened.config.domain).is_file()
+    if mine:
+        served.service.gain(found.raw, at=served.instant)
+    if served.json:
+        write_json({**certificate_to_json(found, folder), "file": str(path), "told": mine})
+        return
+    write_line(str(path))
+    note("the brokers of this domain hear of it" if mine else f"kept certificate {found.certificate_id.hex()[:16]}")
+
+
+@app.command(epilog=examples("maia cert forget 3fa1c9d2", "maia cert forget 3fa1c9d2 --yes --json"))
+@unpacked
+def forget(
+    certificate: Annotated[
+        str, typer.Argument(metavar="ID", help="The beginning of its id, as `maia status` shows it.")
+    ],
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    place: CommandPlace,
+) -> None:
+    """Wait no longer for a certificate that was lost, on which a client's right stood.
+
+    What it alone allowed is denied from then on, and streams that wait for it go on without it. The audit tells it.
+    """
+    from maia.cli.read.answers import confirm
+    from maia.domain import let_go_of, missing_certificates
+    from maia.errors import NotFoundError, UsageError
+    from maia.home import Home
+
+    home = Home.open(place.home)
+    lost = missing_certificates(home, home.pool(), at=place.instant)
+    found = [item for item in lost if item.identity.hex().startswith(certificate.lower())]
+    if not found:
+        raise NotFoundError(f"nobody here waits for a certificate `{certificate}`", code="NO_CERTIFICATE")
+    if len(found) > 1:
+        raise UsageError(f"`{certificate}` begins {len(found)} ids", code="AMBIGUOUS")
+    identity, clients = found[0].identity.hex(), ", ".join(found[0].clients)
+    if not yes:
+        confirm(f"what {clients} may see by {identity[:16]} alone is lost; go on?", otherwise="nothing was changed")
+    let_go_of(home, found[0], at=place.instant)
+    if place.json:
+        write_json({"certificate": identity, "clients": list(found[0].clients)})
+    else:
+        write_line(f"nobody waits for certificate {identity[:16]} any more")

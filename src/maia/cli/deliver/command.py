@@ -162,6 +162,8 @@ def show(
 def _say(done: Delivered) -> None:
     for name, events in done.events.items():
         why = f"; refused: {done.refused[name]}" if name in done.refused else ""
+        if name in done.waits:
+            why = f"; waits: {done.waits[name] or 'goes on at the next look'} (`maia status`)"
         write_line(printable(f"{name}: {counted(events, 'event')}{why}"))
     for code, events in sorted(done.dead.items()):
         write_line(f"dead letters: {counted(events, 'event')}, {code}")

@@ -1,4 +1,4 @@
-"""`maia domain init|migrate|invite|join|members|agree`: the home of a domain, its members, and other domains."""
+"""`maia domain init|migrate|invite|appoint|join|members|agree|repair`: a domain's home, members, and other domains."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from maia.cli.domain import peers
 from maia.cli.read import options
 from maia.cli.read.answers import confirm
 from maia.cli.read.bundles import CommandPlace, unpacked
@@ -18,6 +19,7 @@ from maia.encoding import counted
 from maia.errors import UsageError
 
 app = new_app("Make and keep the home of a domain.")
+app.add_typer(peers.app)
 _MAX_NAME = 200
 
 
@@ -37,6 +39,9 @@ def init(
     key: Annotated[
         bool, typer.Option("--key", help="Also make the domain's own key, and a folder for its policy.")
     ] = False,
+    log: Annotated[
+        Path | None, typer.Option("--log", metavar="DIR", help="Where the log is, when not in the home.")
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """Make a home: its settings in `maia.toml` and a key for its broker, which seals and signs what it publishes.
@@ -53,7 +58,10 @@ def init(
     for text in (called, rest):
         if not text.isprintable() or len(text) > _MAX_NAME:
             raise UsageError("a name is one line of at most 200 printable characters", code="DOMAIN_NAME")
-    config = HomeConfig(name=called, network=(check_key_name(owner), rest) if network is not None else None)
+    config = HomeConfig(
+        name=called, network=(check_key_name(owner), rest) if network is not None else None,
+        log="log" if log is None else str(log.resolve()),
+    )  # fmt: skip
     home = Home.create(folder, config)
     broker = home.key(config.broker)
     domain = home.new_key(config.domain).public_key if key else None
@@ -131,6 +139,38 @@ def invite(
     note(f"for {name}, until {show_instant(ends)}: `maia domain join DIR --invitation-file FILE --as NAME`")
 
 
+@app.command(epilog=examples("maia domain appoint smith 'detective(smith)' --key smith --until +30d --out smith.cert"))
+@unpacked
+def appoint(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What the policy will call whoever joins with it.")],
+    fact: Annotated[str, typer.Argument(metavar="FACT", help="What it is appointed to, such as `detective(smith)`.")],
+    *,
+    key: Annotated[str, options.principal_option("--key", help="The key that it is for; no other can use it.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Where the certificate goes; `-` is stdout.")],
+    until: options.Until = None,
+    served: Served,
+) -> None:
+    """Sign an appointment that its holder brings along when it joins; it stands in the register and can be revoked.
+
+    `maia revoke ID` ends it: nobody joins with it any more, and what stood on the fact falls.
+    """
+    from maia.cli.read.files import write_target
+
+    signed = served.service.issue_appointment(
+        served.folder.key(key), name, fact, at=served.instant, until=served.moment(until)
+    )
+    served.opened.certificates.add(signed)
+    write_target(out, signed.raw)
+    if str(out) == "-":
+        return
+    identity, ends = signed.certificate_id.hex(), show_instant(signed.body.period.not_after)
+    if served.json:
+        write_json({"id": identity, "name": name, "fact": fact, "until": ends})
+    else:
+        write_line(identity)
+        note(f"for {name}: `maia domain join DIR --appointment {out} --as NAME`")
+
+
 @app.command(
     epilog=examples(
         "maia domain join /srv/met --invitation-file code --as smith",
@@ -146,25 +186,35 @@ def join(
     ] = None,
     as_: Annotated[str, options.principal_option("--as", help="The key that joins; its private key proves it.")],
     invitation_file: Annotated[
-        Path, typer.Option("--invitation-file", metavar="FILE", help="Holds the code of the invitation; `-` is stdin.")
-    ],
+        Path | None,
+        typer.Option("--invitation-file", metavar="FILE", help="Holds the code of the invitation; `-` is stdin."),
+    ] = None,
+    appointment_file: Annotated[
+        Path | None,
+        typer.Option("--appointment", metavar="FILE", help="An appointment of the domain, in place of an invitation."),
+    ] = None,
     served: Served,
 ) -> None:
-    """Become a member of a domain: prove a key, show an invitation, keep the first certificates in this home."""
+    """Become a member of a domain: prove a key, show an invitation or an appointment, keep the first certificates."""
     from maia.cli.read.files import read_source
     from maia.cli.read.signers import open_signer
     from maia.clients import join_here, join_over_http
     from maia.domain import keep_handed
 
-    code = read_source(str(invitation_file)).decode("ascii", "replace").strip()
+    if (invitation_file is None) == (appointment_file is None):
+        raise UsageError("show an invitation or an appointment", code="ENROLMENT")
+    code, appointment = None, None if appointment_file is None else read_source(str(appointment_file))
+    if invitation_file is not None:
+        code = read_source(str(invitation_file)).decode("ascii", "replace").strip()
     folder, own = served.folder, served.opened
     signer = open_signer(folder.key(as_), folder, served.passphrase_file)
     if "://" in domain:
         if key is None:
             raise UsageError("name the domain's key with --key: only its service may answer", code="JOIN_ADDRESS")
-        joined = join_over_http(domain, folder.key(key), signer, code)
+        joined = join_over_http(domain, folder.key(key), signer, code, appointment=appointment)
     else:
-        joined = join_here(Served(home=Path(domain)).service, signer, code, at=served.instant)
+        service = Served(home=Path(domain)).service
+        joined = join_here(service, signer, code, at=served.instant, appointment=appointment)
     keep_handed(own, joined.evidence, joined.statements)
     if not own.public_path(own.config.domain).exists():
         own.add_public_key(own.config.domain, joined.domain)
@@ -248,3 +298,25 @@ def agree(
     for row in state.signed.agreement.rows:
         write_line(printable(f"{row.role} |- {row.words}"))
     note(f"{state.signed.agreement.title}: {state.words}; signed by {state.signatures} of 2")
+
+
+@app.command(epilog=examples("maia domain repair", "maia domain repair --json"))
+@unpacked
+def repair(*, served: Served) -> None:
+    """Let the register take over what its domain's lists say, after its database was restored from an older copy.
+
+    A register that is older than the lists that the home or the log shows signs nothing (`REGISTER_BEHIND`): it would
+    bring back what was revoked since. This notes all of it as revoked and goes on above the highest number. Members,
+    roles and certificates that are newer than the copy are not known to it: look through them, and revoke by id.
+    """
+    found = served.service.repair(at=served.instant)
+    served.service.beat(at=served.instant)
+    if served.json:
+        write_json(
+            {"numbers": {kind.value: number for kind, number in found.number.items()},
+             "certificates": sorted(item.hex() for item in found.certificates)}
+        )  # fmt: skip
+        return
+    for kind, number in found.number.items():
+        write_line(f"{kind.value}: the register goes on after list {number}")
+    note(f"took over {counted(len(found.certificates), 'revocation')}")

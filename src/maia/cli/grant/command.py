@@ -12,6 +12,7 @@ from maia.cli.read.answers import confirm
 from maia.cli.read.bundles import RightOptions, Signing, unpacked
 from maia.cli.read.options import examples, new_app, principal_option
 from maia.cli.show.output import note
+from maia.errors import UsageError
 
 app = new_app()
 
@@ -49,6 +50,9 @@ def grant(
     not_before: options.NotBefore = None,
     until: options.Until = None,
     test: options.Tests = None,
+    irrevocable: Annotated[
+        bool, typer.Option("--irrevocable", help="It obeys no list: nothing but its end ends it.")
+    ] = False,
     condition: Annotated[
         list[str] | None,
         typer.Option(
@@ -67,18 +71,26 @@ def grant(
 
     The issuer has to hold the right, and to be allowed to pass it on, by the certificates of this home; the owner of a
     type or network needs nothing. --blanket issues a wider one, which is worth as much as the issuer has at the time.
+
+    The right obeys the issuer's own lists, so that `maia revoke` can take it back, unless --test names others or
+    --irrevocable says otherwise; where the issuer has no list in force one is signed. Printed is how long it counts at
+    worst after it is revoked.
     """
     from maia.cli.read.signers import parse_period
     from maia.cli.show.issued import tell_issued
+    from maia.cli.show.statements import describe_statement, told_words
     from maia.domain import draft_grant, sign_grant
     from maia.encoding import duration
     from maia.home import words
 
     folder, instant = signing.folder, signing.instant
     key, right = folder.key(issuer), asked.right(folder, on_violation=on_violation, enforced=enforced)
+    if irrevocable and test:
+        raise UsageError("what obeys a test is not irrevocable", code="IRREVOCABLE_TEST")
+    tests = words.parse_tests(test, folder) if test or irrevocable else None
     draft = draft_grant(
         folder, key, right, to=words.parse_principal_text(subject, folder), at=instant, delegate=delegate,
-        period=parse_period(not_before, until, at=instant), tests=words.parse_tests(test, folder),
+        period=parse_period(not_before, until, at=instant), tests=tests,
         conditions=condition or (), renew=renew, roots=asked.roots(folder), blanket=blanket,
     )  # fmt: skip
     if draft.ends is not None:
@@ -94,5 +106,7 @@ def grant(
     worst = "for ever" if done.exposure.window is None else f"for {duration(done.exposure.window)}"
     note(f"gives {right.text}")
     note(f"if it is revoked now, it counts at worst {worst} ({done.exposure.bounded_by})")
+    if done.made is not None:
+        note(f"signed for it: {describe_statement(done.made.body, folder)}; {told_words(done.made.told)}")
     for finding in draft.findings:
         note(f"warning: [{finding.code}] {finding.message}")

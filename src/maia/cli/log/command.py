@@ -1,4 +1,4 @@
-"""`maia log show|compact|expire|sweep`: look at a home's log and keep it in order."""
+"""`maia log show|compact|expire|sweep|reassert|adopt|migrate`: look at a home's log and keep it in order."""
 
 from __future__ import annotations
 
@@ -17,10 +17,8 @@ from maia.cli.show.tables import draw_table
 from maia.encoding import counted
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from maia.home import Home
-    from maia.log import Commit
+    from maia.log import Commit, EventLane
 
 app = new_app("Show, compact and expire the log of a home.")
 
@@ -35,25 +33,35 @@ def show(
     json: options.Json = False,
 ) -> None:
     """Show the commits of the log: what each publication added. Whoever holds the log can see this, and no more."""
-    from collections import deque
+    import maia
+    from maia.log import read_place
 
-    from maia.home import Home
-    from maia.log import LogDirectory
-
-    opened = Home.open(home)
-    log = LogDirectory(opened.log_path)
-    expired, latest = log.expired(), log.latest()
-    commits = deque(log.commits(after=max(expired, latest - limit)), maxlen=limit)
+    domain = maia.open(home)
+    opened, log = domain.home, domain.log
+    lanes = [lane for lane in log.lanes() if lane.count]
+    expired = sum(read_place(lane.floor)[0].number + 1 for lane in lanes)
+    found = list(log.commits())
+    commits = found[-limit:]
     if json:
-        rows = [_to_json(commit, log.instant(commit, now=now())) for commit in commits]
-        write_json({"latest": latest, "expired": expired, "commits": rows})
+        write_json(
+            {
+                "lanes": [_lane_to_json(lane) for lane in lanes],
+                "expired": expired,
+                "commits": [_to_json(commit) for commit in commits],
+            }
+        )
         return
     if not commits:
-        note("the log is empty" if expired < 0 else "everything in the log has expired")
+        note("everything in the log has expired" if expired else "the log is empty")
         return
-    _show(opened, [(commit, log.instant(commit, now=now())) for commit in commits])
-    if expired >= 0:
-        note(f"commits 0 to {expired} have expired")
+    _show(opened, commits)
+    if expired:
+        note(f"{counted(expired, 'commit has', 'commits have')} expired")
+    for lane in lanes:
+        if lane.alarm is not None:
+            note(f"alarm: {lane.alarm}")
+        if lane.ignored:
+            note(f"lane {lane.lane}: {counted(lane.ignored, 'object')} that its origin did not sign")
 
 
 @app.command(epilog=examples("maia log compact", "maia log compact --target 256MB --dry-run"))
@@ -65,16 +73,15 @@ def compact(
     home: options.Home = Path(),
     json: options.Json = False,
 ) -> None:
-    """Rewrite small files into larger ones. Parcels stay as they are, byte for byte, and so do the commits.
+    """Rewrite small files of this domain's own lanes into larger ones. Parcels stay as they are, byte for byte.
 
     Readers and publishers may work meanwhile.
     """
-    from maia.home import Home
-    from maia.log import LogDirectory
+    from maia.domain import Domain
     from maia.log import compact as rewrite
 
-    log = LogDirectory(Home.open(home).log_path)
-    done = rewrite(log, target=parse_size(target), dry_run=dry_run)
+    with Domain.open(home) as domain:
+        done = rewrite(domain.log, domain.lanes, at=now(), target=parse_size(target), dry_run=dry_run)
     if json:
         write_json({"before": done.before, "after": done.after, "octets": done.octets, "done": not dry_run})
     elif not done.before:
@@ -93,7 +100,7 @@ def expire(
     home: options.Home = Path(),
     json: options.Json = False,
 ) -> None:
-    """Remove the events of commits older than an age, from the beginning of the log on.
+    """Remove the events of commits older than an age, from the beginning of this domain's own lanes on.
 
     A reader that still needs them is told so (LOG_EXPIRED) and gets no gap; a new one starts behind them. This cannot
     be undone.
@@ -106,17 +113,17 @@ def expire(
     found = expire_log(opened, before=before, at=at, dry_run=True)
     commits, events = counted(found.commits, "commit"), counted(found.events, "event")
     if found.commits:
-        behind = undelivered(opened, found.upto)
-        if behind is not None:
-            note(f"warning: the outbox of this home has read up to commit {behind} only, and would have to start anew")
-        note(f"expires {commits} up to {found.upto}: {events} in {counted(found.files, 'file')}")
+        behind = undelivered(opened, found)
+        if behind:
+            note(f"warning: the outbox of this home has not read {counted(behind, 'commit')} of them yet")
+        note(f"expires {commits}: {events} in {counted(found.files, 'file')}")
     if found.commits and not dry_run:
         if not yes:
             confirm(f"Remove {events} for ever?", otherwise="nothing was removed")
         found = expire_log(opened, before=before, at=at)
     if json:
         write_json(
-            {"upto": found.upto, "commits": found.commits, "events": found.events, "files": found.files,
+            {"lanes": found.upto, "commits": found.commits, "events": found.events, "files": found.files,
              "done": bool(found.commits) and not dry_run}
         )  # fmt: skip
     elif found.commits:
@@ -136,17 +143,16 @@ def sweep(
     home: options.Home = Path(),
     json: options.Json = False,
 ) -> None:
-    """Remove files that nothing names: left by tasks and upkeep that were killed. Nobody reads them."""
-    from maia.home import Home
-    from maia.log import LogDirectory
+    """Remove files of own lanes and of the outbox that nothing names: left by what was killed. Nobody reads them."""
+    from maia.domain import Domain, sweep_home
 
-    log = LogDirectory(Home.open(home).log_path)
+    domain = Domain.open(home)
     before = instant_ago(older_than, at=now())
-    found = log.sweep(keep_newer_than=before, dry_run=True)
+    found = sweep_home(domain, keep_newer_than=before, dry_run=True)
     if found and not dry_run:
         if not yes:
             confirm(f"Remove {counted(len(found), 'file')}?", otherwise="nothing was removed")
-        found = log.sweep(keep_newer_than=before)
+        found = sweep_home(domain, keep_newer_than=before)
     if json:
         write_json({"files": found, "done": not dry_run})
         return
@@ -156,16 +162,87 @@ def sweep(
         write_line("nothing to remove")
 
 
-def _to_json(commit: Commit, at: datetime) -> dict[str, object]:
+@app.command(epilog=examples("maia log reassert", "maia log reassert --json"))
+def reassert(home: options.Home = Path(), json: options.Json = False) -> None:
+    """Compare this domain's lanes with its own record, and put again what the log lost or somebody exchanged."""
+    from maia.domain import Domain
+
+    with Domain.open(home) as domain:
+        put = domain.lanes.reassert(at=now(), depth=None)
+    if json:
+        write_json({"put": put})
+    else:
+        write_line(f"put {counted(put, 'record')} again" if put else "the log has everything")
+
+
+@app.command(epilog=examples("maia log adopt", "maia log adopt --yes"))
+def adopt(yes: _Yes = False, home: options.Home = Path(), json: options.Json = False) -> None:
+    """Take over what the log holds of this domain beyond its own record, after a home was restored from a backup.
+
+    Nothing is published until then. Do this only when no other home works with the same key.
+    """
+    from maia.domain import Domain
+
+    if not yes:
+        confirm("Take over what the log says?", otherwise="nothing was changed")
+    with Domain.open(home) as domain:
+        adopted = domain.lanes.adopt()
+    if json:
+        write_json({"adopted": adopted})
+    else:
+        write_line(f"took over {counted(adopted, 'record')}")
+
+
+@app.command(epilog=examples("maia log migrate", "maia log migrate --json"))
+def migrate(
+    home: options.Home = Path(),
+    without_damaged: Annotated[
+        bool, typer.Option("--without-damaged", help="Leave out what is damaged; without this nothing is done then.")
+    ] = False,
+    json: options.Json = False,
+) -> None:
+    """Make lanes of a log of the format before them: sign what this domain's broker published.
+
+    Nothing of the old log is removed. Each domain that published does this in its own home. Segments that are not what
+    was committed are named, and nothing is done before they are brought back or given up.
+    """
+    from maia.domain import Domain
+    from maia.log import migrate as take_over
+
+    with Domain.open(home) as domain:
+        broker = domain.home.broker.public_key.key_id.hex()
+        done = take_over(domain.log, domain.lanes, broker, at=now(), without_damaged=without_damaged)
+    others = done.others or {}
+    if json:
+        write_json({"commits": done.commits, "events": done.events, "others": others, "damaged": list(done.damaged)})
+        return
+    write_line(f"took over {counted(done.commits, 'commit')}, {counted(done.events, 'event')}")
+    for path in done.damaged:
+        note(f"left out `{path}`: it is not what was committed")
+    for other, count in sorted(others.items()):
+        note(f"{counted(count, 'commit')} of broker {other[:16]}: run `maia log migrate` in its home")
+
+
+def _lane_to_json(lane: EventLane) -> dict[str, object]:
+    return {
+        "lane": lane.name, "place": lane.end, "floor": lane.floor, "ignored": lane.ignored,
+        "alarm": None if lane.alarm is None else lane.alarm.code,
+    }  # fmt: skip
+
+
+def _to_json(commit: Commit) -> dict[str, object]:
+    from maia.log import instant_of
+
     return {
         "commit": commit.sequence, "publication": commit.name, "type_id": commit.type_id, "origin": commit.origin,
-        "at": show_instant(at), "events": commit.events, "refused": commit.refused,
+        "at": show_instant(instant_of(commit)), "events": commit.events, "refused": commit.refused,
         "parcels": sum(file.parcels for file in commit.files), "files": [file.path for file in commit.files],
         "octets": sum(file.size for file in commit.files), "digest": commit.digest,
     }  # fmt: skip
 
 
-def _show(home: Home, commits: list[tuple[Commit, datetime]]) -> None:
+def _show(home: Home, commits: list[Commit]) -> None:
+    from maia.log import instant_of
     from maia.principals import KeyId
 
     types = {name.type_id.hex(): name.name for name in home.types.names()}
@@ -173,12 +250,13 @@ def _show(home: Home, commits: list[tuple[Commit, datetime]]) -> None:
     numbers = ("commit", "events", "refused", "parcels", "size")
     rows = [
         (
-            str(commit.sequence), f"{at:%Y-%m-%d %H:%M:%S}", types.get(commit.type_id, commit.type_id[:16]),
+            str(commit.sequence), f"{instant_of(commit):%Y-%m-%d %H:%M:%S}",
+            types.get(commit.type_id, commit.type_id[:16]),
             names.get(KeyId(bytes.fromhex(commit.origin)), commit.origin[:16]), str(commit.events),
             str(commit.refused), str(sum(file.parcels for file in commit.files)),
             show_size(sum(file.size for file in commit.files)), commit.name,
         )
-        for commit, at in commits
+        for commit in commits
     ]  # fmt: skip
     titles = ("commit", "at", "type", "broker", "events", "refused", "parcels", "size", "publication")
     draw_table(titles, rows, right=numbers)

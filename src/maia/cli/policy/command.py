@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -121,17 +122,18 @@ def _submit(served: Served, *, applied: bool) -> None:
 
     sources = policy_sources(served.home)
     change, findings = submit_policy(served.service, sources, at=served.instant, applied=applied)
-    _show(change, [f"{name}: {finding}" for name, finding in findings], json=served.json, applied=applied)
+    lines = [f"{name}: {finding}" for name, finding in findings]
+    _show(change, lines, json=served.json, applied=applied, at=served.instant)
 
 
-def _show(change: PolicyChange, findings: list[str], *, json: bool, applied: bool) -> None:
+def _show(change: PolicyChange, findings: list[str], *, json: bool, applied: bool, at: datetime) -> None:
     from maia.cli.show.revocations import ended_to_json
 
     if json:
         rows = [
             {"member": item.principal, "lost_roles": list(item.lost_roles),
              "gained_privileges": list(item.gained_privileges), "lost_privileges": list(item.lost_privileges),
-             "ended": [ended_to_json(ended) for ended in item.ended]}
+             "ended": [ended_to_json(ended, at=at) for ended in item.ended]}
             for item in change.differences
         ]  # fmt: skip
         write_json({"number": change.number, "changes": rows, "warnings": findings})

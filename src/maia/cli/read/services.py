@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from maia.cli.read import options
 from maia.cli.read.bundles import CommandPlace
 from maia.cli.read.signers import open_signer
+from maia.cli.show.output import current_state
 from maia.errors import NotFoundError
 
 if TYPE_CHECKING:
@@ -39,10 +40,10 @@ class Served(CommandPlace):
 
     @cached_property
     def service(self) -> AccessControl:
-        """The service, in this process."""
-        from maia.domain import open_access_control
+        """The service, in this process, until the command ends."""
+        from maia.domain import open_register
 
-        return open_access_control(self.opened, signer=self.signer)
+        return current_state().closing.enter_context(open_register(self.opened, self.signer))
 
     def prove(self, name: str) -> Authenticated:
         """Prove the key of a name in this home to the service."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -64,7 +65,8 @@ def activate(
 @unpacked
 def deactivate(role: _Role, *, as_: _Member, served: Served) -> None:
     """Give a role up; what stood on it ends, also for others."""
-    _tell(served.service.deactivate(served.prove(as_), role, at=served.instant), json=served.json)
+    done = served.service.deactivate(served.prove(as_), role, at=served.instant)
+    _tell(done, json=served.json, at=served.instant)
 
 
 @app.command("list", epilog=examples("maia role list", "maia role list --as smith --json"))
@@ -109,7 +111,7 @@ def observe(fact: _Fact, *, until: options.Until = None, served: Served) -> None
 @unpacked
 def revoke(fact: _Fact, *, served: Served) -> None:
     """Revoke an appointment or an observation; roles and capabilities that stood on it end."""
-    _tell(served.service.retract(fact, at=served.instant), json=served.json)
+    _tell(served.service.retract(fact, at=served.instant), json=served.json, at=served.instant)
 
 
 # What `revoke` was called before; it stays for a release.
@@ -125,13 +127,13 @@ def _record(fact: str, until: str | None, served: Served, *, observed: bool) -> 
         write_line(printable(f"{fact}{'' if ends is None else f' until {show_instant(ends)}'}"))
 
 
-def _tell(revocation: Revocation, *, json: bool) -> None:
+def _tell(revocation: Revocation, *, json: bool, at: datetime) -> None:
     from maia.cli.show.revocations import revocation_lines, revocation_to_json
 
     if json:
-        write_json(revocation_to_json(revocation))
+        write_json(revocation_to_json(revocation, at=at))
         return
-    lines = revocation_lines(revocation)
+    lines = revocation_lines(revocation, at=at)
     for line in lines:
         write_line(printable(line))
     note(f"{counted(len(lines), 'thing')} ended" if lines else "nothing ended by it")

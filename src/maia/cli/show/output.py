@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -47,6 +47,8 @@ class State:
     passphrase_fd: int | None = None
     passphrase: str | None = field(default=None, repr=False)
     stands: str = "what was done before stands"
+    closing: ExitStack = field(default_factory=ExitStack, repr=False)
+    """What is closed when the command ends."""
 
 
 _state: ContextVar[State] = ContextVar("maia_command")

@@ -36,6 +36,8 @@ def statement_to_json(body: ListStatement | OneTimeAnswer, *, at: datetime | Non
     if isinstance(body, OneTimeAnswer):
         return {"kind": "one-time", **data, "nonce": body.nonce.hex(), "verifier": body.verifier}
     data |= {"sequence": body.sequence, "starts": show_instant(body.starts), "ends": show_instant(body.ends)}
+    if body.since:
+        data["since"] = list(body.since)
     return {"kind": body.kind.value, **data} | ({} if at is None else {"in_force": body.in_force(at)})
 
 
@@ -54,6 +56,15 @@ def statement_tree(body: ListStatement | OneTimeAnswer, home: Folder, *, at: dat
     if len(body.certificates) > _SHOWN:
         tree.add(Text(f"and {len(body.certificates) - _SHOWN} more", style="dim"))
     return tree
+
+
+def told_words(told: bool | None) -> str:
+    """Say where a list is known by now."""
+    if told is None:
+        return "this folder has no log: hand the list over with --out, for `maia statement add`"
+    if told:
+        return "it is in the log: whoever follows it knows at its next step"
+    return "the log does not take it now; it is durable here, and said again whenever this home is opened"
 
 
 def tell_statement(body: ListStatement | OneTimeAnswer, home: Folder, *, json: bool, quiet: bool = False) -> None:

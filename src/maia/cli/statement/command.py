@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from maia.authority import ListStatement, OneTimeAnswer, Series, issue_statement, parse_statement, verify_statement
+from maia.authority import ListStatement, OneTimeAnswer, issue_statement, parse_statement, verify_statement
 from maia.cli.read import options
 from maia.cli.read.bundles import CommandPlace, Signing, unpacked
 from maia.cli.read.files import read_source, write_target
@@ -16,8 +16,7 @@ from maia.cli.read.options import certificate_argument, examples, new_app, princ
 from maia.cli.read.question import parse_nonce
 from maia.cli.read.signers import open_signer
 from maia.cli.show.output import draw, note, write_json
-from maia.cli.show.statements import statement_to_json, statement_tree, tell_statement
-from maia.domain import sign_list
+from maia.cli.show.statements import statement_to_json, statement_tree, tell_statement, told_words
 from maia.errors import UsageError
 from maia.home import Folder
 from maia.principals import TestKind
@@ -43,16 +42,25 @@ class _Listing(Signing):
         int | None, typer.Option("--sequence", min=0, help="Sequence number; one above the last by default.")
     ] = None
 
-    def sign(self, kind: TestKind, texts: list[str], *, fresh: bool) -> None:
-        """Sign the list that follows those that are known."""
-        folder = self.folder
+    def sign(self, kind: TestKind, texts: list[str]) -> None:
+        """Sign the list that follows all that were ever signed: plain when it revokes, unless it is to be timed."""
+        from maia.domain import known_series, make_list
+
+        folder, instant = self.folder, self.instant
         key = folder.key(self.signer_text)
-        series = Series.in_book(folder.book(), kind=kind, signer=key)
-        ids = folder.certificate_ids(texts) | (frozenset() if fresh else series.certificates)
-        interval = series.next_interval(at=self.instant, starts=self.moment(self.starts), ends=self.moment(self.ends))
-        body = series.next(ids, interval=interval, sequence=self.sequence)
-        self.write(sign_list(folder, body, self.signer(key)).raw)
-        tell_statement(body, folder, json=self.json, quiet=self.silent)
+        named = folder.certificate_ids(texts)
+        series = known_series(folder, key, kind, at=instant)
+        revoke = {} if kind is not TestKind.CRL else {item: folder.ends(item) for item in named - series.certificates}
+        interval = None
+        if not revoke or self.starts is not None or self.ends is not None:
+            interval = series.next_interval(at=instant, starts=self.moment(self.starts), ends=self.moment(self.ends))
+        made = make_list(
+            folder, self.signer(key), kind, at=instant, revoke=revoke, interval=interval, sequence=self.sequence,
+            good=named if kind is TestKind.REVALIDATION else frozenset(),
+        )  # fmt: skip
+        self.write(made.statement.raw)
+        tell_statement(made.body, folder, json=self.json, quiet=self.silent)
+        note(told_words(made.told))
 
 
 @app.command(
@@ -61,27 +69,25 @@ class _Listing(Signing):
 @unpacked
 def crl(
     certificates: Annotated[
-        list[str] | None, certificate_argument("Certificates that are revoked, besides those of the last list.")
+        list[str] | None, certificate_argument("Certificates that are revoked, besides those of earlier lists.")
     ] = None,
     *,
-    fresh: Annotated[
-        bool, typer.Option("--fresh", help="List only the given certificates, not those of the last list.")
-    ] = False,
     listing: _Listing,
 ) -> None:
-    """Sign a list of revoked certificates.
+    """Sign a list of revoked certificates, the next one in the signer's series, and tell the log of this home.
 
-    With an end it is a timed CRL: when it lapses and no successor is there, every certificate that demands it is
-    invalid. Without one it is a plain CRL, which a verifier may not have heard of yet.
+    It names everything that the signer revoked before as well. With an end it is a timed CRL: when it lapses and no
+    successor is there, every certificate that demands it is invalid. Without one it is a plain CRL, which takes away at
+    once wherever it is heard, whatever timed lists are signed already.
     """
-    listing.sign(TestKind.CRL, certificates or [], fresh=fresh)
+    listing.sign(TestKind.CRL, certificates or [])
 
 
 @app.command(epilog=examples("maia statement revalidation 3fa1c9 77be02 --from met --until +1d"))
 @unpacked
 def revalidation(certificates: _Good, *, listing: _Listing) -> None:
     """Sign a timed list of certificates that are good; those it leaves out are not."""
-    listing.sign(TestKind.REVALIDATION, certificates, fresh=True)
+    listing.sign(TestKind.REVALIDATION, certificates)
 
 
 @app.command(

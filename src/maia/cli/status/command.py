@@ -51,6 +51,15 @@ def _lines(found: DomainStatus) -> list[str]:
         out.append(f"  {renewal.certificate}  {renewal.holder}, by {renewal.issuer}: {when}")
     if found.log is not None:
         out += ["", f"log  {_log_line(found.log)}"]
+        out += [
+            f"  parked: {item['lane'][:16]} of {item['lane'].partition('/')[2][:16]}, for {item['reader']}, since "
+            f"{item['since']}: {item['code']}; waits for {item['waits']}"
+            for item in found.log.parked
+        ]
+        out += [
+            f"  missing: certificate {item['certificate'][:16]}, on which the right of {item['clients']} stood"
+            for item in found.log.missing
+        ]
     out += [f"problem: {text}" for text in found.problems]
     out += ["", "next" if found.steps else "nothing to do"]
     for step in found.steps:
@@ -75,7 +84,8 @@ def _type_lines(item: TypeStatus) -> list[str]:
 
 
 def _log_line(log: LogStatus) -> str:
-    line = counted(log.commits, "commit") + (f", {log.expired:,} of them expired" if log.expired else "")
+    line = counted(log.commits, "commit") + (f" in {log.lanes:,} lanes" if log.lanes > 1 else "")
+    line += f", {log.expired:,} of them expired" if log.expired else ""
     if log.subscriptions:
         wait = f"{counted(log.lag, 'commit')} to go" if log.lag else "up to date"
         line += f"; deliveries to {counted(log.subscriptions, 'subscription')}: {wait}"

@@ -60,7 +60,8 @@ def subscribe(
 
     What was closed, refused or left out is said in one line on standard error. `--json` is `--format json`: one object
     a line. Exit code 3 when the client may not subscribe to the type, filters by an attribute that it may not read, or
-    every event was refused. What is written to `--out` is no longer protected by Maia.
+    every event was refused; 1 when nothing was read, since the log waits. What is written to `--out` is no longer
+    protected by Maia.
     """
     from maia.cli.show.progress import watching
     from maia.cli.subscribe.view import follow as follow_events
@@ -85,4 +86,6 @@ def subscribe(
     note(sight_line(rows, sight))
     if interrupted:
         return ExitCode.INTERRUPTED
-    return ExitCode.DENIED if sight.refused and not (rows or sight.events or sight.unmatched) else ExitCode.DONE
+    if rows or sight.events or sight.unmatched:
+        return ExitCode.DONE
+    return ExitCode.DENIED if sight.refused else ExitCode.FAILED if sight.parked else ExitCode.DONE

@@ -21,7 +21,7 @@ from maia.cli.read.clients import denial, name_type, open_client
 from maia.cli.show.output import note
 from maia.cli.show.progress import Watch, interruptible
 from maia.cli.show.rows import TABLE_ROWS, Row, json_line, show_table
-from maia.domain import Client, Domain, Sight, sight_of
+from maia.domain import Client, Domain, Sight, reader_of, sight_of
 from maia.encoding import counted, did_you_mean
 from maia.errors import UsageError
 from maia.kernel import DeliverPlan
@@ -44,6 +44,7 @@ class View:
     out: Path | None
     limit: int | None
     starting: str
+    follow: bool
     since: datetime
 
     def octets(self) -> int:
@@ -71,8 +72,9 @@ class View:
     def sight(self) -> Sight:
         """Tell what was delivered, closed and refused."""
         return sight_of(
-            self.domain.home, self.plan, client=self.client.name, since=self.since, attributes=self.attributes
-        )
+            self.domain.home, self.plan, client=self.client.name, since=self.since, attributes=self.attributes,
+            reader=reader_of(self.client.name, self.type, batch=not self.follow),
+        )  # fmt: skip
 
 
 def prepare(
@@ -118,7 +120,7 @@ def prepare(
             raise UsageError(f"`{type_}` has no attribute `{name}`{near}", code="NO_SUCH_ATTRIBUTE")
     return View(
         domain=domain, client=reader, type=type_, plan=plan, where=where, attributes=wanted, kind=kind, out=out,
-        limit=limit, starting=starting, since=domain.clock(),
+        limit=limit, starting=starting, follow=follow, since=domain.clock(),
     )  # fmt: skip
 
 
@@ -195,10 +197,12 @@ def follow(view: View, watch: Watch) -> tuple[int, bool]:
 
 
 def sight_line(rows: int, sight: Sight) -> str:
-    """Say in one line what was delivered, closed, refused and left out.
+    """Say in one line what was delivered, closed, refused, left out and not read yet.
 
     >>> sight_line(3, Sight(events=3, closed=("name", "ward"), refused={"ORIGIN_NOT_PROVEN": 120}))
     '3 rows; 2 attributes closed to you: name, ward; 120 events refused: ORIGIN_NOT_PROVEN'
+    >>> sight_line(0, Sight(parked={"LOG_FILE_MISSING": 1}))
+    '0 rows; 1 lane of the log waits, and not all of it was read: LOG_FILE_MISSING (`maia status`)'
     """
     parts = [counted(rows, "row")]
     if sight.closed:
@@ -211,6 +215,12 @@ def sight_line(rows: int, sight: Sight) -> str:
         parts.append(f"{counted(sum(sight.refused.values()), 'event')} refused: {codes}")
     if sight.unmatched:
         parts.append(f"{counted(sight.unmatched, 'event')} not in your right or filter")
+    if sight.parked:
+        lanes = counted(sum(sight.parked.values()), "lane of the log waits", "lanes of the log wait")
+        parts.append(f"{lanes}, and not all of it was read: {', '.join(sight.parked)} (`maia status`)")
+    if sight.silent:
+        lanes = counted(sight.silent, "origin does not say", "origins do not say")
+        parts.append(f"{lanes} any more where its lane ends, so there may be more (`maia status`)")
     return "; ".join(parts)
 
 

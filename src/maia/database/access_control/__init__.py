@@ -1,5 +1,6 @@
 """Tables and records of the access control service."""
 
+from maia.database.access_control.bars import right_digest
 from maia.database.access_control.certificates import CertificateRecord
 from maia.database.access_control.members import InvitationRecord, MemberRecord
 from maia.database.access_control.outbox import JournalRecord
@@ -13,4 +14,5 @@ __all__ = [
     "JournalRecord",
     "MemberRecord",
     "RoleRows",
+    "right_digest",
 ]

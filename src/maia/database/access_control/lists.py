@@ -22,6 +22,23 @@ class ListRows:
         row = {"kind": kind.value, "sequence": sequence, "raw": raw, "starts": starts, "ends": ends}
         self._connection.execute(insert(acs_statements).values(**row))
 
+    def put(self, kind: TestKind, sequence: int, raw: bytes, *, starts: datetime | None, ends: datetime | None) -> None:
+        """Keep a list that was signed elsewhere, in the place of whatever has its number."""
+        same = acs_statements.c.kind == kind.value, acs_statements.c.sequence == sequence
+        self._connection.execute(delete(acs_statements).where(*same))
+        self.add(kind, sequence, raw, starts=starts, ends=ends)
+
+    def get(self, kind: TestKind, sequence: int) -> bytes | None:
+        """Give a list by its number."""
+        same = acs_statements.c.kind == kind.value, acs_statements.c.sequence == sequence
+        raw: bytes | None = self._connection.scalar(select(acs_statements.c.raw).where(*same))
+        return raw
+
+    def kept(self, kind: TestKind) -> tuple[bytes, ...]:
+        """List what is kept of a kind, lists that ended and were not followed included."""
+        mine = acs_statements.c.kind == kind.value
+        return tuple(self._connection.scalars(select(acs_statements.c.raw).where(mine)))
+
     def last_sequence(self, kind: TestKind) -> int:
         """Give the highest number of a list; 0 when there is none."""
         highest = select(func.max(acs_statements.c.sequence)).where(acs_statements.c.kind == kind.value)

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, func, insert, select, update
 
+from maia.database.access_control.bars import BarRows
 from maia.database.access_control.certificates import CertificateRows
 from maia.database.access_control.lists import ListRows
 from maia.database.access_control.members import InvitationRows, MemberRows
@@ -24,6 +25,7 @@ class AccessControlRecords:
         invitations: Open invitations.
         roles: Recorded facts and active roles.
         certificates: The register of certificates.
+        bars: Rights that are not issued anew.
         lists: The validity lists that were signed.
         outbox: What others must hear of.
         journal: What was done.
@@ -37,6 +39,7 @@ class AccessControlRecords:
         self.invitations = InvitationRows(connection)
         self.roles = RoleRows(connection)
         self.certificates = CertificateRows(connection)
+        self.bars = BarRows(connection)
         self.lists = ListRows(connection)
         self.outbox = OutboxRows(connection)
         self.journal = JournalRows(connection)

@@ -96,7 +96,20 @@ acs_certificates = Table(
     Index("ix_acs_certificates_parent", "parent"),
     Index("ix_acs_certificates_withdrawn", "withdrawn"),
 )
-"""The register of live certificates: those that the domain issued, and those that a delegate reported (``parent``)."""
+"""The register of live certificates: those that the domain issued, and those that a delegate reported (``parent``).
+
+What was revoked by its id alone, by hand or by a list that the register took over, stands here without its octets.
+"""
+
+acs_bars = Table(
+    "acs_bars",
+    metadata,
+    Column("holder", String(64), primary_key=True),
+    Column("digest", _ID, primary_key=True),
+    Column("privilege", Text),
+    Column("since", Instant, nullable=False),
+)
+"""Rights of members that were revoked by themselves: none is issued anew before somebody lifts that."""
 
 acs_statements = Table(
     "acs_statements",

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from pathlib import Path
 
+from maia.domain.agreement_files import AGREEMENT_SUFFIX, POLICY_FOLDER, read_agreement
 from maia.domain.snapshot import FileState, file_state
-from maia.errors import EncodingError, MaiaError, NotFoundError
+from maia.errors import MaiaError
 from maia.home import Home
-from maia.policy import SignedAgreement, parse_agreement, verify_agreement
+from maia.policy import SignedAgreement, verify_agreement
 from maia.principals import KeyId
 
-AGREEMENT_SUFFIX = ".agreement"
-POLICY_FOLDER = "policy"
-_MAX_AGREEMENT = 4 << 20
 _MAX_AGREEMENTS = 1_000
 
 
@@ -51,19 +48,3 @@ class HomeAgreements:
                     continue
                 roles |= signed.agreement.roles
         return frozenset(roles)
-
-
-def read_agreement(path: Path) -> SignedAgreement:
-    """Read the file of an agreement.
-
-    Raises:
-        NotFoundError: There is none.
-        EncodingError: It is no agreement.
-    """
-    try:
-        with path.open("rb") as file:
-            return parse_agreement(file.read(_MAX_AGREEMENT).decode("utf-8"))
-    except FileNotFoundError as error:
-        raise NotFoundError(f"there is no `{path}`", code="NO_FILE") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise EncodingError(f"`{path}` is no agreement", code="AGREEMENT_SHAPE") from error

@@ -10,49 +10,48 @@ from maia.authority import parse_statement, verify_statement
 from maia.database import OpenDatabase
 from maia.domain.certificates import push_certificates
 from maia.domain.key_groups import open_key_manager
-from maia.errors import KeyFormatError, NotFoundError, UnavailableError, VerificationError
-from maia.home import Home
+from maia.domain.own_notices import home_notices
+from maia.domain.statements import accept_statements
+from maia.errors import KeyFormatError, NotFoundError, UsageError, VerificationError
+from maia.home import Home, SeriesFile, now
 from maia.key_manager import KeyManager
-from maia.log import NoticeKind, NoticeLog
-from maia.principals import Certificate, KeyId, parse_certificate, verify_certificate
+from maia.log import publish_statement
+from maia.principals import Certificate, KeyId, Signer, parse_certificate, verify_certificate
 
-_RETRIES = 5
 _MAX_CHAIN = 64
 
 
 class HomeTelling:
     """Tells the home itself and its log; others follow the log. More listeners may be added."""
 
-    def __init__(self, home: Home, *, listeners: Iterable[Callable[[Withdrawn], object]] = ()) -> None:
+    def __init__(self, home: Home, signer: Signer, *, listeners: Iterable[Callable[[Withdrawn], object]] = ()) -> None:
         """Serve a home.
 
         Args:
             home: The home, with its log.
+            signer: The key that speaks for the domain: what is said in the log is said by it.
             listeners: Are called with each withdrawal, in order: subscriptions before key groups.
         """
         self._home = home
-        self._notices = NoticeLog(home.log_path)
+        self._signer = signer
+        self._notices = home_notices(home)
         self._listeners = tuple(listeners)
 
     def statement(self, signer: KeyId, raw: bytes) -> None:
         """Accept a list in the home, and publish it in the log."""
         statement = verify_statement(parse_statement(raw))
-        for _ in range(_RETRIES):
-            book = self._home.statements.load()
-            try:
-                book.accept(statement)
-                self._home.statements.save(book)
-                break
-            except VerificationError:
-                break  # told before: a newer one is known here
-            except UnavailableError as error:
-                if error.code != "STATEMENTS_NEWER_ON_DISK":
-                    raise
-        self._notices.append(NoticeKind.STATEMENT, signer, raw)
+        if signer != self._signer.public_key.key_id:
+            raise UsageError("a domain publishes its own statements", code="WRONG_SIGNER")
+        series = SeriesFile(self._home.path, signer)
+        series.note([statement])
+        accept_statements(self._home.statements, [statement])
+        publish_statement(self._notices, self._signer, raw, at=now())
+        series.note([statement], told=True)
 
     def certificate(self, domain: KeyId, raw: bytes) -> None:
         """Publish a right of the domain to its brokers, in the log, with the certificates that lead to it."""
-        push_certificates(self._notices, domain, self._chain(verify_certificate(parse_certificate(raw))))
+        chain = self._chain(verify_certificate(parse_certificate(raw)))
+        push_certificates(self._notices, self._signer, domain, chain, at=now())
 
     def _chain(self, last: Certificate) -> list[Certificate]:
         """Put what the home holds of the chain in front of a certificate, owner first."""

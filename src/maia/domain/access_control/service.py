@@ -9,13 +9,17 @@ store.db                what the service keeps, unless `maia.toml` names another
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 
 from maia.access_control import AccessControl, Outside, Settings, Telling
 from maia.database import OpenDatabase, Transactions, migrate, open_database
-from maia.domain.access_control.agreements import POLICY_FOLDER, HomeAgreements
+from maia.domain.access_control.agreements import HomeAgreements
 from maia.domain.access_control.holdings import HomeHoldings, HomeProviders
 from maia.domain.access_control.listeners import HomeKeyGroups, HomeTelling
+from maia.domain.access_control.series import HomeSeries
+from maia.domain.agreement_files import POLICY_FOLDER
 from maia.errors import NotFoundError
 from maia.home import Home
 from maia.principals import Authenticated, Signer, prove_by_nonce
@@ -84,11 +88,23 @@ def open_access_control(
         engine=engine,
         holdings=HomeHoldings(home),
         settings=read_settings(home) if settings is None else settings,
-        telling=HomeTelling(home, listeners=[HomeKeyGroups(home, engine)]) if telling is None else telling,
+        telling=HomeTelling(home, signer, listeners=[HomeKeyGroups(home, engine)]) if telling is None else telling,
         outside=HomeProviders(home) if outside is None else outside,
         named_roles=HomeAgreements(home, signer.public_key.key_id).named_roles,
+        own_series=HomeSeries(home, signer.public_key.key_id),
         transaction=transaction,
     )
+
+
+@contextmanager
+def open_register(home: Home, signer: Signer) -> Iterator[AccessControl]:
+    """Open the service of a home, and close its database in the end."""
+    engine = open_database(home.database_url)
+    try:
+        migrate(engine)
+        yield open_access_control(home, signer=signer, engine=engine)
+    finally:
+        engine.dispose()
 
 
 def prove_key(service: AccessControl, signer: Signer, *, nonce: bytes, at: datetime) -> Authenticated:

@@ -7,10 +7,15 @@ problem, and the rest is told all the same.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from maia.authority import Action, ListStatement, StatementBook, ask_type, parse_statement
+from maia.authority import Action, ListStatement, StatementBook, parse_statement
+from maia.domain.grounds import missing_certificates
+from maia.domain.own_right import prove_own_right
+from maia.domain.parked import read_parked
+from maia.domain.shares import SHARES_FILE, read_shares
 from maia.domain.snapshot import Snapshot
 from maia.domain.status.steps import next_steps
 from maia.domain.status.values import (
@@ -28,8 +33,8 @@ from maia.encryption import WHOLE_EVENT, Keyring, groups_of
 from maia.errors import MaiaError, RevokedError, VerificationError
 from maia.events import EventType
 from maia.home import read_file
-from maia.kernel import milliseconds, read_mark
-from maia.log import LogDirectory, Outbox
+from maia.kernel import ask_version, milliseconds, read_mark
+from maia.log import LogDirectory, Outbox, read_place
 from maia.principals import CertificateId, OnlineTest, PublicKey, TestKind
 
 if TYPE_CHECKING:
@@ -96,6 +101,7 @@ class _Look:
         config = self.home.config
         network = None if config.network is None else "/".join(config.network)
         types = tuple(self._types())
+        self._shares()
         made = DomainStatus(
             name=config.name,
             home=str(self.home.path),
@@ -148,13 +154,10 @@ class _Look:
             )
 
     def _publish(self, known: Snapshot, event_type: EventType) -> RightStatus:
-        """Ask for what a plan asks for: the broker's right, whatever the version."""
-        name = event_type.name
+        """Ask for what a plan asks for: the broker's right on this version."""
+        request = ask_version(Action.PUBLISH, event_type)
         try:
-            known.verifier.verify(
-                ask_type(Action.PUBLISH, name.owner, name.name, None), principal=self.broker, evidence=known.pool,
-                at=self.at,
-            )  # fmt: skip
+            prove_own_right(known.verifier, request, self.broker, known.pool, at=self.at)
         except VerificationError as error:
             return RightStatus(held=False, code=error.code, reason=self.folder.decorate(error.message))
         return RightStatus(held=True)
@@ -238,20 +241,42 @@ class _Look:
                 continue
         return True
 
+    def _shares(self) -> None:
+        """Say whose certificates found no room here."""
+        for sender, share in read_shares(self.home.path / SHARES_FILE).items():
+            if share.refused:
+                self.problems.append(
+                    f"{share.refused} certificates of `{self.folder.show(sender)}` were refused: its share of this "
+                    "home is full"
+                )
+
+    def _missing(self) -> Iterator[dict[str, str]]:
+        """Name the certificates that somebody waits for."""
+        if self.known is not None:
+            for item in missing_certificates(self.home, self.known.pool, at=self.at):
+                yield {"certificate": item.identity.hex(), "clients": ", ".join(item.clients)}
+
     def _log(self) -> LogStatus | None:
         log, outbox = LogDirectory(self.home.log_path), Outbox(self.home.path / "outbox")
         try:
             wanted = len(read_subscriptions(self.home.path))
-            head, latest = outbox.head(), log.latest()
-            upto = None if head is None else head.upto
+            head = outbox.head()
+            upto = {} if head is None else head.upto
+            ids = {name.type_id for name in self.home.types.names()}
+            types = [identity.hex() for type_id in ids for identity in self.home.wire_ids(type_id)]
+            lanes = [lane for lane in log.lanes(types, first=tuple(upto)) if lane.count]
+            parked = [{**asdict(item), "waits": item.waits} for item in read_parked(self.home.path)]
             stamps = self.home.path / "stamps"
             mark = read_mark(read_file(stamps, limit=64)) if stamps.exists() else 0
             return LogStatus(
-                commits=latest + 1,
-                expired=log.expired() + 1,
+                lanes=len(lanes),
+                commits=sum(lane.count for lane in lanes),
+                expired=sum(read_place(lane.floor)[0].number + 1 for lane in lanes),
                 subscriptions=wanted,
-                delivered=None if upto is None else upto + 1,
-                lag=latest - max(log.expired(), -1 if upto is None else upto) if wanted else 0,
+                delivered=None if head is None else sum(read_place(place)[0].number + 1 for place in upto.values()),
+                lag=log.behind(upto, types) if wanted else 0,
+                parked=tuple(parked),
+                missing=tuple(self._missing()),
                 ahead=max(0, mark - milliseconds(self.at) - self.home.config.skew * 1000) // 1000,
             )
         except MaiaError as error:

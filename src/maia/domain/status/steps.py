@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
+from maia.domain.peers.records import all_joining
 from maia.domain.status.values import DomainStatus, ListStatus, Step, TypeStatus
 from maia.domain.types import find_type
 from maia.home import Folder, Home
@@ -20,6 +21,18 @@ def next_steps(status: DomainStatus, home: Home, folder: Folder) -> Iterator[Ste
             "what it publishes is refused until then",
             command="date",
         )
+    for missing in () if status.log is None else status.log.missing:
+        yield Step(
+            why=f"the right of {missing['clients']} stood on the certificate {missing['certificate'][:16]}, which is "
+            "gone from here: put it back (`maia cert add FILE`), or wait for it no longer",
+            command=f"maia cert forget {missing['certificate'][:16]}",
+        )
+    for joining in all_joining(home):
+        giver = folder.names.get(joining.giver.key_id, joining.giver.fingerprint)
+        yield Step(
+            why=f"`{giver}` has not admitted this domain yet (agreement `{joining.title}`); it takes your answer",
+            command="maia domain connect answer.maia", where=f"the home of `{giver}`",
+        )  # fmt: skip
     if not status.types:
         yield Step(why="this home knows no event type", command="maia type from-schema FILE OWNER/NAME")
     if status.connect is not None and not status.connect.held and status.network is not None:

@@ -84,20 +84,26 @@ class LogStatus:
     """The log, and how far deliveries have come.
 
     Attributes:
-        commits: How many commits the log has, expired ones included.
+        lanes: How many lanes the log has of types that are known here.
+        commits: How many commits they have, expired ones included.
         expired: How many of them have expired.
         subscriptions: How many subscriptions the home keeps.
         delivered: How many commits are in the outbox; empty before the first delivery.
         lag: Commits that wait to be delivered.
-        ahead: Seconds by which this broker's stamps run ahead of the clock; events stamped so are refused until then.
+        ahead: Seconds by which this broker's stamps run ahead of the clock; nothing is published until then.
+        parked: Lanes that readers of this home cannot read on: who reads, the lane, the code, since when, what for.
+        missing: Certificates that rights stood on and that are not here: the id of each, and whose rights.
     """
 
+    lanes: int
     commits: int
     expired: int
     subscriptions: int
     delivered: int | None
     lag: int
     ahead: int = 0
+    parked: tuple[dict[str, str], ...] = ()
+    missing: tuple[dict[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ from functools import partial
 from maia.authority import (
     Action,
     Constraint,
+    KnownVersions,
     OnViolation,
     Request,
     Tag,
@@ -52,18 +53,20 @@ class Right:
         owner: Who owns what it is about, when one is named.
         text: The right in words.
         unknown: The uids that no known version of the type has.
+        versions: What the known versions of the type have, when it is about one.
     """
 
     tag: Tag
     owner: Principal | None
     text: str
     unknown: tuple[str, ...] = ()
+    versions: KnownVersions | None = None
 
     def request(self) -> Request:
         """Ask for this right: for exactly it when it names one thing, else for at least a part of it."""
         expression = self.tag.to_sexp()
         ground = expression if _is_ground(expression) else None
-        return Request(wanted=self.tag, ground=ground, owner=self.owner, text=self.text)
+        return Request(wanted=self.tag, ground=ground, owner=self.owner, versions=self.versions, text=self.text)
 
 
 def parse_right(
@@ -166,7 +169,26 @@ def _type_right(
         return _shown(type_blanket() if whole else make(None), None, home)
     here = {item.uid for version in known for item in version.attributes}
     unknown = tuple(uid for uid in uids or () if known and uid not in here)
-    return replace(_shown(make(owner, name, version), owner, home), unknown=unknown)
+    return _versioned(replace(_shown(make(owner, name, version), owner, home), unknown=unknown), home)
+
+
+def _versioned(right: Right, home: Folder) -> Right:
+    """Say what the versions have of the one type that a right is about, where its own is among those known here.
+
+    Nor where a version takes attributes over from another type: which, only the kernel puts together.
+    """
+    match right.tag.to_sexp():
+        case (b"maia-type", bytes() as owner, bytes() as name, *rest):
+            kept = home.versions(owner, name.decode("utf-8", "replace"))
+            known = KnownVersions.of((item.name.version.text, (one.uid for one in item.attributes)) for item in kept)
+            whole = kept and all(item.extends is None for item in kept)
+            return replace(right, versions=known) if whole and known.knows(_version(rest)) else right
+        case _:
+            return right
+
+
+def _version(rest: list[Sexp]) -> Tag:
+    return parse_tag(rest[0] if rest else (b"*",))
 
 
 def _network_right(home: Folder, text: str, actions: list[Action] | None) -> Right:
@@ -183,7 +205,7 @@ def _raw_right(home: Folder, text: str) -> Right:
     expression = parse_advanced(text)
     match expression:
         case (b"maia-type" | b"maia-network", bytes() as owner, *_) if len(owner) == 32:
-            return _shown(parse_tag(expression), KeyHash(KeyId(owner)), home)
+            return _versioned(_shown(parse_tag(expression), KeyHash(KeyId(owner)), home), home)
         case _:
             return _shown(parse_tag(expression), None, home)
 

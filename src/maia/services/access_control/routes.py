@@ -9,7 +9,7 @@ Rules kept here:
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -18,6 +18,7 @@ from maia.access_control import AccessControl, MemberKind
 from maia.authority import Challenge
 from maia.errors import DeniedError, UsageError
 from maia.policy import FactKind
+from maia.services.access_control.open_routes import aware, open_routes
 from maia.services.access_control.views import (
     MAX_CERTIFICATE,
     CertificateBody,
@@ -57,7 +58,13 @@ _PAGE = 100
 
 def access_control_routes(service: AccessControl) -> tuple[APIRouter, ...]:
     """Give the routes of a domain's service."""
-    return _member_routes(service), _people_routes(service), _policy_routes(service), _register_routes(service)
+    return (
+        open_routes(service),
+        _member_routes(service),
+        _people_routes(service),
+        _policy_routes(service),
+        _register_routes(service),
+    )
 
 
 def _member_routes(service: AccessControl) -> APIRouter:
@@ -108,7 +115,7 @@ def _member_routes(service: AccessControl) -> APIRouter:
         challenge = Challenge(
             nonce=decode_octets(body.nonce, length=32),
             verifier=body.verifier,
-            until=_aware(body.until),
+            until=aware(body.until),
             request=None if body.request is None else decode_octets(body.request, length=32),
         )
         asked = [decode_octets(text, length=32) for text in body.certificates]
@@ -151,7 +158,7 @@ def _people_routes(service: AccessControl) -> APIRouter:
         """Record an appointment, or that something is true outside."""
         _administer(service, caller)
         write = service.appoint if body.kind == FactKind.APPOINTMENT.value else service.observe
-        return DoneView(new=write(body.fact, at=caller.at, until=None if body.until is None else _aware(body.until)))
+        return DoneView(new=write(body.fact, at=caller.at, until=None if body.until is None else aware(body.until)))
 
     @router.post("/facts/retract")
     def retract(body: RetractBody, caller: Signed) -> RevocationView:
@@ -220,9 +227,3 @@ def _administer(service: AccessControl, caller: Caller) -> None:
         raise
     except UsageError as error:
         raise DeniedError("only administrators may do this", code="NOT_ADMINISTRATOR") from error
-
-
-def _aware(moment: datetime) -> datetime:
-    if moment.tzinfo is None:
-        raise UsageError("an instant has a time zone", code="NAIVE_TIME")
-    return moment

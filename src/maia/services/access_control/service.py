@@ -16,10 +16,10 @@ from datetime import UTC, datetime
 from fastapi import FastAPI
 
 from maia import database
-from maia.domain import domain_signer, open_access_control
+from maia.domain import OwnNotices, domain_signer, open_access_control
 from maia.home import Home
 from maia.services.access_control.routes import access_control_routes
-from maia.services.http import ROUND_SECONDS, Listening, Standby, make_app
+from maia.services.http import ROUND_SECONDS, Listening, Standby, UnprovenKeys, make_app
 
 CONFLICTS = frozenset(("MEMBER_KEY", "MEMBER_NAME_TAKEN", "WITHDRAWN"))
 """What was right, and came too late."""
@@ -54,9 +54,12 @@ def make_access_control(
     def begin(at: datetime) -> None:
         service.tell(at=at)
 
+    said = OwnNotices(home)
+
     def step(at: datetime) -> None:
         service.refresh(at=at)
         service.beat(at=at)
+        said.keep(at=at)
 
     standby = Standby(leadership, now=lambda: memory.now(clock()), begin=begin, step=step, seconds=seconds)
 
@@ -79,4 +82,5 @@ def make_access_control(
         ready=lambda: standby.leads,
         conflicts=CONFLICTS,
         lifespan=lifespan,
+        unproven=UnprovenKeys(home),
     )

@@ -1,10 +1,11 @@
 """What the services share over HTTP: the app around every request, its limits, sessions and standbys."""
 
-from maia.services.http.app import Body, Signed, blob_field, make_app, octets_field
+from maia.services.http.app import Body, Now, Signed, blob_field, make_app, octets_field
 from maia.services.http.envelope import HttpLimits
 from maia.services.http.serving import App, Listening, serve
 from maia.services.http.sessions import Caller
 from maia.services.http.standby import ROUND_SECONDS, Standby
+from maia.services.http.unproven import UnprovenKeys
 
 __all__ = [
     "ROUND_SECONDS",
@@ -13,8 +14,10 @@ __all__ = [
     "Caller",
     "HttpLimits",
     "Listening",
+    "Now",
     "Signed",
     "Standby",
+    "UnprovenKeys",
     "blob_field",
     "make_app",
     "octets_field",

@@ -27,10 +27,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from maia import database
-from maia.errors import MaiaError
+from maia.errors import MaiaError, SignatureError, VerificationError
 from maia.principals import NonceProof, Signer
 from maia.services.http.envelope import KEY, Envelope, HttpLimits
 from maia.services.http.sessions import Caller, ServiceSessions
+from maia.services.http.unproven import Unproven
 from maia.version import __version__
 from maia.wire import (
     CHALLENGE_LENGTH,
@@ -118,11 +119,22 @@ def _caller(request: Request) -> Caller:
     try:
         return sessions.authenticate(request.scope[KEY])
     except MaiaError as error:
+        if isinstance(error, SignatureError):
+            request.app.state.unproven(None, request.scope["route"].path, error.code, sessions.now())
         raise UnauthenticatedError(error) from error
 
 
 Signed = Annotated[Caller, Depends(_caller)]
 """A route's parameter: who signed the request. A route without it is open to everybody."""
+
+
+def _now(request: Request) -> datetime:
+    sessions: ServiceSessions = request.app.state.sessions
+    return sessions.now()
+
+
+Now = Annotated[datetime, Depends(_now)]
+"""A route's parameter: the service's time, for a route that is open to everybody."""
 
 
 def make_app(
@@ -138,6 +150,7 @@ def make_app(
     conflicts: frozenset[str] = frozenset(),
     limits: HttpLimits | None = None,
     lifespan: Lifespan | None = None,
+    unproven: Unproven = lambda _key, _path, _code, _at: None,
 ) -> FastAPI:
     """Put a service's routes behind signatures, limits and problem details.
 
@@ -153,10 +166,12 @@ def make_app(
         conflicts: Codes of errors that are conflicts (409).
         limits: What one request may take.
         lifespan: What runs beside the requests.
+        unproven: Hears of keys that were not proven.
     """
     app = FastAPI(
         title=title, version=__version__, docs_url=None, redoc_url=None, lifespan=lifespan, redirect_slashes=False
     )
+    app.state.unproven = unproven
     app.state.sessions = ServiceSessions(signer, memory, channel=channel, clock=clock)
     app.include_router(_common(ready))
     for router in routers:
@@ -224,6 +239,8 @@ def _common(ready: Callable[[], bool]) -> APIRouter:
         try:
             name, until = sessions.open(proof, random=random, challenge=answer)
         except MaiaError as error:
+            if isinstance(error, VerificationError):
+                request.app.state.unproven(proof.key, request.scope["route"].path, error.code, sessions.now())
             raise UnauthenticatedError(error) from error
         return SessionView(session=name, until=until)
 

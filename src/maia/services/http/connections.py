@@ -5,8 +5,8 @@ Rules kept here:
 - the head of a request arrives within a limit of time, from the first moment of a connection and again after each
   answer; what takes longer is cut off;
 - whoever does not read its answer is cut off after the same time;
-- there is always room for one more connection: when all places are taken, the one that has least to lose goes, of
-  whoever has most of them. First those that never sent a whole request, the oldest first; then those that rest between
+- there is always room for one more connection: when all places are taken, one goes of the peer that is furthest above
+  its share of them; where none is, one that never sent a whole request, the oldest first, then one that rests between
   two requests; never one whose request is being answered;
 - one request follows the answer to the one before: a client that sends several at once gets its first answer;
 - hence slow, silent, idle and half-closed clients cost themselves, and a client that speaks is heard.
@@ -24,6 +24,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 HEAD_SECONDS = 5.0
 MAX_CONNECTIONS = 512
 SPARE_CONNECTIONS = 64
+_LEAST_SHARES = 8  # a peer below an eighth of the connections has no more than its share, however many peers there are
 
 
 class GuardedProtocol(H11Protocol):
@@ -89,6 +90,11 @@ class GuardedProtocol(H11Protocol):
         self.connections.discard(self)
         self.transport.abort()
 
+    @property
+    def peer(self) -> str:
+        """Where the connection comes from."""
+        return self.client[0] if self.client else ""
+
     def _under_way(self) -> bool:
         cycle: RequestResponseCycle | None = self.cycle  # which uvicorn leaves empty until a head has come
         return cycle is not None and not cycle.response_complete
@@ -103,16 +109,17 @@ class GuardedProtocol(H11Protocol):
             self._deadline = None
 
     def _make_room(self) -> None:
-        """Cut off whoever has least to lose; the newcomer itself when everybody else is being answered."""
+        """Cut off one who waits: of the peer furthest above its share, else one never answered, else the oldest.
+
+        The newcomer itself is cut off when everybody else is being answered.
+        """
         others = [item for item in self.connections if isinstance(item, GuardedProtocol) and item is not self]
         waiting = [item for item in others if not item.busy]
         if not waiting:
             if len(others) >= self.max_connections + SPARE_CONNECTIONS:
                 self.drop()
             return
-        of_peer = Counter(item.client[0] if item.client else "" for item in others)
-        victim = min(
-            waiting,
-            key=lambda item: (item.served, -of_peer[item.client[0] if item.client else ""], item.since),
-        )
+        of_peer = Counter(item.peer for item in others)
+        share = max(self.max_connections // _LEAST_SHARES, self.max_connections // len(of_peer))
+        victim = min(waiting, key=lambda item: (-max(0, of_peer[item.peer] - share), item.served, item.since))
         victim.drop()

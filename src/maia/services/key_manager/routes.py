@@ -15,11 +15,10 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 from pydantic import Field
 
-from maia.encryption import KeyGroupId, rekey_topic, verify_group_request
+from maia.encryption import KeyGroupId, verify_group_request
 from maia.errors import DeniedError
 from maia.events import TypeId
 from maia.key_manager import KeyManager
-from maia.log import NoticeKind, NoticeLog
 from maia.principals import PublicKey
 from maia.services.http import Body, Caller, Signed, blob_field
 from maia.wire import decode_blob, decode_octets, encode_octets
@@ -37,7 +36,7 @@ LabelText = Annotated[str, Path(min_length=1, max_length=86, pattern="^[A-Za-z0-
 
 
 class JoinBody(Body):
-    """A broker's signed request to join, and the certificates that give it the right."""
+    """A broker's signed request to join, the certificates that give it the right, and the lists that they demand."""
 
     request: str = blob_field(MAX_REQUEST)
     evidence: list[Annotated[str, blob_field(MAX_CERTIFICATE)]] = Field(max_length=MAX_EVIDENCE)
@@ -123,12 +122,11 @@ class EpochsView(Body):
     epochs: list[EpochView]
 
 
-def key_manager_routes(manager: KeyManager, notices: NoticeLog, operators: frozenset[PublicKey]) -> APIRouter:
+def key_manager_routes(manager: KeyManager, operators: frozenset[PublicKey]) -> APIRouter:
     """Give the routes of a key manager.
 
     Args:
         manager: The logic.
-        notices: Where its messages are published.
         operators: Who may see all groups and order refreshes.
     """
     router = APIRouter(prefix="/key-groups", tags=["key groups"])
@@ -211,11 +209,11 @@ def key_manager_routes(manager: KeyManager, notices: NoticeLog, operators: froze
             raise DeniedError("only members follow a key group", code="NOT_A_MEMBER")
         found: list[RekeyView] = []
         size = 0
-        for notice in notices.read(NoticeKind.REKEY, rekey_topic(group), after=after, limit=_PAGE):
-            size += len(notice.body)
+        for record in manager.rekeys(group, after=after, limit=_PAGE):
+            size += len(record.body)
             if found and size > MAX_ANSWER:
                 break
-            found.append(RekeyView(number=notice.number, body=encode_octets(notice.body)))
+            found.append(RekeyView(number=record.number, body=encode_octets(record.body)))
         return RekeysView(rekeys=found)
 
     return router

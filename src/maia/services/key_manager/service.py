@@ -22,10 +22,9 @@ from maia.domain import manager_signer, open_home_groups, open_key_manager
 from maia.errors import NotFoundError, UnavailableError, UsageError, VerificationError
 from maia.events import TypeName
 from maia.home import Home
-from maia.key_manager import KeyManager, KeySettings
-from maia.log import NoticeLog
+from maia.key_manager import SERVED_RHYTHM, KeyManager, KeySettings
 from maia.principals import PublicKey
-from maia.services.http import ROUND_SECONDS, Listening, Standby, make_app
+from maia.services.http import ROUND_SECONDS, Listening, Standby, UnprovenKeys, make_app
 from maia.services.key_manager.routes import key_manager_routes
 
 _LOOK_EVERY = timedelta(seconds=30)
@@ -56,7 +55,9 @@ def make_key_manager(
     signer = manager_signer(home)
     engine = database.open_database(home.database_url)
     database.migrate(engine)
-    manager, leadership = open_key_manager(home, settings=settings or KeySettings(), standby=True, engine=engine)
+    manager, leadership = open_key_manager(
+        home, settings=settings or KeySettings(rhythm=SERVED_RHYTHM), standby=True, engine=engine
+    )
     if leadership is None:  # `standby` gives one
         raise UsageError("a key manager that serves has a leadership", code="KEY_SETTINGS")
     memory = database.RequestMemory(engine, "key-manager")
@@ -74,7 +75,7 @@ def make_key_manager(
             engine.dispose()
 
     return make_app(
-        (key_manager_routes(manager, NoticeLog(home.log_path), _operators(home, signer.public_key)),),
+        (key_manager_routes(manager, _operators(home, signer.public_key)),),
         title="Maia key manager",
         signer=signer,
         memory=memory,
@@ -83,6 +84,7 @@ def make_key_manager(
         channel=listening.channel(),
         ready=lambda: standby.leads,
         lifespan=lifespan,
+        unproven=UnprovenKeys(home),
     )
 
 
@@ -97,7 +99,7 @@ class _Rounds:
     def begin(self, at: datetime) -> None:
         """Publish what the last leader had no time to, and open the groups of the home's types."""
         try:
-            self._manager.start()
+            self._manager.start(at=at)
         except UnavailableError as error:
             if error.code != "KEY_MANAGER_BEHIND":
                 raise

@@ -1,0 +1,151 @@
+"""What the workers of a delivery job do: open, screen and seal the segments of one micro-batch.
+
+Nothing leaves a worker after opening but sealed files and counts; what it is given holds no key.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from maia.events import ClosedAttributes
+from maia.kernel import Clock, DeliverPlan, DeliveryPlan, MakeKeys, omit_closed
+from maia.log import (
+    Commit,
+    DeadLetter,
+    LogDirectory,
+    LogFile,
+    OutboxFile,
+    OutboxWriter,
+    chain_hash,
+    deliver_segment,
+)
+
+MakeSecret = Callable[[], bytes]
+"""Builds, where it is called, the secret that seals the outbox; it carries no key."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileTask:
+    """One segment of the log to deliver."""
+
+    commit: int
+    lane: str
+    file: LogFile
+
+    @property
+    def type_id(self) -> str:
+        """The id of the type, in hex."""
+        return self.lane.partition("/")[0]
+
+    @property
+    def origin(self) -> str:
+        """Whose lane it is, in hex."""
+        return self.lane.partition("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The files that one task works on, in order."""
+
+    number: int
+    files: tuple[FileTask, ...]
+
+
+@dataclass(slots=True)
+class Report:
+    """What one task did: names, counts and sealed files, no values."""
+
+    files: list[OutboxFile] = field(default_factory=list)
+    dead: list[DeadLetter] = field(default_factory=list)
+    delivered: dict[str, int] = field(default_factory=dict)
+    chains: dict[str, list[str]] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        """Write the report for its way back to the driver."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Report:
+        """Read a report of one of our own workers."""
+        value = json.loads(text)
+        return cls(
+            files=[OutboxFile(**item) for item in value["files"]],
+            dead=[DeadLetter(**item) for item in value["dead"]],
+            delivered=value["delivered"],
+            chains=value["chains"],
+        )
+
+
+Run = Callable[["Work", Sequence[Group]], Iterable[Report]]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """All that a worker needs for one micro-batch, but the keys."""
+
+    batch: int
+    log: str
+    outbox: str
+    plans: dict[str, DeliverPlan]
+    make_keys: MakeKeys
+    make_secret: MakeSecret
+    clock: Clock
+
+    def deliver(self, group: Group) -> Report:
+        """Open, screen and seal the files of a group.
+
+        Raises:
+            PlanOverError: The plans are over; they are made again.
+            MaiaError: The log is damaged, or the system refused to write.
+        """
+        report = Report()
+        keys = self.make_keys()
+        writer = OutboxWriter(Path(self.outbox), self.batch, group.number, self.make_secret())
+        log = LogDirectory(self.log)
+        chains: dict[str, set[str]] = {}
+        compiled: dict[str, DeliveryPlan] = {}
+        for task in group.files:
+            plan = self.plans[task.type_id]
+            if task.type_id not in compiled:
+                compiled[task.type_id] = plan.compiled()
+            versions = {item.identity: item.event_type for item in plan.subscriptions}
+            outcomes = deliver_segment(
+                plan, log.parcels(task.lane, task.file), keys, file=task.file, origin=task.origin, clock=self.clock,
+                compiled=compiled[task.type_id],
+            )  # fmt: skip
+            for index, outcome in enumerate(outcomes):
+                opened = outcome.opened
+                if opened is None or outcome.refused is not None:
+                    code = str(outcome.refused)
+                    report.dead.append(
+                        DeadLetter(task.commit, task.file.path, index, task.origin, code, outcome.events)
+                    )
+                    continue
+                for delivery in outcome.deliveries:
+                    version = versions[delivery.subscription]
+                    omits = version.options.closed is ClosedAttributes.OMIT
+                    writer.add(
+                        delivery.subscription, version, opened.name, opened.header.stamp, delivery.rows,
+                        omit_closed(delivery) if omits else delivery.batch,
+                    )  # fmt: skip
+                    count = report.delivered.get(delivery.subscription, 0) + len(delivery.rows)
+                    report.delivered[delivery.subscription] = count
+                    found = chains.setdefault(delivery.subscription, set())
+                    found.update(chain_hash(clause.chain) for clause in delivery.clauses)
+        report.files = writer.close()
+        report.chains = {name: sorted(found) for name, found in chains.items()}
+        return report
+
+
+def run_groups(work: Work, groups: Sequence[Group]) -> Iterator[Report]:
+    """Run groups in this process, one after the other."""
+    return (work.deliver(group) for group in groups)
+
+
+def group_files(commits: Sequence[Commit]) -> list[Group]:
+    """Make one group per segment."""
+    tasks = [FileTask(commit.sequence, commit.lane, file) for commit in commits for file in commit.files]
+    return [Group(number, (task,)) for number, task in enumerate(tasks)]

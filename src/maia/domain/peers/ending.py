@@ -1,0 +1,48 @@
+"""Ending a connection: everything that was issued to a peer is revoked, at once and without its consent."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from maia.access_control import AccessControl, Revocation
+from maia.domain.peers.names import key_name
+from maia.domain.peers.records import SentInvitation, all_sent
+from maia.domain.peers.states import PeerState
+from maia.encoding import did_you_mean
+from maia.errors import NotFoundError
+from maia.home import Home
+
+
+def disconnect_peer(home: Home, service: AccessControl, peer: str, *, at: datetime) -> tuple[PeerState, Revocation]:
+    """Revoke what this domain issued to another on its invitations; its broker leaves the key groups, which change.
+
+    Args:
+        home: The home of the domain that invited.
+        service: Its service.
+        peer: What the peer, or its key, is called here.
+        at: Now.
+
+    Raises:
+        NotFoundError: No peer of this name is connected: ``NO_SUCH_PEER``.
+    """
+    live = {entry.certificate_id for entry in service.register(at=at)}
+    connected = [item for item in all_sent(home) if item.bound is not None and live.intersection(item.certificates)]
+    found = [item for item in connected if peer in _names(home, item)]
+    if not found or found[0].bound is None:
+        near = did_you_mean(peer, [name for item in connected for name in _names(home, item)])
+        raise NotFoundError(f"no peer `{peer}` is connected to this home{near}", code="NO_SUCH_PEER")
+    ids = [identity for item in found for identity in item.certificates if identity in live]
+    revoked = service.revoke(at=at, certificates=dict.fromkeys(ids))
+    key, invitation = found[0].bound, found[0].signed.invitation
+    state = PeerState(
+        did="ended", peer=invitation.peer, known_as=home.folder.names.get(key.key_id, ""), key=key,
+        title=invitation.title, rows=tuple(row for item in found for row in item.signed.invitation.rows),
+        certificates=len(revoked.certificates),
+    )  # fmt: skip
+    return state, revoked
+
+
+def _names(home: Home, sent: SentInvitation) -> tuple[str, ...]:
+    peer = sent.signed.invitation.peer
+    known = None if sent.bound is None else home.folder.names.get(sent.bound.key_id)
+    return peer, key_name(peer), *(() if known is None else (known,))

@@ -1,0 +1,36 @@
+"""What a home calls the keys of others that a peer brings along."""
+
+from __future__ import annotations
+
+import re
+
+from maia.home import Home
+from maia.kernel import KEY_MANAGER
+from maia.principals import PublicKey
+
+_LONGEST = 48
+_SHOWN = 8
+
+
+def key_name(text: str) -> str:
+    """Make the name of a key from what people call a domain.
+
+    >>> key_name("St Mary's"), key_name("Krankenhaus  Nord (2)")
+    ('st-marys', 'krankenhaus-nord-2')
+    """
+    words = re.sub(r"[^a-z0-9]+", "-", re.sub(r"['’]", "", text.lower()))
+    return words.strip("-")[:_LONGEST].strip("-") or "peer"
+
+
+def know_key(home: Home, text: str, key: PublicKey) -> str:
+    """Know a key under a name made of a text, and give the name; a key that has one keeps it, and so does its name."""
+    folder = home.folder
+    known = folder.names.get(key.key_id)
+    if known is not None:
+        return known
+    name = key_name(text)
+    own = (home.config.broker, home.config.domain, KEY_MANAGER)
+    if name in folder.keys or name in own or folder.key_path(name).exists():
+        name = f"{name}-{key.fingerprint.replace('-', '')[:_SHOWN]}"
+    home.add_public_key(name, key)
+    return name

@@ -1,0 +1,241 @@
+"""The next stretch of the log that a reader may go through, lane by lane: what is proven moves on, what is not waits.
+
+Rules kept here:
+
+- nothing of a commit is opened before the commit was verified, its origin judged, and its segments found to be what was
+  committed;
+- a denial that is proven moves on: the origin's events are refused, and counted. A doubt parks that lane, at the place
+  before it: evidence or a statement is missing, a segment is missing or damaged, a record is missing or forked, the
+  stamp lies in the future, or the key is of an epoch that was not heard of yet. Other lanes go on, and the lane goes
+  on when the doubt is gone;
+- what is wrong with an object of another party is that party's refusal: whatever its certificates make the verifier
+  raise is a denial of that lane;
+- each lane has its share of a stretch, so that a busy one delays nobody;
+- an origin with a right that has not said again where its lane ends, when it had promised to, is an alarm
+  (``LANE_SILENT``): what it published last may be withheld. What is there is read all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from maia.domain.memberships import GroupKeys
+from maia.errors import MaiaError, MalformedError, NotFoundError, UnavailableError, VerificationError
+from maia.events import EventType, TypeName
+from maia.kernel import milliseconds, require_heard_of
+from maia.log import BEGINNING, Admits, Commit, EventLane, Places, check_lane, read_place
+
+if TYPE_CHECKING:
+    from maia.domain.domain import Domain
+    from maia.domain.snapshot import Snapshot
+
+
+SILENT = "LANE_SILENT"
+"""The alarm about a lane whose end nobody confirms any more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stretch:
+    """Commits that can be gone through now, and where that leads.
+
+    Attributes:
+        commits: In the order of their stamps.
+        upto: The place after them, of every lane that was read so far.
+        parked: Lanes that wait, each with the code of the doubt.
+        silent: Lanes whose end nobody confirms any more, by name.
+    """
+
+    commits: tuple[Commit, ...] = ()
+    upto: Places = field(default_factory=dict)
+    parked: tuple[tuple[str, str], ...] = ()
+    silent: tuple[str, ...] = ()
+
+    @property
+    def alarms(self) -> tuple[tuple[str, str], ...]:
+        """All that is to be said of lanes: those that wait, and those that are silent."""
+        return (*self.parked, *((lane, SILENT) for lane in self.silent))
+
+
+def wire_types(domain: Domain, known: Snapshot, names: Iterable[str] | None = None) -> dict[str, EventType]:
+    """Give the types that the domain knows by the ids they have in the log; or only those with certain ids."""
+    found: dict[str, EventType] = {}
+    for verified, _ in known.types:
+        event_type = verified.event_type
+        for identity in domain.home.wire_ids(event_type.type_id):
+            found.setdefault(identity.hex(), event_type)
+    return found if names is None else {name: found[name] for name in names if name in found}
+
+
+def type_stretch(
+    domain: Domain,
+    name: TypeName,
+    *,
+    after: Places,
+    at: datetime,
+    most: int | None = None,
+    upto: Places | None = None,
+    deep: bool = True,
+) -> Stretch:
+    """Find the next stretch of one type, under all ids that it has in the log; see `next_stretch`."""
+    known = domain.known(at=at)
+    event_type = known.sessions.event_type(name.type_id, name.version.text, at=at)
+    types = {identity.hex(): event_type for identity in domain.home.wire_ids(name.type_id)}
+    types |= {lane.partition("/")[0]: event_type for lane in after}  # ids that were keyed before
+    return next_stretch(domain, types, after=after, at=at, most=most, upto=upto, deep=deep)
+
+
+def next_stretch(
+    domain: Domain,
+    types: Mapping[str, EventType],
+    *,
+    after: Places,
+    at: datetime,
+    most: int | None = None,
+    upto: Places | None = None,
+    deep: bool = True,
+) -> Stretch:
+    """Find the next stretch after an offset, and listen to the lists that its origins stand on; see `_next_stretch`."""
+    heard = domain.planner.origins.signers
+    found = _next_stretch(domain, types, after=after, at=at, most=most, upto=upto, deep=deep)
+    if domain.planner.origins.signers != heard:
+        domain.follow(at=at)
+        return _next_stretch(domain, types, after=after, at=at, most=most, upto=upto, deep=deep)
+    return found
+
+
+def _next_stretch(
+    domain: Domain,
+    types: Mapping[str, EventType],
+    *,
+    after: Places,
+    at: datetime,
+    most: int | None = None,
+    upto: Places | None = None,
+    deep: bool = True,
+) -> Stretch:
+    """Find the next stretch after an offset.
+
+    Args:
+        domain: Who reads.
+        types: The types to read, by their ids in the log.
+        after: Where each lane was left.
+        at: Now.
+        most: About so many commits at most, but at least one of each lane; 0 tells where the lanes begin.
+        upto: Go no further than this.
+        deep: Compare the digest of every segment now; otherwise whoever reads them does.
+    """
+    known = domain.known(at=at)
+    lanes = domain.log.lanes(types, first=tuple(after))
+    waiting = [lane for lane in lanes if lane.count > read_place(after.get(lane.name, BEGINNING))[0].number + 1]
+    share = most if not most else max(1, most // max(1, len(waiting)))
+    found: list[Commit] = []
+    places, parked, silent = dict(after), list[tuple[str, str]](), list[str]()
+    for lane in lanes:
+        event_type = types[lane.lane.topic]
+        start = _start(lane, after, upto)
+        if lane.count and (upto is None or lane.name in upto):
+            places.setdefault(lane.name, start)  # what expires from now on, before it was read, is told
+        end = lane.count - 1 if upto is None else read_place(upto.get(lane.name, start))[0].number
+        try:
+            for number, (place, commit) in enumerate(lane.walk(start, end)):
+                if share is not None and number >= share:
+                    break
+                if commit is not None:
+                    code = _doubt(domain, known, event_type, lane, commit, at=at, deep=deep)
+                    if code:
+                        parked.append((lane.name, code))
+                        break
+                    if commit.publication or commit.wrong:  # a heartbeat adds nothing
+                        found.append(commit)
+                places[lane.name] = place
+            else:
+                if lane.alarm is not None:
+                    parked.append((lane.name, lane.alarm.code))
+                elif upto is None and _silent(domain, known, event_type, lane, at=at):
+                    silent.append(lane.name)
+        except (NotFoundError, VerificationError) as error:
+            parked.append((lane.name, error.code))
+    found.sort(key=lambda commit: (commit.stamp, commit.lane))
+    return Stretch(commits=tuple(found), upto=places, parked=tuple(parked), silent=tuple(silent))
+
+
+def admits_by(domain: Domain, known: Snapshot, types: Mapping[str, EventType]) -> Admits:
+    """Tell whose place a lane takes when there are many: that of who gave its origin the right."""
+
+    def admits(commit: Commit) -> str | None:
+        event_type = types.get(commit.type_id)
+        if event_type is None:
+            return None
+        judged = domain.planner.origins.judge(known, event_type, commit)
+        return "in doubt" if judged.doubt else judged.giver if judged.tenures else None
+
+    return admits
+
+
+def _silent(domain: Domain, known: Snapshot, event_type: EventType, lane: EventLane, *, at: datetime) -> bool:
+    """Tell whether an origin with a right has not said for too long where its lane ends."""
+    head = lane.heard
+    if head is None or not lane.count:
+        return False  # one that never promised anything breaks no promise
+    now = milliseconds(at) - domain.home.config.silence * 1000
+    if head.due >= now or head.due <= head.asserted:
+        return False
+    newest = lane.newest()
+    return newest is not None and bool(
+        domain.planner.origins.judge(known, event_type, newest, stamp=milliseconds(at)).tenures
+    )
+
+
+def _start(lane: EventLane, after: Places, upto: Places | None) -> str:
+    """Tell where to begin in a lane: where it was left, or where it began when it was first seen."""
+    if lane.name in after:
+        return after[lane.name]
+    seen = None if upto is None else upto.get(lane.name)
+    return seen if seen is not None and read_place(seen)[1] < 0 else lane.floor  # no record was read up to a floor
+
+
+def _doubt(
+    domain: Domain,
+    known: Snapshot,
+    event_type: EventType,
+    lane: EventLane,
+    commit: Commit,
+    *,
+    at: datetime,
+    deep: bool,
+) -> str:
+    """Tell why a commit has to wait; empty when it has not."""
+    if commit.wrong:
+        return ""
+    judged = domain.planner.origins.judge(known, event_type, commit)
+    if judged.doubt:
+        return judged.doubt
+    if not judged.tenures:
+        return ""  # SECURITY: proven to have no right, so nothing of it is opened
+    if commit.stamp > milliseconds(at) + domain.home.tolerance.skew:
+        return "STAMP_AHEAD"
+    error: MaiaError | None = check_lane(lane, commit) if deep else None
+    if isinstance(error, UnavailableError) and error.code == "FILE_UNAVAILABLE":
+        raise error
+    if error is None and deep:
+        _require_keys(domain, event_type, lane, commit)
+    return "" if error is None else error.code
+
+
+def _require_keys(domain: Domain, event_type: EventType, lane: EventLane, commit: Commit) -> None:
+    """See that the keys of the groups that this broker follows were heard of as far as a commit needs them.
+
+    Raises:
+        UncheckedError: It was sealed in an epoch that was not heard of yet: ``EPOCH_UNHEARD``.
+    """
+    if not (domain.home.path / "groups").exists():
+        return
+    ring, tolerance = domain.home.keyring(), GroupKeys(domain.home).tolerance(event_type.type_id)
+    for file in commit.files:
+        with suppress(MalformedError):  # its origin's fault, and a dead letter
+            newest = lane.newest_parcel(file)
+            require_heard_of(memoryview(newest), ring, type_id=event_type.type_id, tolerance=tolerance)
