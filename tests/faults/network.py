@@ -129,11 +129,12 @@ def add_type(network: Network, name: str, mode: EncryptionMode) -> None:
     home.types.put(signed.raw, at=datetime.now(UTC))
 
 
-def plan(network: Network, publication: str, *, as_: str = "CCTV", type_name: str = TYPE_NAME) -> PublishPlan:
+def plan(
+    network: Network, publication: str, *, as_: str = "CCTV", type_name: str = TYPE_NAME, at: datetime | None = None
+) -> PublishPlan:
     """Advertise as the camera."""
-    return publish_plan(
-        Home.open(network.ccs), type_name, as_=as_, version=None, publication=publication, at=datetime.now(UTC)
-    )
+    at = at or datetime.now(UTC)
+    return publish_plan(Home.open(network.ccs), type_name, as_=as_, version=None, publication=publication, at=at)
 
 
 def sightings(plates: Iterable[str]) -> pa.RecordBatch:
@@ -154,10 +155,11 @@ def publish_here(
     *,
     as_: str = "CCTV",
     type_name: str = TYPE_NAME,
+    at: datetime | None = None,
 ) -> None:
-    """Publish without Spark; returning is the acknowledgement."""
-    home, at = Home.open(network.ccs), datetime.now(UTC)
-    made = plan(network, publication, as_=as_, type_name=type_name)
+    """Publish without Spark, now or at another instant; returning is the acknowledgement."""
+    home, at = Home.open(network.ccs), at or datetime.now(UTC)
+    made = plan(network, publication, as_=as_, type_name=type_name, at=at)
     told = publication_operation(home, made, client=as_, at=at).number
     written = write_partition(home, made, 0, iter(batches), at=at)
     lanes = own_lanes(home, network.log)

@@ -89,7 +89,10 @@ def test_stamp_ten_years_ahead_waits_and_moves_nothing(network: Network, monkeyp
         with pytest.raises(UnavailableError, match="CLOCK_AHEAD"):
             publish_here(network, "ahead", [sightings(["AHEAD"])])
         (network.ccs / "pace").unlink()
-        publish_here(network, "ahead", [sightings(["AHEAD"])])
+        publish_here(network, "ahead", [sightings(["AHEAD"])], at=ahead)
+    with pytest.raises(UnavailableError, match="CLOCK_BACK"):
+        publish_here(network, "now", [sightings(["NOW"])])
+    (network.ccs / "clock").unlink()  # as the message says
     with pytest.raises(UnavailableError, match="STAMPS_AHEAD"):
         publish_here(network, "now", [sightings(["NOW"])])
     # Late: the job runs an hour after the events came.
