@@ -201,20 +201,38 @@ class GroupKeys:
             before = {group: item.read for group, item in held.items()}
             for group, item in held.items():
                 self._follow_group(group, item, notices, ring, done)
-            if _replaced(ring):
-                deaf = deafness(self._home, max((item.promised for item in held.values()), default=0))
-                kept = retention(self._home, at=at, log=log, deaf=deaf)
-                done.erased = ring.retire(now=milliseconds(at), tolerance=kept)
-            if done.keys or done.closed or done.erased:
+            if done.keys or done.closed:
                 self._home.save_keyring(ring)
             if {group: item.read for group, item in held.items()} != before:
                 self._save(held)
-            if done.erased:
-                self._remove_parts()
+        if _replaced(ring):
+            deaf = deafness(self._home, max((item.promised for item in held.values()), default=0))
+            done.erased = self._retire(ring, deaf, at=at, log=log)
         self._tell(done, at)
         if done.behind:
             raise UnavailableError("more rekey messages than one step follows; try again", code="REKEY_BACKLOG")
         return done
+
+    def _retire(self, ring: Keyring, deaf: int, *, at: datetime, log: LogDirectory | None) -> int:
+        """Erase the keys whose time is over; nobody waits for a lock while the log is looked through.
+
+        Args:
+            ring: The keys as they were a moment ago; it is used up.
+            deaf: As `retention` takes it.
+            at: Now.
+            log: As `retention` takes it.
+        """
+        now = milliseconds(at)
+        if not ring.retire(now=now, tolerance=retention(self._home, at=at, log=log, deaf=deaf, fresh=False)):
+            return 0
+        kept = retention(self._home, at=at, log=log, deaf=deaf)
+        with locked(self._home.path / "keyring"):
+            ring = self._home.keyring()
+            erased = ring.retire(now=now, tolerance=kept)
+            if erased:
+                self._home.save_keyring(ring)
+                self._remove_parts()
+        return erased
 
     def _follow_group(
         self, group: KeyGroupId, item: _Membership, notices: NoticeLog, ring: Keyring, done: Followed
