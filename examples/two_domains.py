@@ -32,7 +32,7 @@ with tempfile.TemporaryDirectory() as folder:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
 
-    # What the two exchange is public: keys, the signed type, certificates, the log; and the key manager's address.
+    # What the two exchange is public: keys, type, certificates, lists, the log; and the address of the key manager.
     settings = (pharmacy / "maia.toml").read_text().replace('log = "log"', 'log = "../clinic/log"')
     (pharmacy / "maia.toml").write_text(f'{settings}\n[services]\nkey_manager = "http://127.0.0.1:{port}"\n')
     shutil.copy(pharmacy / "keys/domain.pub", clinic / "keys/pharmacy.pub")
@@ -45,6 +45,7 @@ with tempfile.TemporaryDirectory() as folder:
     run(clinic, f"grant --from domain --to pharmacy --type domain/Prescription --action subscribe {PART} --delegate")
     shutil.copytree(clinic / "types", pharmacy / "types", dirs_exist_ok=True)
     shutil.copytree(clinic / "certificates", pharmacy / "certificates", dirs_exist_ok=True)
+    shutil.copy(clinic / "statements", pharmacy / "statements")
     run(pharmacy, "grant --from domain --to broker --type * --blanket")
     run(pharmacy, f"grant --from domain --to ann --type clinic/Prescription --action subscribe {PART}")
     service = subprocess.Popen([*MAIA, "serve", "key-manager", "--home", clinic, "--port", str(port)])

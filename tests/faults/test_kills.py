@@ -70,7 +70,7 @@ def check_parcels(root: Path) -> None:
     import pyarrow.parquet as pq
 
     headers = []
-    for path in (root / "log").glob("type=*/date=*/*.parquet"):
+    for path in (root / "log").glob("type=*/origin=*/date=*/*.parquet"):
         try:
             table = pq.read_table(path)
         except (OSError, ValueError):

@@ -121,7 +121,7 @@ def check_exactly_once(job: Job) -> None:
 def check_parcels(job: Job) -> None:
     """No parcel id twice, orphans included: no block key met two plaintexts."""
     headers: list[Any] = []
-    for path in job.network.log.path.glob("type=*/date=*/*.parquet"):
+    for path in job.network.log.path.glob("type=*/origin=*/date=*/*.parquet"):
         try:
             column = pq.read_table(path).column("parcel")
         except (OSError, ValueError):
