@@ -14,7 +14,7 @@ import pytest
 from network import CCS_SUBSCRIPTIONS, Network, ahead, build, delivered, publish_here, sightings
 from progress import TORTURE, say
 
-from maia.domain import Domain, delivery_job
+from maia.domain import Domain, delivery_job, read_parked
 from maia.errors import MaiaError
 from maia.home import Home
 from maia.log import LogDirectory, Outbox, read_audit
@@ -93,7 +93,11 @@ def test_flipped_bits_in_any_file_are_detected_or_harmless(template: Path, tmp_p
         except MaiaError:
             stopped[kind] += 1
         else:
-            assert got == BEFORE + AFTER + LAST, where
+            wanted = BEFORE + AFTER + LAST
+            if got != wanted:  # a lane whose segment is damaged waits, and says so
+                assert got == wanted[: len(got)], where
+                assert read_parked(root / "ccs"), where
+                stopped[kind] += 1
         say("flips", number + 1, FLIPS)
     assert stopped["log"] >= FLIPS // 12  # digests cover every octet that is read again
     assert stopped["outbox"] > 0
