@@ -31,7 +31,6 @@ with tempfile.TemporaryDirectory() as folder:
         run(home, "name add brokers --from domain --to broker")  # whom the domain trusts with keys
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-
     # What the two exchange is public: keys, type, certificates, lists, the log; and the address of the key manager.
     settings = (pharmacy / "maia.toml").read_text().replace('log = "log"', 'log = "../clinic/log"')
     (pharmacy / "maia.toml").write_text(f'{settings}\n[services]\nkey_manager = "http://127.0.0.1:{port}"\n')
@@ -43,8 +42,8 @@ with tempfile.TemporaryDirectory() as folder:
         run(clinic, f"grant --from domain --to {who} --type domain/Prescription --action publish")
     run(clinic, "name add domains --from domain --to pharmacy")  # the pharmacy may have brokers of its own
     run(clinic, f"grant --from domain --to pharmacy --type domain/Prescription --action subscribe {PART} --delegate")
-    shutil.copytree(clinic / "types", pharmacy / "types", dirs_exist_ok=True)
-    shutil.copytree(clinic / "certificates", pharmacy / "certificates", dirs_exist_ok=True)
+    for public in ("types", "certificates"):
+        shutil.copytree(clinic / public, pharmacy / public, dirs_exist_ok=True)
     shutil.copy(clinic / "statements", pharmacy / "statements")
     run(pharmacy, "grant --from domain --to broker --type * --blanket")
     run(pharmacy, f"grant --from domain --to ann --type clinic/Prescription --action subscribe {PART}")

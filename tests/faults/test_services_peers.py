@@ -132,7 +132,7 @@ FAULTS: dict[str, tuple[Conduct, type[MaiaError], str]] = {
 
 
 def ask(port: int, *, rest: Rest | None = None, seconds: float = 0.3) -> object:
-    """Ask once, with a small budget."""
+    """Ask once, with a budget that is small unless told."""
     client = ServiceClient(
         f"http://127.0.0.1:{port}",
         signer=ALICE,
@@ -152,8 +152,9 @@ def test_a_peer_that_misbehaves_is_a_typed_error_within_the_budget(
 ) -> None:
     """The peer goes on for ever where it can; the client does not, and treats it as a denial."""
     peer = Peer(conduct)
+    # A budget is spent where the code says so; elsewhere the peer's answer counts, however slow the machine is.
     with peer.listening() as port, pytest.raises(kind) as refusal:
-        ask(port)
+        ask(port, seconds=0.3 if code == "PEER_TIMEOUT" else 30)
     # A peer that closes in the middle may reach us as an end or as a reset.
     assert refusal.value.code in ({code, "PEER_UNAVAILABLE"} if code == "PEER_GARBLED" else {code})
     assert peer.connections == 1

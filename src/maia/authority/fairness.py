@@ -24,13 +24,19 @@ def fairly(items: Iterable[T], chain_of: Callable[[T], Sequence[Hashable]]) -> l
     >>> [chain[-1] for chain in fairly([*flood, ("owner", "mine")], lambda chain: chain)]
     ['0', 'mine', '1', '2', '3']
     """
-    turns: dict[tuple[Hashable, ...], dict[Hashable, int]] = {}
-    ranked: list[tuple[int, int, int, T]] = []
-    for number, item in enumerate(items):
-        chain = tuple(chain_of(item))
-        turn = 0
-        for level, link in enumerate(chain):
-            branch = turns.setdefault(chain[:level], {})
-            turn = max(turn, branch.setdefault(link, len(branch)))
-        ranked.append((turn, len(chain), number, item))
-    return [item for *_, item in sorted(ranked, key=lambda entry: entry[:3])]
+    return _take_turns([(tuple(chain_of(item)), item) for item in items], 0)
+
+
+def _take_turns(entries: list[tuple[tuple[Hashable, ...], T]], level: int) -> list[T]:
+    """Order things that share a chain up to a link: those that end there, then one of each branch, then the next."""
+    ended = [item for chain, item in entries if len(chain) == level]
+    branches: dict[Hashable, list[tuple[tuple[Hashable, ...], T]]] = {}
+    for chain, item in entries:
+        if len(chain) > level:
+            branches.setdefault(chain[level], []).append((chain, item))
+    turns = [
+        (turn, number, item)
+        for number, branch in enumerate(branches.values())
+        for turn, item in enumerate(_take_turns(branch, level + 1) if len(branch) > 1 else [branch[0][1]])
+    ]
+    return ended + [item for *_, item in sorted(turns, key=lambda entry: entry[:2])]

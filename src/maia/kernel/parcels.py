@@ -259,12 +259,13 @@ def open_batch(
         if not epochs or epochs[0] > header.stamp:
             return None
         epoch = select_epoch(epochs, stamp=header.stamp, arrives=arrives, tolerance=tolerance)
-        replaced = _replaced_key(parcel, label, keys, group, epoch, arrives=arrives, tolerance=tolerance)
+        key = keys.key(group, epoch)
+        replaced = _replaced_key(parcel, label, keys, group, key, arrives=arrives, tolerance=tolerance)
         if replaced is not None:
             return replaced
         if epoch > header.epoch:
             raise SealError("the parcel cannot be opened")
-        return keys.key(group, epoch)
+        return key
 
     columns = open_parcel(verified, key_of)
     if not columns and any(keys.epochs(KeyGroupId(identity, label)) for label in header.labels):
@@ -281,16 +282,15 @@ def _replaced_key(
     label: bytes,
     keys: KeyProvider,
     group: KeyGroupId,
-    epoch: EpochId,
+    key: bytes | None,
     *,
     arrives: int,
     tolerance: Tolerance,
 ) -> bytes | None:
     """Find the key that a block was sealed under whose publisher had not heard that the key was replaced.
 
-    ``None`` unless all keys from that one to the one of ``epoch``, which was current at the stamp, are held here.
+    ``None`` unless all keys from that one to ``key``, which was current at the stamp, are held here.
     """
-    key = keys.key(group, epoch)
     older = replaced_epochs(keys.epochs(group), stamp=parcel.header.stamp, arrives=arrives, tolerance=tolerance)
     if key is None or not older or fits(parcel, label, key):
         return None
@@ -322,7 +322,7 @@ def require_heard_of(data: bytes | memoryview, keys: KeyProvider, *, type_id: Ty
         if (
             key is not None
             and not fits(parcel, label, key)
-            and _replaced_key(parcel, label, keys, group, epochs[-1], arrives=header.stamp, tolerance=tolerance) is None
+            and _replaced_key(parcel, label, keys, group, key, arrives=header.stamp, tolerance=tolerance) is None
         ):
             raise UncheckedError("sealed in an epoch that was not heard of here", code="EPOCH_UNHEARD")
 
