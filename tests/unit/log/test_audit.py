@@ -148,6 +148,16 @@ def _cut_tail(home: Home) -> None:
     home.file().write_bytes(b"".join(home.lines()[:-2]))
 
 
+def _cut_with_its_head(home: Home) -> None:
+    """Cut the end and remember the entry before it, with the signature and digest that this has."""
+    lines = home.lines()[:-2]
+    home.file().write_bytes(b"".join(lines))
+    last = parse_entry(lines[-1].rstrip())
+    head = json.loads(home.head.read_bytes())
+    head |= {"n": last.number, "digest": last.digest, "sig": json.loads(last.line)["sig"], "waiting": {}}
+    home.head.write_text(json.dumps(head | {"size": home.file().stat().st_size}))
+
+
 TAMPERED: dict[str, tuple[Callable[[Home], object], set[str]]] = {
     "an entry is removed": (lambda home: _cut_line(home, 3), {"AUDIT_GAP"}),
     "the first entry is removed": (lambda home: _cut_line(home, 0), {"AUDIT_GAP"}),
@@ -158,6 +168,7 @@ TAMPERED: dict[str, tuple[Callable[[Home], object], set[str]]] = {
         {"AUDIT_DAMAGED", "AUDIT_GAP"},
     ),
     "the end is cut off": (_cut_tail, {"AUDIT_TRUNCATED"}),
+    "the end is cut off, and an entry taken for the head": (_cut_with_its_head, {"AUDIT_HEAD_LOST"}),
     "a whole file is removed": (lambda home: home.file().unlink(), {"AUDIT_TRUNCATED"}),
     "the audit is removed": (lambda home: shutil.rmtree(home.folder), {"AUDIT_TRUNCATED"}),
     "the head is removed": (lambda home: home.head.unlink(), {"AUDIT_HEAD_LOST"}),

@@ -121,11 +121,20 @@ def sign_head_of(number: int, digest: str, signer: Signer) -> bytes:
 
 def is_head(number: int, digest: str, signature: bytes, key: PublicKey) -> bool:
     """Tell whether a key signed a head."""
-    try:
-        verify_signature(Kind.AUDIT_HEAD, _head(number, digest), signature, key)
-    except (SignatureError, ValueError):
-        return False
-    return True
+    return _is_signed(_head(number, digest), signature, key)
+
+
+def sign_end_of(number: int, digest: str, signer: Signer) -> bytes:
+    """Sign that the journal ends with an entry, for the home to remember.
+
+    SECURITY: no entry holds such a signature, so whoever cuts the journal finds none for its new end.
+    """
+    return signer.sign(Kind.AUDIT_HEAD, _end(number, digest))
+
+
+def is_end(number: int, digest: str, signature: bytes, key: PublicKey) -> bool:
+    """Tell whether a key signed that the journal ended there."""
+    return _is_signed(_end(number, digest), signature, key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,6 +215,18 @@ def _signed(body: bytes, signature: bytes) -> bytes:
 
 def _head(number: int, digest: str) -> bytes:
     return encode((b"audit-head", b"1", b"%d" % number, bytes.fromhex(digest)))
+
+
+def _end(number: int, digest: str) -> bytes:
+    return encode((b"audit-end", b"1", b"%d" % number, bytes.fromhex(digest)))
+
+
+def _is_signed(content: bytes, signature: bytes, key: PublicKey) -> bool:
+    try:
+        verify_signature(Kind.AUDIT_HEAD, content, signature, key)
+    except (SignatureError, ValueError):
+        return False
+    return True
 
 
 def _read_instant(text: str) -> datetime:

@@ -15,7 +15,7 @@ from base64 import b64decode, b64encode
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from maia.log.audit.entries import Open, is_head, row_from_json, row_to_json, without_result
+from maia.log.audit.entries import Open, is_end, row_from_json, row_to_json, without_result
 from maia.principals import PublicKey
 
 JOURNAL = "journal"
@@ -30,7 +30,7 @@ class Head:
     Attributes:
         number: Its number.
         digest: Its digest.
-        signature: The broker's.
+        signature: The broker's, that the journal ends there; no entry holds it.
         file: The file it is in.
         size: Where that file ended.
         waiting: The intents that had no result then.
@@ -90,7 +90,7 @@ def read_head(path: Path, key: PublicKey) -> Head | None:
         )  # fmt: skip
     except (FileNotFoundError, ValueError, TypeError, KeyError, AttributeError):
         return None
-    return head if is_head(head.number, head.digest, head.signature, key) else None
+    return head if is_end(head.number, head.digest, head.signature, key) else None
 
 
 def write_head(path: Path, head: Head) -> None:

@@ -33,7 +33,7 @@ from maia.log.audit.entries import (
     Open,
     make_entry,
     parse_entry,
-    sign_head_of,
+    sign_end_of,
     track,
     without_result,
 )
@@ -185,8 +185,8 @@ class Audit:
             write_head(
                 self._head,
                 Head(
-                    number=number, digest=digest, signature=entry.signature, file=path.name, size=size,
-                    waiting=tail.waiting,
+                    number=number, digest=digest, signature=sign_end_of(number, digest, self._signer), file=path.name,
+                    size=size, waiting=tail.waiting,
                 ),
             )  # fmt: skip
         return number
@@ -262,7 +262,7 @@ class Audit:
 
     def _first(self, at: datetime) -> Draft:
         """Begin: name the files of a former audit by one digest, close them to others, and remember that it began."""
-        signature = sign_head_of(-1, NO_ENTRY, self._signer)
+        signature = sign_end_of(-1, NO_ENTRY, self._signer)
         write_head(self._head, Head(number=-1, digest=NO_ENTRY, signature=signature))
         for path in earlier_files(self._folder):
             path.chmod(PRIVATE_FILE)
