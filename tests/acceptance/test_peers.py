@@ -446,3 +446,14 @@ def test_disconnecting_revokes_all_and_changes_the_keys(world: Peers) -> None:
     mary.follow(at=datetime.now(UTC))
     assert world.mary("verify", "--as", "ann", "--type", "clinic/Result@1", "--action", "subscribe").code == 4
     assert world.admit(world.answer(world.invite(), "--reader", "ann"))["groups"] == 2
+
+
+def test_titles_that_begin_alike_are_two_joins(world: Peers) -> None:
+    """Each join has its own keys until it is answered, however long the name of the peer is."""
+    for number, give in enumerate((GIVE, "clerk |- subscribe Result(patient)")):
+        name = "Krankenhaus der Barmherzigen Brueder Nord"
+        made = world.clinic.do("domain", "invite-peer", "--for", name, "--give", give)
+        file = world.root / f"peer{number}.maia"
+        file.write_text(str(made["invitation"]), "utf-8")
+        world.answer(file)
+    assert len(list((world.mary.home / "peers").glob("*.joining"))) == 2

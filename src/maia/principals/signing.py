@@ -43,6 +43,7 @@ class Kind(Enum):
     EVENT_NAME = b"maia/1 event-name\x00"
     PEER_INVITATION = b"maia/1 peer-invitation\x00"
     PEER_ANSWER = b"maia/1 peer-answer\x00"
+    EARLIER_KEYS = b"maia/1 earlier-keys\x00"
 
 
 @runtime_checkable

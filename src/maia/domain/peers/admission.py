@@ -143,7 +143,7 @@ def welcome_brokers(
     earlier: list[tuple[bytes, bytes, bytes]] = []
     spoken_of = peers.types_of_rows(agreed.agreement.rows)
     for request in offer.requests if home.config.key_manager is None else ():
-        asked = verify_group_request(request, _manager(home).key_id)
+        asked = verify_group_request(request, _manager(home).public_key.key_id)
         versions = verified_versions(home, asked.request.type_id, at=at)
         if not versions or asked.request.type_id not in spoken_of:
             raise VerificationError("the answer asks for keys of other types than were offered", code="PEER_OFFER")
@@ -226,7 +226,7 @@ def _since(ring: Keyring, group: KeyGroupId, since: int) -> list[tuple[EpochId, 
     return [(start, key) for start, key, end in held if key is not None and (end is None or end > since)]
 
 
-def _manager(home: Home) -> PublicKey:
+def _manager(home: Home) -> Signer:
     from maia.domain.manager_key import manager_signer  # noqa: PLC0415 - opens a key
 
-    return manager_signer(home).public_key
+    return manager_signer(home)

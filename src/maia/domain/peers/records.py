@@ -1,7 +1,8 @@
 """What a home remembers of its peers, in ``peers/``.
 
     <digest>.sent     an invitation as it was signed, without its secret; and who answered it, once somebody did
-    <title>.joining   the private keys of joins that were not answered yet (0600)
+    <digest of its title>.joining
+                      the private keys of joins that were not answered yet (0600)
 
 Rules kept here:
 
@@ -12,6 +13,7 @@ Rules kept here:
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -153,7 +155,7 @@ def _sent_path(home: Home, digest: bytes) -> Path:
 
 
 def _joining_path(home: Home, title: str) -> Path:
-    return home.path / _FOLDER / f"{title.encode().hex()[:64]}.joining"
+    return home.path / _FOLDER / f"{hashlib.sha256(title.encode()).hexdigest()}.joining"
 
 
 def _read_sent(path: Path) -> SentInvitation:
