@@ -201,10 +201,7 @@ class GroupKeys:
             before = {group: item.read for group, item in held.items()}
             for group, item in held.items():
                 self._follow_group(group, item, notices, ring, done)
-            if _replaced(ring):
-                deaf = deafness(self._home, max((item.promised for item in held.values()), default=0))
-                kept = retention(self._home, at=at, log=log, deaf=deaf)
-                done.erased = ring.retire(now=milliseconds(at), tolerance=kept)
+            done.erased = self._retire(ring, held, at=at, log=log)
             if done.keys or done.closed or done.erased:
                 self._home.save_keyring(ring)
             if {group: item.read for group, item in held.items()} != before:
@@ -215,6 +212,21 @@ class GroupKeys:
         if done.behind:
             raise UnavailableError("more rekey messages than one step follows; try again", code="REKEY_BACKLOG")
         return done
+
+    def _retire(
+        self, ring: Keyring, held: dict[KeyGroupId, _Membership], *, at: datetime, log: LogDirectory | None
+    ) -> int:
+        """Erase the keys whose time is over."""
+        kept: dict[int, Tolerance] = {}
+        erased = 0
+        for type_id in _replaced(ring):
+            # SECURITY: what one type's manager promises keeps no key of another type.
+            promised = [item.promised for group, item in held.items() if group.type_id == type_id]
+            deaf = deafness(self._home, max(promised, default=0))
+            if deaf not in kept:
+                kept[deaf] = retention(self._home, at=at, log=log, deaf=deaf)
+            erased += ring.retire(now=milliseconds(at), tolerance=kept[deaf], type_id=type_id)
+        return erased
 
     def _follow_group(
         self, group: KeyGroupId, item: _Membership, notices: NoticeLog, ring: Keyring, done: Followed
@@ -340,9 +352,15 @@ def _code(found: LaneRead) -> str:
     return "" if found.alarm is None else found.alarm.code
 
 
-def _replaced(ring: Keyring) -> bool:
-    """Tell whether a key is held that is not its group's newest."""
-    return any(ring.key(group, epoch) is not None for group in ring.groups() for epoch in ring.epochs(group)[:-1])
+def _replaced(ring: Keyring) -> list[TypeId]:
+    """List the types of which a key is held that is not its group's newest."""
+    return sorted(
+        {
+            group.type_id
+            for group in ring.groups()
+            if any(ring.key(group, epoch) is not None for epoch in ring.epochs(group)[:-1])
+        }
+    )
 
 
 def _take(ring: Keyring, group: KeyGroupId, key: EpochKey) -> bool:

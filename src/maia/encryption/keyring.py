@@ -149,10 +149,12 @@ class Keyring:
         """Tell how many blocks were sealed with a key."""
         return self._uses.get((group, epoch), 0)
 
-    def retire(self, *, now: int, tolerance: Tolerance) -> int:
-        """Erase the keys whose grace is over; return how many. Their epochs stay known."""
+    def retire(self, *, now: int, tolerance: Tolerance, type_id: TypeId | None = None) -> int:
+        """Erase the keys, of one type or of all, whose grace is over; return how many. Their epochs stay known."""
         gone = 0
         for group, keys in self._keys.items():
+            if type_id not in (None, group.type_id):
+                continue
             starts = sorted(keys)
             for start, following in pairwise(starts):
                 if keys[start] and now > following + tolerance.grace + tolerance.deaf:

@@ -18,7 +18,7 @@ from maia.errors import MaiaError, SealError, SignatureError, UnavailableError, 
 from maia.events import TypeId
 from maia.home import Home, HomeConfig
 from maia.kernel import milliseconds
-from maia.log import LogDirectory, NoticeKind, NoticeLog, OwnLanes, read_audit
+from maia.log import START, LaneHead, LogDirectory, NoticeKind, NoticeLog, OwnLanes, read_audit, sign_head
 from maia.principals import KeySigner
 from maia.testing import follow
 
@@ -440,3 +440,26 @@ def test_sealing_keys_of_a_home_without_groups_are_its_keyring(tmp_path: Path) -
     assert keys.key(GROUP, keys.sealing_epoch(GROUP, 150)) == b"k" * 32
     with pytest.raises(SealError, match="NO_KEY"):
         keys.sealing_epoch(GROUP, 99)
+
+
+def test_what_another_types_manager_promises_keeps_no_key(tmp_path: Path) -> None:
+    """A stranger who manages another type promises to speak in a hundred thousand years; keys of this one go in time."""
+    world = World(tmp_path, history=1)
+    world.join("met")
+    world.rekey(0, joins=("met",))
+    other = KeyGroupId(TypeId(bytes([8]) * 32), b"1")
+    tree, home = KeyTree(other), world.homes["met"]
+    GroupKeys(home).join(other, b"i" * 32, manager=EVE.public_key)
+    first = tree.rekey(EVE, start=ms(0), joins={world.name("met"): b"i" * 32})
+    world.notices.say(NoticeKind.REKEY, EVE, rekey_topic(other), first.to_bytes(), at=NOON)
+    world.follow("met")
+    lane = world.notices.reader(NoticeKind.REKEY, EVE.public_key.key_id, rekey_topic(other)).lane
+    place = GroupKeys(home).heard()[other].place
+    head = LaneHead(place=place, asserted=ms(1), floor=START, due=ms(1) + (1 << 51))
+    world.notices.store.put(lane.head_name, sign_head(lane, head, EVE))
+    world.rekey(10)
+    world.follow("met", 20)
+    assert GroupKeys(home).heard()[other].promised == 1 << 51
+    assert world.held("met") == [0, 10]
+    world.follow("met", 30 * 24 * 3600)
+    assert world.held("met") == [10]
