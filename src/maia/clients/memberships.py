@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 from maia.clients.homes import KEY_MANAGER, connect_key_manager
@@ -26,9 +26,8 @@ from maia.encryption import WHOLE_EVENT, KeyGroupId
 from maia.errors import DeniedError, MaiaError, NotFoundError, UnavailableError, UsageError
 from maia.events import TypeName
 from maia.home import Home
+from maia.kernel import instant_at
 from maia.principals import PublicKey
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +189,7 @@ def _membership(home: Home, name: TypeName, manager: PublicKey, groups: tuple[Ke
             FollowedGroup(
                 group=f"{name.name}/{attributes.get(group.label, label)}",
                 uid=None if group.label == WHOLE_EVENT else label,
-                start=_EPOCH + timedelta(milliseconds=held[-1]) if held else None,
+                start=instant_at(held[-1]) if held else None,
             )
         )
     return Membership(type=name.name, manager=manager, address=home.config.key_manager, places=tuple(places))

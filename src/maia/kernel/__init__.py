@@ -25,7 +25,7 @@ from maia.kernel.plan_term import Clock, PlanTerm, tests_behind
 from maia.kernel.publication import BATCH_REJECTED, CONSTRAINT_VIOLATED, enforce_publication
 from maia.kernel.publish import PublishPlan, event_base, parcel_row, publish_batches
 from maia.kernel.sessions import Sessions
-from maia.kernel.stamps import MAX_LEAD, milliseconds, read_mark, reserve_stamps, write_mark
+from maia.kernel.stamps import MAX_LEAD, instant_at, milliseconds, read_mark, reserve_stamps, write_mark
 from maia.kernel.state_cache import StateCache, StateChoice, StateReply, learn_state
 from maia.kernel.volume import VOLUME_HIGH, VolumeWatch
 
@@ -77,6 +77,7 @@ __all__ = [
     "event_ids",
     "event_name",
     "groups_of_type",
+    "instant_at",
     "key_groups_needed",
     "learn_state",
     "make_guard",

@@ -35,6 +35,17 @@ def milliseconds(at: datetime) -> int:
     return (since.days * 86_400 + since.seconds) * 1000 + since.microseconds // 1000
 
 
+def instant_at(stamp: int) -> datetime:
+    """Turn milliseconds since 1970 UTC into an instant; what lies behind the last that can be written is that one.
+
+    Stamps of others are shown by it: whoever may sign one can choose it.
+
+    >>> instant_at(1000).isoformat(), instant_at(1 << 53).year
+    ('1970-01-01T00:00:01+00:00', 9999)
+    """
+    return _EPOCH + timedelta(milliseconds=min(stamp, _LATEST))
+
+
 @dataclass(frozen=True, slots=True)
 class StampRange:
     """Stamps that were reserved: ``first`` up to but not including ``end``."""
@@ -66,7 +77,7 @@ def reserve_stamps(high_water: int, *, now: int, count: int, lead: int = MAX_LEA
         raise UsageError("at least one stamp is reserved")
     first = max(now, high_water + 1)
     if first - now > lead:
-        back = (_EPOCH + timedelta(milliseconds=min(high_water, _LATEST))).isoformat(sep=" ", timespec="seconds")
+        back = instant_at(high_water).isoformat(sep=" ", timespec="seconds")
         raise UnavailableError(
             f"the last stamp was given at {back}, far ahead of the clock: set the clock right if it is slow, else wait "
             "until then or give the broker a new key, whose lanes begin anew",

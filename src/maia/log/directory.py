@@ -23,13 +23,14 @@ import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
 
 from maia.encoding import SexpLimits, encode, parse_canonical
 from maia.errors import EncodingError, MaiaError, NotFoundError, UsageError
+from maia.kernel import instant_at
 from maia.log.commits import MAX_COMMIT, Commit, LogFile, check_turn, read_commit, read_place, write_commit
 from maia.log.event_lane import BEGINNING, EVENTS, EventLane, lane_name, lane_of
 from maia.log.lane import LaneReader
@@ -282,6 +283,26 @@ class OwnLanes:
             made, sequence=record.number, origin=writer.lane.owner.hex(), stamp=record.stamp, digest=record.digest.hex()
         )
 
+    def take_over(self, commit: Commit, *, at: datetime) -> None:
+        """Sign a commit of the format before lanes, whose parcels this broker sealed; its turn is its stamp.
+
+        Raises:
+            UnavailableError: As `commit` does.
+        """
+        writer = self.writer(commit.type_id)
+        self._keep_evidence(bytes.fromhex(commit.evidence))
+        writer.append(write_commit(commit, writer.lane.folder), at=at, stamp=commit.stamp)
+
+    def bases(self, type_id: str) -> set[str]:
+        """Name the events of all parcels that the own record of a lane has."""
+        writer = self.writer(type_id)
+        newest, found = writer.newest(), set[str]()
+        for number in range(0 if newest is None else newest.number + 1):
+            with suppress(NotFoundError):
+                commit = read_commit(writer.kept(number), before=-1)
+                found.update(base for file in (() if commit is None else commit.files) for base in file.bases)
+        return found
+
     def heartbeat(self, type_id: str, *, at: datetime) -> None:
         """Commit nothing, so that nothing can be dated back behind now."""
         writer = self.writer(type_id)
@@ -367,7 +388,7 @@ def _evidence_name(digest: bytes) -> str:
 
 def instant_of(commit: Commit) -> datetime:
     """Tell when a commit was made, by its stamp."""
-    return datetime.fromtimestamp(commit.stamp / 1000, UTC)
+    return instant_at(commit.stamp)
 
 
 def check_lane(lane: EventLane, commit: Commit) -> MaiaError | None:

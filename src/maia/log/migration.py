@@ -8,26 +8,34 @@ Rules kept here:
 
 - a broker signs what its own old commits name, after the file was found to be what was committed; of other brokers'
   commits it says that they are there;
-- what is damaged stops it before anything is signed, unless it is said that this shall be left out: what was taken over
-  without a file counts without it for ever, and a damaged file may still be brought back;
+- what is damaged stops it before anything is signed, unless it is said that this shall be left out. A damaged file may
+  still be brought back, and is taken over then unless the lane has gone on: stamps grow;
 - nothing of the old log is removed, so that every broker can do it, in any order, and again after being killed: what
-  was taken over is recognised by the name of its publication;
-- stamps grow along a lane. Commits whose stamps overlap, since they were made at the same time, become one.
+  was taken over is recognised by its events;
+- SECURITY: the old log is nobody's word, and anybody may have written to it. Only parcels that this broker signed are
+  taken over, each event once, in the order of their own stamps and on the evidence that they name themselves. What an
+  old commit says beside names nothing that would count: no stamp, no evidence, no publication without events;
+- stamps grow along a lane. Commits that were made at the same time are taken over in parts, one behind the other.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import groupby
 from pathlib import Path
+from typing import Any
 
-from maia.errors import EncodingError, MaiaError
+from maia.encryption import parse_parcel, verify_parcel
+from maia.errors import EncodingError, MaiaError, MalformedError, VerificationError
+from maia.kernel import instant_at
 from maia.log.commits import Commit, LogFile, Moved
 from maia.log.directory import LogDirectory, OwnLanes
-from maia.log.numbered import NumberedRecords
-from maia.log.segments import PartitionWriter, check_segment, read_moved
+from maia.log.numbered import NumberedRecords, Record
+from maia.log.segments import PartitionWriter, check_segment, read_moved, read_segment
 from maia.log.store import DirectoryStore
 
 _NAMED = 20
@@ -68,39 +76,135 @@ def migrate(log: LogDirectory, own: OwnLanes, origin: str, *, at: datetime, with
     moves, expired = _upkeep(log.path)
     others: dict[str, int] = {}
     mine: dict[str, list[Commit]] = {}
-    for commit in _old_commits(log.path, after=expired):
+    for commit in _old_commits(log.path, after=expired, without_damaged=without_damaged):
         if commit.origin != origin:
             others[commit.origin] = others.get(commit.origin, 0) + 1
-        elif own.find(commit.publication) is None or commit.batch > (_batch(own, commit.publication)):
+        else:
             mine.setdefault(commit.type_id, []).append(commit)
     damaged: list[str] = []
-    ready: list[tuple[str, list[Commit], int, list[LogFile]]] = []
+    ready: list[_Run] = []
     for type_id, commits in mine.items():
-        for group, end in _overlapping(commits):
-            files: list[LogFile] = []
-            for file in (file for commit in group for file in commit.files):
+        parcels: list[_Parcel] = []
+        seen = own.bases(type_id)
+        for commit in commits:
+            for file in commit.files:
                 try:
-                    files.append(_copy(log, own, type_id, file, moves.get(file.path)))
+                    found = _parcels(log, commit, file, moves.get(file.path))
                 except (MaiaError, OSError):
                     damaged.append(file.path)
-            ready.append((type_id, group, end, files))
+                    continue
+                for parcel in found:
+                    # SECURITY: anybody could name a file of this broker in another commit; its events count once.
+                    if parcel.base not in seen:
+                        seen.add(parcel.base)
+                        parcels.append(parcel)
+        ready += _runs(own, type_id, parcels)
     if damaged and not without_damaged:
         raise _damaged(damaged)
-    for type_id, group, end, files in ready:
-        for number, commit in enumerate(group):
-            kept = () if number else tuple(files)
-            # The others of a group keep their names, and their rows as a number, so that a retry finds them.
-            rows = commit.refused + (commit.events if number else 0)
-            own.commit(
-                commit.publication, type_id, kept, evidence=commit.evidence, refused=rows, query=commit.query,
-                batch=commit.batch, at=at, stamp=end + number,
-            )  # fmt: skip
+    for made in ready:
+        files = tuple(_copy(log, own, made.type_id, source) for source in _sources(made.parcels))
+        own.take_over(replace(made.commit, files=files), at=at)
+    empty = _empty_batches(own, [commit for commits in mine.values() for commit in commits], at=at)
     return Migrated(
-        commits=sum(len(group) for _, group, _, _ in ready),
-        events=sum(file.events for _, _, _, files in ready for file in files),
+        commits=len({(made.type_id, made.commit.sequence) for made in ready}) + empty,
+        events=sum(parcel.events for made in ready for parcel in made.parcels),
         others=others,
         damaged=tuple(damaged),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Parcel:
+    """A parcel that this broker signed: what its own header says of it, and where it lies."""
+
+    commit: Commit
+    file: LogFile
+    moved: Moved | None
+    row: int
+    base: str
+    stamp: int
+    events: int
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """Parcels of one commit that follow each other in the lane, and the commit that will name them."""
+
+    type_id: str
+    commit: Commit
+    parcels: tuple[_Parcel, ...]
+
+
+def _parcels(log: LogDirectory, commit: Commit, file: LogFile, moved: Moved | None) -> list[_Parcel]:
+    """Read the parcels of an old file that this broker signed; nothing else that is said of them is believed."""
+    found: list[_Parcel] = []
+    for row, item in enumerate(_rows(log, file, moved)):
+        try:
+            header = verify_parcel(parse_parcel(memoryview(item["parcel"]))).header
+        except (MalformedError, VerificationError):
+            continue  # nobody's, so nothing is lost with it
+        if header.origin.hex() == commit.origin:
+            found.append(
+                _Parcel(
+                    commit=commit, file=file, moved=moved, row=row, base=header.event_base.hex(), stamp=header.stamp,
+                    events=header.count, evidence=header.evidence.hex(),
+                )
+            )  # fmt: skip
+    return found
+
+
+def _rows(log: LogDirectory, file: LogFile, moved: Moved | None) -> Iterator[dict[str, Any]]:
+    batches = read_segment(log.store, file) if moved is None else read_moved(log.store, file, moved).to_batches()
+    for batch in batches:
+        yield from batch.to_pylist()
+
+
+def _runs(own: OwnLanes, type_id: str, parcels: Sequence[_Parcel]) -> list[_Run]:
+    """Put parcels in the order of their stamps, and those of one commit and evidence together.
+
+    The first run of a commit has its name, and all of its rows as a number, so that a retry finds them.
+    """
+    found: list[_Run] = []
+    named: set[tuple[str, int]] = set()
+    ordered = sorted(parcels, key=lambda parcel: parcel.stamp)
+    for (sequence, evidence), items in groupby(ordered, key=lambda item: (item.commit.sequence, item.evidence)):
+        run = tuple(items)
+        old, events = run[0].commit, sum(parcel.events for parcel in run)
+        made = replace(old, evidence=evidence, files=(), stamp=run[-1].stamp)
+        known = own.find(old.publication)
+        if (old.publication, old.batch) in named or (known is not None and known.batch >= old.batch):
+            name = f"{old.publication} ({sequence}, {run[0].base[:16]})"
+            made = replace(made, publication=name, query="", batch=-1, refused=0)
+        else:
+            named.add((old.publication, old.batch))
+            all_ = sum(parcel.events for parcel in parcels if parcel.commit.sequence == sequence)
+            made = replace(made, refused=old.refused + all_ - events)
+        found.append(_Run(type_id=type_id, commit=made, parcels=run))
+    return found
+
+
+def _sources(parcels: Sequence[_Parcel]) -> list[list[_Parcel]]:
+    """Put the parcels of a run together by the file in which they lie."""
+    found: dict[str, list[_Parcel]] = {}
+    for parcel in parcels:
+        found.setdefault(parcel.file.path, []).append(parcel)
+    return list(found.values())
+
+
+def _empty_batches(own: OwnLanes, commits: Sequence[Commit], *, at: datetime) -> int:
+    """Say of micro-batches without events that they were, where a stream goes on with the next."""
+    done = 0
+    for commit in commits:
+        known = own.find(commit.publication) if commit.batch > 0 else None
+        # SECURITY: nobody but its own stream has a name by this; whoever could write to the log could claim any.
+        if known is not None and (known.query, known.batch + 1) == (commit.query, commit.batch) and not commit.files:
+            own.commit(
+                commit.publication, known.type_id, (), evidence=known.evidence, refused=commit.refused,
+                query=commit.query, batch=commit.batch, at=at,
+            )  # fmt: skip
+            done += 1
+    return done
 
 
 def _damaged(paths: Sequence[str]) -> EncodingError:
@@ -108,26 +212,42 @@ def _damaged(paths: Sequence[str]) -> EncodingError:
     names = ", ".join(f"`{path}`" for path in paths[:_NAMED]) + (f" and {more} more" if more > 0 else "")
     return EncodingError(
         f"nothing was taken over, for these are not what was committed: {names}; bring them back from a copy, or leave "
-        "what they held out for ever with `--without-damaged`",
+        "what they held out with `--without-damaged`",
         code="LOG_FILES_DAMAGED",
     )
 
 
-def _batch(own: OwnLanes, publication: str) -> int:
-    known = own.find(publication)
-    return -1 if known is None else known.batch
-
-
-def _old_commits(root: Path, *, after: int) -> Iterator[Commit]:
+def _old_commits(root: Path, *, after: int, without_damaged: bool) -> Iterator[Commit]:
     records = NumberedRecords(root / "_commits", "commit {} of the log")
-    for record in records.walk(after=after):
-        try:
-            value = dict(record.value)
-            items = value.pop("files")
-            files = tuple(LogFile(**{**item, "bases": tuple(item["bases"])}) for item in items)  # type: ignore[attr-defined]
-            yield Commit(record.number, files=files, **value)  # type: ignore[arg-type]
-        except (ValueError, TypeError, KeyError) as error:
-            raise EncodingError(f"commit {record.number} of the log is damaged", code="COMMIT_DAMAGED") from error
+    try:
+        for record in records.walk(after=after) if not without_damaged else _readable(records, after):
+            yield _old_commit(record)
+    except EncodingError as error:
+        raise EncodingError(
+            f"{error.message}; bring it back from a copy, remove what is none, or leave it out with "
+            "`--without-damaged`",
+            code=error.code,
+        ) from error
+
+
+def _readable(records: NumberedRecords, after: int) -> Iterator[Record]:
+    """Give the commits that can be read, whatever lies between them."""
+    for number in records.numbers():
+        with suppress(EncodingError):
+            record = records.read(number)
+            _old_commit(record)
+            if number > after:
+                yield record
+
+
+def _old_commit(record: Record) -> Commit:
+    try:
+        value = dict(record.value)
+        items = value.pop("files")
+        files = tuple(LogFile(**{**item, "bases": tuple(item["bases"])}) for item in items)  # type: ignore[attr-defined]
+        return Commit(record.number, files=files, **value)  # type: ignore[arg-type]
+    except (ValueError, TypeError, KeyError) as error:
+        raise EncodingError(f"commit {record.number} of the log is damaged", code="COMMIT_DAMAGED") from error
 
 
 def _upkeep(root: Path) -> tuple[dict[str, Moved], int]:
@@ -145,49 +265,29 @@ def _upkeep(root: Path) -> tuple[dict[str, Moved], int]:
     return moves, expired
 
 
-def _overlapping(commits: Sequence[Commit]) -> Iterator[tuple[list[Commit], int]]:
-    """Put commits in the order of their stamps; those that overlap are of one group, with the stamp that it ends with.
-
-    A group has room for a record of each of its commits before the next one begins.
-    """
-    group: list[Commit] = []
-    end = 0
-    for first, commit in _ordered(commits):
-        if group and first > end + len(group):
-            yield group, end
-            group = []
-        group.append(commit)
-        end = max([end, *(file.last_stamp for file in commit.files)])
-    if group:
-        yield group, end
-
-
-def _ordered(commits: Sequence[Commit]) -> list[tuple[int, Commit]]:
-    """Sort commits by their first stamp; one without files stays behind the one before it."""
-    found, last = [], 0
-    for commit in commits:
-        first = min((file.first_stamp for file in commit.files), default=last)
-        found.append((first, commit))
-        last = max([last, *(file.last_stamp for file in commit.files)])
-    return sorted(found, key=lambda item: (item[0], item[1].sequence))
-
-
-def _copy(log: LogDirectory, own: OwnLanes, type_id: str, file: LogFile, moved: Moved | None) -> LogFile:
-    """Put the parcels of an old file into the folder of the lane, byte for byte where they were not moved."""
-    folder = own.writer(type_id).lane.folder
-    _, day, name = file.path.split("/")
-    target = f"{folder}/{day}/{name}"
+def _copy(log: LogDirectory, own: OwnLanes, type_id: str, parcels: Sequence[_Parcel]) -> LogFile:
+    """Put parcels of an old file into the folder of the lane, byte for byte where it holds nothing else."""
+    folder, file, moved = own.writer(type_id).lane.folder, parcels[0].file, parcels[0].moved
     store: DirectoryStore = log.store
-    if moved is None:
+    day = instant_at(parcels[0].stamp).date().isoformat()
+    rows = [parcel.row for parcel in parcels]
+    true = replace(
+        file, parcels=len(parcels), events=sum(parcel.events for parcel in parcels),
+        first_stamp=min(parcel.stamp for parcel in parcels), last_stamp=max(parcel.stamp for parcel in parcels),
+        bases=tuple(parcel.base for parcel in sorted(parcels, key=lambda parcel: parcel.row)),
+    )  # fmt: skip
+    if moved is None and true == file:
         check_segment(store, file)
-        data = store.get(file.path, limit=file.size)
-        store.put(target, data)
+        target = f"{folder}/date={day}/{file.digest[:40]}.parquet"
+        store.put(target, store.get(file.path, limit=file.size))
         return replace(file, path=target)
-    stem = hashlib.sha256(f"{file.path} {moved.digest}".encode()).hexdigest()[:40]
-    store.delete(f"{folder}/{day}/{stem}.parquet")
-    with PartitionWriter(store, f"{folder}/{day}/{stem}.parquet") as writer:
-        for row in read_moved(store, file, moved).to_pylist():
-            writer.add(row)
+    stem = hashlib.sha256(f"{file.path} {file.digest} {rows}".encode()).hexdigest()[:40]
+    store.delete(f"{folder}/date={day}/{stem}.parquet")
+    with PartitionWriter(store, f"{folder}/date={day}/{stem}.parquet") as writer:
+        said = {parcel.row: {"stamp": parcel.stamp, "events": parcel.events} for parcel in parcels}
+        for row, item in enumerate(_rows(log, file, moved)):
+            if row in said:
+                writer.add(item | said[row])
         made = writer.close()
     if made is None:
         raise EncodingError("a file without parcels", code="LOG_FILE_DAMAGED")

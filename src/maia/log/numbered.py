@@ -48,10 +48,14 @@ class NumberedRecords:
 
     def latest(self) -> int:
         """Return the highest number; -1 when there is none."""
+        return max(self.numbers(), default=-1)
+
+    def numbers(self) -> list[int]:
+        """List the numbers under which something lies, in order."""
         if not self._folder.is_dir():
-            return -1
+            return []
         names = (path.stem for path in self._folder.iterdir() if path.suffix == ".json")
-        return max((int(name) for name in names if name.isdigit()), default=-1)
+        return sorted(int(name) for name in names if name.isdigit())
 
     def read(self, number: int) -> Record:
         """Read one record.

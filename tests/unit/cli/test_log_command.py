@@ -14,6 +14,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from clinic import build, data_files, publish_here
 
 from maia.home import Home
+from maia.log import LogDirectory, OwnLanes
+from maia.principals import KeySigner
+from maia.testing import Command
 
 
 @pytest.fixture
@@ -113,3 +116,14 @@ def test_log_refuses(maia: Any, home: Home, args: tuple[str, ...], code: str) ->
     """Ages and sizes are read strictly."""
     ran = maia("log", *args, "--json")
     assert (ran.code, ran.data["error"]) == (2, code)
+
+
+def test_a_strangers_stamp_from_the_far_future_is_shown(tmp_path: Path) -> None:
+    """Whoever can write to the log chooses the stamps of its own lane; everybody else sees them, and goes on."""
+    home = Command(tmp_path / "home")
+    home.do("domain", "init", str(tmp_path / "home"), "--name", "clinic", "--key")
+    log = LogDirectory(tmp_path / "home" / "log")
+    eve = OwnLanes(log, tmp_path / "eve", KeySigner(b"e" * 32))
+    eve.commit("x", "ab" * 32, (), evidence="00" * 32, at=datetime.now(UTC), stamp=(1 << 53) - 1)
+    assert home("log", "show").code == 0
+    assert [item["at"][:4] for item in home.do("log", "show")["commits"]] == ["9999"]

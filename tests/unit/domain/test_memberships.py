@@ -443,7 +443,7 @@ def test_sealing_keys_of_a_home_without_groups_are_its_keyring(tmp_path: Path) -
 
 
 def test_what_another_types_manager_promises_keeps_no_key(tmp_path: Path) -> None:
-    """A stranger who manages another type promises to speak in a hundred thousand years; keys of this one go in time."""
+    """A stranger who manages another type promises to speak in ages; keys of this one go in time."""
     world = World(tmp_path, history=1)
     world.join("met")
     world.rekey(0, joins=("met",))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
 from maia.cli.show.output import printable
@@ -15,10 +15,9 @@ from maia.encryption import WHOLE_EVENT, KeyGroupId
 from maia.errors import NotFoundError, UsageError
 from maia.events import TypeId
 from maia.home import Folder, Home
+from maia.kernel import instant_at
 from maia.key_manager import EpochRecord, GroupStatus, KeyManager, MembershipRecord
 from maia.principals import KeyId, fingerprint
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ class Keys:
         """Write an instant of a message."""
         if milliseconds is None:
             return None
-        return (_EPOCH + timedelta(milliseconds=milliseconds)).isoformat(timespec="milliseconds")
+        return instant_at(milliseconds).isoformat(timespec="milliseconds")
 
     def type_ids(self, name: str) -> frozenset[TypeId]:
         """Return the types of a readable name.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from maia.authority import Action, ListStatement, StatementBook, parse_statement
@@ -33,14 +33,13 @@ from maia.encryption import WHOLE_EVENT, Keyring, groups_of
 from maia.errors import MaiaError, RevokedError, VerificationError
 from maia.events import EventType
 from maia.home import read_file
-from maia.kernel import ask_version, milliseconds, read_mark
+from maia.kernel import ask_version, instant_at, milliseconds, read_mark
 from maia.log import LogDirectory, Outbox, read_place
 from maia.principals import CertificateId, OnlineTest, PublicKey, TestKind
 
 if TYPE_CHECKING:
     from maia.domain.domain import Domain
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SOON = timedelta(days=14)
 _MAX_CLIENTS = 200
 _SHORT = 16
@@ -292,7 +291,7 @@ def _keys(ring: Keyring, event_type: EventType) -> Iterator[KeyStatus]:
         yield KeyStatus(
             attribute="whole events" if whole else names.get(group.label, group.label.decode("utf-8", "replace")),
             uid=None if whole else group.label.decode("utf-8", "replace"),
-            since=_EPOCH + timedelta(milliseconds=epochs[-1]) if epochs else None,
+            since=instant_at(epochs[-1]) if epochs else None,
         )
 
 
