@@ -5,17 +5,25 @@ Rules kept here:
 - a publisher trusts the last word of a key manager for as long as the manager promised, and its own ``silence`` more
   (`heard`). Whoever can write to the log can keep it from hearing more, and what it seals meanwhile is not lost:
   readers keep the old key for that time, and open with it what is stamped within it;
+- a key is needed as long as the log holds what was sealed with it. That something is not there now says nothing:
+  anybody may hide it for a moment. So a home remembers where the lanes that it saw begin (``log-begins``), until their
+  owners' signed floors say otherwise;
 - a reader cannot know a publisher's ``silence``: it takes its own for it, but not less than the usual one.
 """
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from datetime import datetime
 
 from maia.encryption import Tolerance
-from maia.home import DEFAULT_SILENCE, Home
+from maia.errors import MaiaError
+from maia.home import DEFAULT_SILENCE, PRIVATE_FILE, Home, read_file, write_file
 from maia.kernel import milliseconds
 from maia.log import LogDirectory
+
+_MAX_KNOWN = 16 << 20
 
 
 def deafness(home: Home, promised: int) -> int:
@@ -40,8 +48,23 @@ def retention(home: Home, *, at: datetime, log: LogDirectory | None = None, deaf
     grace = home.tolerance.grace
     if home.config.history is not None:
         return Tolerance(grace=max(grace, home.config.history * 1000 - deaf), skew=home.tolerance.skew, deaf=deaf)
-    oldest = (LogDirectory(home.log_path) if log is None else log).oldest()
+    begins = _begins(home, LogDirectory(home.log_path) if log is None else log)
+    oldest = 0 if begins is None else min((stamp for _, stamp in begins.values()), default=None)
     if oldest is not None:
         kept = milliseconds(at) - oldest
         grace += max(0, kept)
     return Tolerance(grace=grace, skew=home.tolerance.skew, deaf=deaf)
+
+
+def _begins(home: Home, log: LogDirectory) -> dict[str, tuple[int, int]] | None:
+    """Tell where the lanes begin that a home knows, and remember it where somebody judged whose lanes count."""
+    path, place = home.path / "log-begins", str(home.log_path)
+    known: dict[str, tuple[int, int]] = {}
+    with suppress(MaiaError, OSError, ValueError, TypeError, KeyError, AttributeError):
+        value = json.loads(read_file(path, limit=_MAX_KNOWN))
+        if (value["v"], value["log"]) == (1, place):
+            known = {str(name): (int(number), int(stamp)) for name, (number, stamp) in value["lanes"].items()}
+    found = log.begins(known)
+    if found is not None and found != known and log.judged:
+        write_file(path, json.dumps({"v": 1, "log": place, "lanes": found}).encode(), mode=PRIVATE_FILE)
+    return found

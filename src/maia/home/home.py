@@ -11,6 +11,7 @@
     groups               what the broker knows of its key groups, sealed likewise
     stamps               the highest stamp this broker ever reserved
     key-uses             how often each key sealed
+    log-begins           where the lanes of the log begin, as their owners last said
     log/                 parcels and commits; may lie elsewhere and be shared
     audit/               the journal of intents and results (0700); audit-head is its newest head
     checkpoints/

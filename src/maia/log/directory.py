@@ -33,7 +33,7 @@ from maia.errors import EncodingError, MaiaError, NotFoundError, UsageError
 from maia.kernel import instant_at
 from maia.log.commits import MAX_COMMIT, Commit, LogFile, check_turn, read_commit, read_place, write_commit
 from maia.log.event_lane import BEGINNING, EVENTS, EventLane, lane_name, lane_of
-from maia.log.lane import LaneReader
+from maia.log.lane import MAX_LANES, LaneReader
 from maia.log.lane_objects import LaneId
 from maia.log.lane_search import Admits, LaneSearch
 from maia.log.lane_writer import LaneWriter
@@ -111,20 +111,43 @@ class LogDirectory:
             found += max(0, lane.count - 1 - start)
         return found
 
-    def oldest(self) -> int | None:
-        """Tell the stamp of the oldest record that the log still holds, of an origin that is no stranger if known."""
-        found: list[int] = []
+    @property
+    def judged(self) -> bool:
+        """Whether somebody judges whose lanes count."""
+        return self._judge is not None
+
+    def begins(self, known: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]] | None:
+        """Tell the number and the stamp of the oldest record of each lane, of origins that are no strangers if known.
+
+        SECURITY: that something is not there now says nothing, since anybody can take it away for a moment. A lane that
+        is known begins where it did until its owner's signed floor says otherwise.
+
+        Args:
+            known: What was found before.
+
+        Returns:
+            By lane; nothing when there is more than can be looked at.
+        """
+        found = dict(known)
         admits = None if self._judge is None else self._judge()
-        for folder in self.store.list_folders("", "type=", limit=_MAX_TYPES):
+        folders = self.store.list_folders("", "type=", limit=_MAX_TYPES)
+        if len(folders) >= _MAX_TYPES:
+            return None
+        for folder in folders:
             with suppress(UsageError):  # a folder that is no type
-                for lane in self._search.find(folder.removeprefix("type="), (), self._judge):
+                lanes = self._search.find(folder.removeprefix("type="), (), self._judge)
+                if self._judge is None and len(lanes) >= MAX_LANES:
+                    return None
+                for lane in lanes:
                     reader = LaneReader(self.store, lane, limit=MAX_COMMIT)
                     head = reader.head()
                     record = reader.record(0 if head is None else head.floor.number + 1)
-                    commit = None if record is None else read_commit(record, before=-1)
-                    if record is not None and (admits is None or commit is None or admits(commit) is not None):
-                        found.append(record.stamp)
-        return min(found, default=None)
+                    if record is None or record.number <= found.get(lane_name(lane), (-1, 0))[0]:
+                        continue
+                    commit = read_commit(record, before=-1)
+                    if admits is None or commit is None or admits(commit) is not None:
+                        found[lane_name(lane)] = record.number, record.stamp
+        return found
 
     def commits(
         self, *, after: Places | None = None, upto: Places | None = None, types: Iterable[str] | None = None

@@ -463,3 +463,33 @@ def test_what_another_types_manager_promises_keeps_no_key(tmp_path: Path) -> Non
     assert world.held("met") == [0, 10]
     world.follow("met", 30 * 24 * 3600)
     assert world.held("met") == [10]
+
+
+@pytest.mark.parametrize("hidden", ["type=*", "type=*/origin=*/*.record", "type=*/origin=*"])
+def test_what_is_hidden_for_a_moment_keeps_its_keys(tmp_path: Path, hidden: str) -> None:
+    """Whoever can write to the log takes a lane away and brings it back: no key that it needs is erased meanwhile."""
+    world = World(tmp_path, grace=30)
+    world.join("met")
+    world.rekey(0, joins=("met",))
+    commit(tmp_path, NOON + timedelta(seconds=5))
+    world.rekey(10)
+    judged = LogDirectory(tmp_path / "log", judge=lambda: lambda commit: commit.origin)
+    GroupKeys(world.homes["met"]).follow(world.notices, at=NOON + timedelta(seconds=20), log=judged)
+    [place] = (tmp_path / "log").glob(hidden)
+    place.rename(tmp_path / "aside")
+    world.follow("met", 30 * 24 * 3600)
+    GroupKeys(world.homes["met"]).follow(world.notices, at=NOON + timedelta(days=30), log=judged)
+    assert world.held("met") == [0, 10]
+
+
+def test_more_types_than_are_looked_at_erase_nothing(tmp_path: Path) -> None:
+    """Folders that anybody may make hide no lane from whoever decides which keys are still needed."""
+    world = World(tmp_path, grace=30)
+    world.join("met")
+    world.rekey(0, joins=("met",))
+    commit(tmp_path, NOON + timedelta(seconds=5))
+    world.rekey(10)
+    for number in range(4096):
+        (tmp_path / "log" / f"type=!{number}").mkdir()
+    world.follow("met", 30 * 24 * 3600)
+    assert world.held("met") == [0, 10]
