@@ -155,14 +155,23 @@ class LaneWriter:
             UnavailableError: ``LANE_AHEAD``, or the store did not answer.
         """
         last = self.newest()
-        put = 0
+        put = self.restore(depth=depth)
+        self._compared = False
+        self._compare(last)
+        self.assert_head(at=at, rhythm=rhythm)
+        return put
+
+    def restore(self, *, depth: int | None = None) -> int:
+        """Put again the records that the store lost or exchanged, the newest so many or all; return how many.
+
+        Raises:
+            UnavailableError: ``LANE_AHEAD``, or the store did not answer.
+        """
+        last, put = self.newest(), 0
         if last is not None:
             first = self.floor().number + 1
             for number in range(first if depth is None else max(first, last.number - depth + 1), last.number + 1):
                 put += self._assert(self._kept(number))
-        self._compared = False
-        self._compare(last)
-        self.assert_head(at=at, rhythm=rhythm)
         return put
 
     def assert_head(self, *, at: datetime, floor: Place | None = None, rhythm: timedelta = timedelta(0)) -> LaneHead:

@@ -20,7 +20,7 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from maia.errors import EncodingError, MaiaError, UsageError
+from maia.errors import EncodingError, MaiaError, UnavailableError, UsageError
 from maia.kernel import milliseconds
 from maia.log.commits import Commit, LogFile, Moved, write_moves
 from maia.log.directory import LogDirectory, OwnLanes
@@ -158,9 +158,22 @@ def sweep(log: LogDirectory, own: OwnLanes, *, keep_newer_than: datetime, dry_ru
 
 
 def _own(log: LogDirectory, own: OwnLanes) -> Iterator[EventLane]:
+    """Give one's own lanes, whole.
+
+    SECURITY: what a lane names is what its owner's own record says, never what the store shows: somebody may have taken
+    a record away, and everything behind it would look as if nothing named it.
+    """
     for type_id in own.types():
-        lane = log.lane(lane_name(own.writer(type_id).lane))
+        writer = own.writer(type_id)
+        writer.restore()
+        lane = log.lane(lane_name(writer.lane))
         lane.refresh()
+        newest = writer.newest()
+        if newest is not None and (lane.alarm is not None or lane.count != newest.number + 1):
+            raise UnavailableError(
+                f"lane {writer.lane}: the log does not show all that this home committed; somebody is changing it",
+                code="LANE_CHANGING",
+            )
         yield lane
 
 
