@@ -39,6 +39,7 @@ from maia.domain import (
     open_home_groups,
     open_key_manager,
     parts_of,
+    publication_operation,
     scan,
     type_stretch,
 )
@@ -214,7 +215,8 @@ class Homes:
                 names = event_ids(event_name(header.origin, header.event_base), range(len(rows)))
                 events += zip(names, rows, strict=True)
         written = Written(writer.close(), sealed_as=(plan.sealing.type_id.hex(), plan.sealing.evidence.hex()))
-        commit_publication(home, domain.log, plan, [written], client="camera", at=moment)
+        told = publication_operation(home, plan, client="camera", at=moment).number
+        commit_publication(home, domain.lanes, plan, [written], client="camera", operation=told, at=moment)
         return Sealed(tuple(events), tuple(range(len(rows))))
 
     def step(self) -> list[Shown]:

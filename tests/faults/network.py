@@ -10,7 +10,15 @@ from pathlib import Path
 import pyarrow as pa
 
 from maia.authority import Action, type_right
-from maia.domain import DeliveryJob, Wanted, commit_publication, find_type, write_partition
+from maia.domain import (
+    DeliveryJob,
+    Wanted,
+    commit_publication,
+    find_type,
+    own_lanes,
+    publication_operation,
+    write_partition,
+)
 from maia.events import (
     ClosedAttributes,
     EncryptionMode,
@@ -152,8 +160,10 @@ def publish_here(
     """Publish without Spark, now or at another instant; returning is the acknowledgement."""
     home, at = Home.open(network.ccs), at or datetime.now(UTC)
     made = plan(network, publication, as_=as_, type_name=type_name, at=at)
+    told = publication_operation(home, made, client=as_, at=at).number
     written = write_partition(home, made, 0, iter(batches), at=at)
-    commit_publication(home, network.log, made, [written], client=as_, at=at)
+    lanes = own_lanes(home, network.log)
+    commit_publication(home, lanes, made, [written], client=as_, operation=told, at=at)
 
 
 def ahead(job: DeliveryJob, commits: int = 1) -> dict[str, str]:

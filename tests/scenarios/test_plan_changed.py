@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from key_network import Network, build
 
-from maia.domain import Domain
+from maia.domain import Domain, audit_of
 from maia.errors import UnavailableError
 from maia.home import Home
 from maia.log import read_audit
@@ -120,6 +120,17 @@ def test_ids_that_change_within_a_micro_batch_repeat_it_and_lose_nothing(network
     assert network.read("met", "Smith") == [("AE05 XYZ", "Victoria")] * 2
     (commit,) = network.log.commits()
     assert again[0].written.sealed_as == (commit.type_id, commit.evidence)
+
+
+def test_what_is_aborted_ends_its_own_intent_and_no_other_of_the_name(network: Network, stream: Stream) -> None:
+    """Another attempt under the same name goes on waiting for its own end."""
+    first, second = stream.write(0, 0, PARTS[0]), stream.write(0, 0, PARTS[0])
+    audit = audit_of(network.homes["ccs"])
+    assert set(audit.waiting()) == {first.planned.operation, second.planned.operation}
+    stream.writer.abort([first, None], 0)
+    assert set(audit.waiting()) == {second.planned.operation}
+    stream.writer.abort([None], 0)  # no task came as far as to say by which plan it worked
+    assert audit.waiting() == {}
 
 
 def test_a_change_between_micro_batches_or_beside_an_empty_task_repeats_nothing(

@@ -186,56 +186,50 @@ def write_partition(
 
 def commit_publication(
     home: Home,
-    log: LogDirectory,
+    lanes: OwnLanes,
     plan: PublishPlan,
     written: Sequence[Written],
     *,
     client: str,
+    operation: int,
     at: datetime,
     query: str = "",
     batch: int = -1,
-    operation: int | None = None,
 ) -> Published:
     """Make what the tasks wrote count, once, and put into the audit what became of every row.
 
     Args:
         home: The publisher's domain.
-        log: Its log.
+        lanes: Those that its broker writes.
         plan: By which the tasks worked.
         written: What they wrote.
         client: What the publisher is called here.
+        operation: The intent, by its number in the audit, see `publication_operation`.
         at: Now.
         query: For a stream, the query that writes it.
         batch: For a stream, the micro-batch.
-        operation: The intent, by its number in the audit; without one it is told now.
 
     Raises:
         MaiaError: Keys or rights changed meanwhile, or the log refuses; nothing counts then.
     """
-    intended = publication_operation(home, plan, client=client, at=at, number=operation)
+    intended = Operation(audit_of(home), operation, intent_to_publish(plan, client, at=at))
     with intended.failing():
-        done, rows = _commit(home, log, plan, written, client=client, at=at, query=query, batch=batch)
+        done, rows = _commit(home, lanes, plan, written, client=client, at=at, query=query, batch=batch)
     intended.end(OK, events=done.events, rows=rows)
     return done
 
 
 def publication_operation(
-    home: Home,
-    plan: PublishPlan,
-    *,
-    client: str,
-    at: datetime,
-    number: int | None = None,
-    process: str | None = None,
+    home: Home, plan: PublishPlan, *, client: str, at: datetime, process: str | None = None
 ) -> Operation:
-    """Tell the audit what is going to be published, before a row is taken; or go on with what it was told."""
+    """Tell the audit what is going to be published, before a row is taken."""
     audit, intent = audit_of(home), intent_to_publish(plan, client, at=at)
-    return Operation(audit, audit.begin(intent, process=process) if number is None else number, intent)
+    return Operation(audit, audit.begin(intent, process=process), intent)
 
 
 def _commit(
     home: Home,
-    log: LogDirectory,
+    lanes: OwnLanes,
     plan: PublishPlan,
     written: Sequence[Written],
     *,
@@ -265,13 +259,12 @@ def _commit(
     rows += [row(kind="notice", code=code, events=count) for code, count in notices.items() if count]
     if not files and batch < 0:  # nothing to make count; the name stays free for rows that were put right
         return Published(publication=plan.publication, commit=None, events=0, refused=dict(refused)), rows
-    lanes = own_lanes(home, log)
     # INVARIANT: between the look at the last stamp and the commit, no other publication of this home is committed.
     with lanes.turn():
         known, last = lanes.find(plan.publication), lanes.last_stamp(type_id)
         if any(file.first_stamp <= last for file in files) and (known is None or known.batch < batch):
             sealing = replace(plan.sealing, type_id=TypeId(bytes.fromhex(type_id)), evidence=bytes.fromhex(evidence))
-            files = stamp_anew(home, log, files, sealing, plan.publication, at=at)
+            files = stamp_anew(home, lanes.log, files, sealing, plan.publication, at=at)
         made = _committed(
             home, lanes, plan.publication, type_id, files, evidence=evidence, refused=sum(refused.values()),
             query=query, batch=batch, at=at,

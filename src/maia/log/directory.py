@@ -34,6 +34,7 @@ from maia.kernel import instant_at
 from maia.log.commits import MAX_COMMIT, Commit, LogFile, check_turn, read_commit, read_place, write_commit
 from maia.log.event_lane import BEGINNING, EVENTS, EventLane, lane_name, lane_of
 from maia.log.lane import MAX_LANES, LaneReader
+from maia.log.lane_names import LaneNames
 from maia.log.lane_objects import LaneId
 from maia.log.lane_search import Admits, LaneSearch
 from maia.log.lane_writer import LaneWriter
@@ -230,11 +231,11 @@ class OwnLanes:
 
     def __init__(self, log: LogDirectory, own: Path, signer: Signer) -> None:
         """Write to a log as a broker, whose own record lies at its home."""
-        self._log = log
+        self.log = log
         self._own = DirectoryStore(own, private=True)
         self._signer = signer
         self._writers: dict[str, LaneWriter] = {}
-        self._names: dict[str, tuple[int, dict[str, Commit]]] = {}
+        self._names: dict[str, LaneNames] = {}
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -246,8 +247,7 @@ class OwnLanes:
 
     def find(self, publication: str) -> Commit | None:
         """Return the newest commit of a publication or stream, by the own record; ``None`` when there is none."""
-        folders = self._own.list_folders("", "type=", limit=_MAX_TYPES)
-        found = [self._known(self.writer(name.removeprefix("type="))).get(publication) for name in folders]
+        found = [self._known(type_id).find(publication) for type_id in self.types()]
         return max((item for item in found if item is not None), key=lambda item: item.stamp, default=None)
 
     def writer(self, type_id: str) -> LaneWriter:
@@ -255,7 +255,7 @@ class OwnLanes:
         known = self._writers.get(type_id)
         if known is None:
             lane = LaneId(kind=EVENTS, owner=self._signer.public_key.key_id, topic=type_id)
-            known = LaneWriter(self._log.store, lane, self._signer, self._own, limit=MAX_COMMIT)
+            known = LaneWriter(self.log.store, lane, self._signer, self._own, limit=MAX_COMMIT)
             self._writers[type_id] = known
         return known
 
@@ -358,7 +358,7 @@ class OwnLanes:
     def adopt(self) -> int:
         """Take over what the log holds of this broker beyond its own record; return how many records."""
         owner = self._signer.public_key.key_id.hex()
-        names = [lane.name for lane in self._log.lanes() if lane.name.endswith(f"/{owner}")]
+        names = [lane.name for lane in self.log.lanes() if lane.name.endswith(f"/{owner}")]
         return sum(self.writer(name.partition("/")[0]).adopt() for name in names)
 
     def types(self) -> list[str]:
@@ -370,14 +370,14 @@ class OwnLanes:
         """Keep a copy of evidence, to be put again when the log loses it."""
         with suppress(NotFoundError, EncodingError):
             name = _evidence_name(digest)
-            data = self._log.store.get(name, limit=_MAX_EVIDENCE)
+            data = self.log.store.get(name, limit=_MAX_EVIDENCE)
             if hashlib.sha256(data).digest() == digest:
                 self._own.put_new(name, data)
 
     def _put_evidence(self, digest: bytes) -> None:
-        if not self._log.evidence(digest):
+        if not self.log.evidence(digest):
             with suppress(NotFoundError, EncodingError):
-                self._log.store.put(_evidence_name(digest), self._own.get(_evidence_name(digest), limit=_MAX_EVIDENCE))
+                self.log.store.put(_evidence_name(digest), self._own.get(_evidence_name(digest), limit=_MAX_EVIDENCE))
 
     def _evidence(self, writer: LaneWriter, numbers: range) -> frozenset[bytes]:
         """Name the evidence that records of a lane rest on."""
@@ -392,17 +392,11 @@ class OwnLanes:
         record = writer.newest()
         return None if record is None else read_commit(record, before=-1)
 
-    def _known(self, writer: LaneWriter) -> dict[str, Commit]:
-        """Read the names of the publications that the own record has, what is new of it."""
-        newest = writer.newest()
-        number, names = self._names.get(writer.lane.topic, (-1, {}))
-        for further in range(number + 1, 0 if newest is None else newest.number + 1):
-            with suppress(NotFoundError):
-                commit = read_commit(writer.kept(further), before=-1)
-                if commit is not None and commit.publication:
-                    names[commit.publication] = commit
-        self._names[writer.lane.topic] = (-1 if newest is None else newest.number, names)
-        return names
+    def _known(self, type_id: str) -> LaneNames:
+        known = self._names.get(type_id)
+        if known is None:
+            known = self._names[type_id] = LaneNames(self._own, self.writer(type_id))
+        return known
 
 
 def _evidence_name(digest: bytes) -> str:

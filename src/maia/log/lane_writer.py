@@ -72,14 +72,18 @@ class LaneWriter:
         self._last: LaneRecord | None = None
         self._compared = False
 
-    def newest(self) -> LaneRecord | None:
+    def newest(self, *, known: int = 0) -> LaneRecord | None:
         """Return the newest record that was signed, by the own record; ``None`` before the first.
+
+        Args:
+            known: The number of a record that was there; names before it are not looked at.
 
         Raises:
             EncodingError: The own record is damaged: ``LANE_OWN_DAMAGED``.
         """
         if self._last is None:
-            names = self._own.list_after(self.lane.folder, "", limit=_PAGE)
+            after = self.lane.record_name(known - 1).rpartition("/")[2] if known else ""
+            names = self._own.list_after(self.lane.folder, after, limit=_PAGE)
             numbers = [int(name.removesuffix(_SUFFIX)) for name in names if name.endswith(_SUFFIX)]
             if not numbers:
                 return None
@@ -97,7 +101,7 @@ class LaneWriter:
             NotFoundError: There is none, or it lies below the floor.
             EncodingError: The own record is damaged: ``LANE_OWN_DAMAGED``.
         """
-        return self._kept(number)
+        return self._last if self._last is not None and self._last.number == number else self._kept(number)
 
     def floor(self) -> Place:
         """Return the place up to which records were let go."""

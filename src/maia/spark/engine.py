@@ -70,7 +70,7 @@ class SparkEngine:
             if strict and refused:
                 raise nothing_published(refused)
         return commit_publication(
-            domain.home, domain.log, plan, written, client=client, at=domain.clock(), operation=operation.number
+            domain.home, domain.lanes, plan, written, client=client, operation=operation.number, at=domain.clock()
         )
 
     def publish_stream(self, frame: DataFrame, asked: Asked, *, publication: str, checkpoint: Path) -> StreamingQuery:

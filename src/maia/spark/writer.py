@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -82,19 +82,26 @@ def _commit(
     written = [message.written for message in messages if isinstance(message, WrittenMessage)]
     with in_one_line(), Domain.open(asked.home) as domain:
         done = commit_publication(
-            domain.home, domain.log, planned.plan, written, client=asked.as_, at=domain.clock(), query=query,
-            batch=batch, operation=planned.operation,
+            domain.home, domain.lanes, planned.plan, written, client=asked.as_, operation=planned.operation,
+            at=domain.clock(), query=query, batch=batch,
         )  # fmt: skip
         tell_refused(done, stream=batch >= 0)
 
 
-def _abort(asked: SourceOptions, publication: str) -> None:
-    """Put into the audit that a publication ended before it counted, unless it says why already."""
+def _abort(asked: SourceOptions, operations: Collection[int]) -> None:
+    """Put into the audit that these publications ended before they counted, unless it says why already."""
     with in_one_line():
         audit = audit_of(Home.open(asked.home))
         for number, intent in audit.waiting().items():
-            if (intent.subject, intent.source) == (asked.as_, publication):
+            if number in operations:
                 Operation(audit, number, intent).end("ABORTED")
+
+
+def _last_planned(asked: SourceOptions) -> set[int]:
+    """Find the micro-batch of a stream that was planned last and has no result."""
+    waiting = audit_of(Home.open(asked.home)).waiting().items()
+    own = (asked.as_, str(asked.publication))
+    return {max((number for number, row in waiting if (row.subject, row.source) == own), default=-1)}
 
 
 class MaiaWriter(DataSourceArrowWriter):
@@ -116,7 +123,7 @@ class MaiaWriter(DataSourceArrowWriter):
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:  # noqa: ARG002 - Spark's signature
         """Leave what was written as ciphertext that no commit names."""
-        _abort(self.asked, self.planned.plan.publication)
+        _abort(self.asked, {self.planned.operation})
 
 
 class MaiaStreamWriter(DataSourceStreamArrowWriter):
@@ -161,4 +168,5 @@ class MaiaStreamWriter(DataSourceStreamArrowWriter):
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803
         """Leave what was written as ciphertext that no commit names."""
-        _abort(self.asked, str(self.asked.publication))
+        planned = {message.planned.operation for message in messages if isinstance(message, WrittenMessage)}
+        _abort(self.asked, planned or _last_planned(self.asked))  # no task may have come as far as to say its plan

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from maia.domain import commit_publication, write_partition
+from maia.domain import commit_publication, own_lanes, publication_operation, write_partition
 from maia.events import to_arrow_schema
 from maia.home import Home
 from maia.log import LogDirectory
@@ -44,8 +44,10 @@ def publish_here(home: Home, publication: str, patients: Iterable[str]) -> None:
     rows = [{"patient": who, "ward": "A", "test": "glucose", "value": 5.4, "taken": at} for who in patients]
     batch = pa.RecordBatch.from_pylist(rows, schema=to_arrow_schema(made.event_type()))
     now = datetime.now(UTC)
+    told = publication_operation(home, made, client="lab", at=now).number
     written = write_partition(home, made, 0, iter([batch]), at=now)
-    commit_publication(home, LogDirectory(home.log_path), made, [written], client="lab", at=now)
+    lanes = own_lanes(home, LogDirectory(home.log_path))
+    commit_publication(home, lanes, made, [written], client="lab", operation=told, at=now)
 
 
 def data_files(home: Home) -> list[Path]:
