@@ -222,15 +222,18 @@ class Domain:
         version: str | None = None,
         commits: Sequence[Commit],
         at: datetime | None = None,
+        followed: bool = False,
         history: bool = True,
         tell: bool = True,
     ) -> DeliverPlan:
         """Subscribe for a client, whose key was proven, and compile what it will see; ``tell`` the audit of a refusal.
 
+        Whoever ``followed`` the log just now, to find the commits, gives the instant that `follow` returned.
+
         Raises:
             MaiaError: The type is unknown, the client has no right, or the filter is refused.
         """
-        moment = self.follow(at=at)
+        moment = at if followed and at is not None else self.follow(at=at)
         known = self.known(at=moment)
         found = find_type(self.home, name, version, among=known.names)
         with refusals(self.home, client, found, at=moment, tell=tell):

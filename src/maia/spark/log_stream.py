@@ -29,7 +29,7 @@ from maia.domain import (
     parse_wanted,
     wire_types,
 )
-from maia.errors import EncodingError, UsageError
+from maia.errors import EncodingError, MaiaError, UsageError
 from maia.log import Places, read_place
 from maia.spark.guard import places_in
 from maia.spark.one_line import in_one_line
@@ -75,8 +75,15 @@ class LogFollower(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Tell where the lanes end now."""
         return self.domain.log.ends(wire_types(self.domain, self.domain.known(at=at)))
 
-    def doubt(self, *, at: datetime) -> str:  # noqa: ARG002 - whoever has a client looks at it
-        """Tell why nothing at all can be read at this moment; empty when nothing speaks against it."""
+    def judge(self, start: Places, found: Stretch, *, at: datetime) -> None:
+        """See that what was found can be offered; whoever has a client looks at its right.
+
+        Raises:
+            MaiaError: It cannot, see `doubt`.
+        """
+
+    def doubt(self, error: MaiaError, *, at: datetime) -> str:  # noqa: ARG002 - whoever has a client looks
+        """Tell the doubt behind an error, for which everything waits; empty when it is none."""
         return ""
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
@@ -98,14 +105,19 @@ class LogFollower(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Offer the next commits, about so many; what is in doubt waits."""
         with in_one_line():
             at = self.domain.follow()
-            code = self.doubt(at=at)
-            if code:
-                keep_parked(self.domain.home, self._reader, [("/", code)], at=at)
-                return start
             most = None if isinstance(limit, ReadAllAvailable) else self._most
             turn = {key: text for key, text in start.items() if key == TURN}
-            start = places_in(start)
-            found = self.stretch(start, at=at, most=most, upto=self._within(start))
+            places = places_in(start)
+            try:
+                found = self.stretch(places, at=at, most=most, upto=self._within(places))
+                if dict(found.upto) != places:  # nobody is asked about a right while there is nothing to see
+                    self.judge(places, found, at=at)
+            except MaiaError as error:
+                code = self.doubt(error, at=at)
+                if not code:
+                    raise
+                keep_parked(self.domain.home, self._reader, [("/", code)], at=at)
+                return start
             keep_parked(self.domain.home, self._reader, found.alarms, at=at)
             return self.turned({**found.upto, **turn}, at=at)
 

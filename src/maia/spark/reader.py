@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
@@ -13,6 +13,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from maia.domain import (
     Domain,
     LogPart,
+    ProvenClient,
     Stretch,
     audit_of,
     begin_read,
@@ -25,6 +26,7 @@ from maia.domain import (
 )
 from maia.errors import (
     DeniedError,
+    MaiaError,
     MalformedError,
     NotFoundError,
     UnavailableError,
@@ -40,6 +42,9 @@ from maia.spark.one_line import in_one_line
 from maia.spark.options import SourceOptions
 from maia.spark.pushdown import Pushed, keep, take_filters
 from maia.spark.session import check_task
+
+_SOON = timedelta(seconds=10)
+"""Spark begins a micro-batch right after it was offered."""
 
 
 @dataclass
@@ -67,13 +72,19 @@ class LogPartition(InputPartition):
         self.number = number
 
 
+def _plan(
+    domain: Domain, asked: SourceOptions, client: ProvenClient, stretch: Stretch, *, at: datetime, tell: bool
+) -> DeliverPlan:
+    """Plan by what was followed just now."""
+    return domain.deliver_plan(
+        asked.type, client=client, where=asked.where, version=asked.version, commits=stretch.commits, at=at,
+        followed=True, tell=tell,
+    )  # fmt: skip
+
+
 def _partitions(
-    domain: Domain, asked: SourceOptions, columns: tuple[str, ...], stretch: Stretch, *, tell: bool = True
+    domain: Domain, client: ProvenClient, columns: tuple[str, ...], stretch: Stretch, plan: DeliverPlan
 ) -> list[InputPartition]:
-    client = asked.prove(domain)
-    plan = domain.deliver_plan(
-        asked.type, client=client, where=asked.where, version=asked.version, commits=stretch.commits, tell=tell
-    )
     groups = share_out(parts_of(stretch.commits, plan), cores=os.cpu_count() or 1)
     # SECURITY: the intent is durable before a worker learns what to read.
     operation = begin_read(
@@ -115,7 +126,9 @@ class MaiaReader(DataSourceReader):
             found = type_stretch(domain, name, after={}, at=at, deep=False)
             reader = reader_of(self.asked.as_, self.asked.type, batch=True)
             keep_parked(domain.home, reader, found.alarms, at=at)
-            return _partitions(domain, self.asked, self.columns, found)
+            client = self.asked.prove(domain)
+            plan = _plan(domain, self.asked, client, found, at=at, tell=True)
+            return _partitions(domain, client, self.columns, found, plan)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read files on a worker."""
@@ -137,8 +150,23 @@ class PushingReader(MaiaReader):
         return (keep(batch, self.pushed) for batch in super().read(partition))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Offered:
+    """What was offered to Spark last, and the plan by which that was judged."""
+
+    start: Places
+    end: Places
+    known: object
+    stretch: Stretch
+    plan: DeliverPlan
+
+
 class MaiaStreamReader(LogFollower):
-    """Follows the log; rights, subscriptions and statements are looked at anew for each micro-batch."""
+    """Follows the log; rights, subscriptions and statements are looked at anew for each micro-batch.
+
+    A micro-batch is planned once: where it is offered, or where it is begun, when there is no such plan or the home has
+    heard something since. Whoever has to confirm a right is asked once for it, and never while there is nothing to see.
+    """
 
     def __init__(self, asked: SourceOptions, columns: tuple[str, ...]) -> None:
         """Remember what was asked for, and the columns that Spark was promised."""
@@ -146,6 +174,11 @@ class MaiaStreamReader(LogFollower):
         super().__init__(asked.home, reader=reader, first=asked.starting_offsets, most=asked.max_commits)
         self.asked = asked
         self.columns = columns
+        self._offered: _Offered | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        """Travel to workers without what was planned on the driver."""
+        return {**super().__getstate__(), "_offered": None}
 
     def stretch(
         self, after: Places, *, at: datetime, most: int | None = None, upto: Places | None = None, deep: bool = True
@@ -159,40 +192,69 @@ class MaiaStreamReader(LogFollower):
         name = self.domain.find_type(self.asked.type, self.asked.version)
         return self.domain.log.ends(identity.hex() for identity in self.domain.home.wire_ids(name.type_id))
 
-    def doubt(self, *, at: datetime) -> str:
-        """Tell why the client's right cannot be judged: something is missing or damaged here, or a statement late."""
+    def judge(self, start: Places, found: Stretch, *, at: datetime) -> None:
+        """Plan what is going to be offered; a denial that is proven is told when the micro-batch begins.
+
+        Raises:
+            MaiaError: The client's right cannot be judged, see `doubt`.
+        """
+        self._offered = None
         try:
-            client = self.asked.prove(self.domain)
-        except (VerificationError, NotFoundError, MalformedError) as error:
-            return error.code  # the key was here when the stream began
-        try:
-            self.domain.deliver_plan(
-                self.asked.type, client=client, where=self.asked.where, version=self.asked.version, commits=(), at=at,
-                tell=False,
-            )  # fmt: skip
-        except (UncheckedError, NotFoundError, MalformedError) as error:
-            return error.code
+            plan = _plan(self.domain, self.asked, self._client(), found, at=at, tell=False)
         except (VerificationError, DeniedError) as error:
-            return error.code if self.domain.known(at=at).failed else ""
-        return ""
+            if self.doubt(error, at=at):
+                raise
+        else:
+            self._offered = _Offered(
+                start=start, end=found.upto, known=self.domain.known(at=at), stretch=found, plan=plan
+            )
+
+    def doubt(self, error: MaiaError, *, at: datetime) -> str:
+        """Tell why the client's right cannot be judged: something is missing or damaged here, or a statement late."""
+        if isinstance(error, UncheckedError | NotFoundError | MalformedError):
+            return error.code
+        denied = isinstance(error, VerificationError | DeniedError)
+        return error.code if denied and self.domain.known(at=at).failed else ""
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """Plan one micro-batch with the rights of now; a client that lost its right sees nothing of it."""
         with in_one_line():
             at = self.domain.follow()
+            offered, self._offered = self._offered, None
+            if offered is not None and self._stands(offered, start, end, at=at):
+                return _partitions(self.domain, self._client(), self.columns, offered.stretch, offered.plan)
             found = self.stretch(start, at=at, upto=end, deep=False)
             if dict(found.upto) != end:
                 codes = ", ".join(sorted({code for _, code in found.parked})) or "LANE_GAP"
                 raise UnavailableError(f"a part of the log is in doubt again: {codes}", code="LANE_PARKED")
-            if code := self.doubt(at=at):
-                raise UnavailableError(f"the client's right is in doubt again: {code}", code="LANE_PARKED")
             try:
-                return _partitions(self.domain, self.asked, self.columns, found, tell=False)
-            except UncheckedError:
-                raise
-            except (VerificationError, DeniedError) as error:
+                client = self._client()
+                plan = _plan(self.domain, self.asked, client, found, at=at, tell=False)
+            except MaiaError as error:
+                if code := self.doubt(error, at=at):
+                    message = f"the client's right is in doubt again: {code}"
+                    raise UnavailableError(message, code="LANE_PARKED") from error
+                if not isinstance(error, VerificationError | DeniedError):
+                    raise
                 _refuse(self.domain, self.asked, found, error.code)
                 return []
+            return _partitions(self.domain, client, self.columns, found, plan)
+
+    def _client(self) -> ProvenClient:
+        try:
+            return self.asked.prove(self.domain)
+        except VerificationError as error:  # the key was here when the stream began
+            raise UncheckedError(error.message, code=error.code) from error
+
+    def _stands(self, offered: _Offered, start: Offset, end: Offset, *, at: datetime) -> bool:
+        """Tell whether a plan is the one for a micro-batch, and would be made the same way now."""
+        # SECURITY: whatever certificate, list, type or key the home took up since makes another snapshot.
+        return (
+            (offered.start, offered.end) == (start, end)
+            and offered.known is self.domain.known(at=at)
+            and timedelta(0) <= at - offered.plan.term.made < _SOON
+            and at < offered.plan.term.until
+        )
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read files on a worker."""
