@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from io import BufferedReader
 from pathlib import Path
 
 import pytest
@@ -15,13 +16,14 @@ from key_network import Network, build
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from maia.authority import Action, network_right, type_right
-from maia.domain import Domain, read_parked
+from maia.domain import Domain, read_parked, type_stretch
 from maia.domain.fetched import Fetcher
 from maia.domain.following import Follower
 from maia.domain.plans import Planner
+from maia.encryption import Keyring
 from maia.errors import UnavailableError
 from maia.home import Home
-from maia.log import read_audit
+from maia.log import DirectoryStore, read_audit
 from maia.principals import KeySigner
 from maia.spark.options import SourceOptions
 from maia.spark.reader import LogPartition, MaiaReader, MaiaStreamReader
@@ -41,6 +43,8 @@ class Stream:
         monkeypatch.setattr(Domain, "open", lambda path: Domain(Home.open(path), clock=lambda: network.now))
         for kind, name in ((Follower, "follow"), (Planner, "subscription"), (Fetcher, "challenge")):
             monkeypatch.setattr(kind, name, self._counted(getattr(kind, name), name))
+        self.opened: list[str] = []
+        self._watch(monkeypatch)
         self.who = "Smith"
         self.reader = self.open()
 
@@ -50,6 +54,22 @@ class Stream:
             return real(*positional, **named)
 
         return call
+
+    def _watch(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Note which segments are opened, and how often the keyring is."""
+        reading, ring = DirectoryStore.open, Home.keyring
+
+        def opening(store: DirectoryStore, name: str, *, limit: int) -> BufferedReader:
+            if name.endswith(".parquet"):
+                self.opened.append(name)
+            return reading(store, name, limit=limit)
+
+        def opening_ring(home: Home) -> Keyring:
+            self.opened.append("keyring")
+            return ring(home)
+
+        monkeypatch.setattr(DirectoryStore, "open", opening)
+        monkeypatch.setattr(Home, "keyring", opening_ring)
 
     def open(self) -> MaiaStreamReader:
         """Begin anew, as after a restart."""
@@ -193,6 +213,27 @@ def test_a_denial_that_is_proven_is_told_when_the_micro_batch_begins(network: Ne
     assert stream.refused() == []
     assert stream.begin(end) == []
     assert stream.refused() == ["Jones"]
+
+
+def test_segments_are_gone_through_once_before_they_are_offered_and_the_keyring_once(
+    network: Network, stream: Stream
+) -> None:
+    """A home in key groups looks at the newest parcel of each segment while it compares its digest."""
+    for number in range(5):
+        network.publish(f"more {number}", PLATES)
+        network.pass_time(1)
+    domain = Domain.open(stream.home.path)
+    name, at = domain.find_type(TYPE_NAME), domain.follow()
+    type_stretch(domain, name, after=stream.offset, at=at)  # knows its origins from now on
+    stream.opened.clear()
+    found = type_stretch(domain, name, after=stream.offset, at=at)
+    files = [file.path for commit in found.commits for file in commit.files]
+    assert len(files) == 5
+    assert sorted(stream.opened) == sorted(["keyring", *files])
+    assert found.parked == ()
+    stream.opened.clear()
+    type_stretch(domain, name, after=found.upto, at=at)
+    assert stream.opened == []
 
 
 def test_a_batch_looks_once_and_plans_once(stream: Stream) -> None:

@@ -24,10 +24,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from maia.domain.memberships import GroupKeys
-from maia.errors import MaiaError, MalformedError, NotFoundError, UnavailableError, VerificationError
-from maia.events import EventType, TypeName
+from maia.encryption import Keyring, Tolerance
+from maia.errors import MaiaError, MalformedError, NotFoundError, VerificationError
+from maia.events import EventType, TypeId, TypeName
 from maia.kernel import milliseconds, require_heard_of
-from maia.log import BEGINNING, Admits, Commit, EventLane, Places, check_lane, read_place
+from maia.log import BEGINNING, Admits, Commit, EventLane, Places, read_place
 
 if TYPE_CHECKING:
     from maia.domain.domain import Domain
@@ -129,6 +130,7 @@ def _next_stretch(
         deep: Compare the digest of every segment now; otherwise whoever reads them does.
     """
     known = domain.known(at=at)
+    segments = _Segments(domain) if deep else None
     lanes = domain.log.lanes(types, first=tuple(after))
     waiting = [lane for lane in lanes if lane.count > read_place(after.get(lane.name, BEGINNING))[0].number + 1]
     share = most if not most else max(1, most // max(1, len(waiting)))
@@ -145,7 +147,7 @@ def _next_stretch(
                 if share is not None and number >= share:
                     break
                 if commit is not None:
-                    code = _doubt(domain, known, event_type, lane, commit, at=at, deep=deep)
+                    code = _doubt(domain, known, event_type, lane, commit, at=at, segments=segments)
                     if code:
                         parked.append((lane.name, code))
                         break
@@ -206,7 +208,7 @@ def _doubt(
     commit: Commit,
     *,
     at: datetime,
-    deep: bool,
+    segments: _Segments | None,
 ) -> str:
     """Tell why a commit has to wait; empty when it has not."""
     if commit.wrong:
@@ -218,24 +220,44 @@ def _doubt(
         return ""  # SECURITY: proven to have no right, so nothing of it is opened
     if commit.stamp > milliseconds(at) + domain.home.tolerance.skew:
         return "STAMP_AHEAD"
-    error: MaiaError | None = check_lane(lane, commit) if deep else None
-    if isinstance(error, UnavailableError) and error.code == "FILE_UNAVAILABLE":
-        raise error
-    if error is None and deep:
-        _require_keys(domain, event_type, lane, commit)
-    return "" if error is None else error.code
+    return "" if segments is None else segments.doubt(lane, commit, event_type.type_id)
 
 
-def _require_keys(domain: Domain, event_type: EventType, lane: EventLane, commit: Commit) -> None:
-    """See that the keys of the groups that this broker follows were heard of as far as a commit needs them.
+class _Segments:
+    """Goes through segments once each, with the keys that this broker holds; those are read once for a stretch."""
 
-    Raises:
-        UncheckedError: It was sealed in an epoch that was not heard of yet: ``EPOCH_UNHEARD``.
-    """
-    if not (domain.home.path / "groups").exists():
-        return
-    ring, tolerance = domain.home.keyring(), GroupKeys(domain.home).tolerance(event_type.type_id)
-    for file in commit.files:
+    def __init__(self, domain: Domain) -> None:
+        self._home = domain.home
+        self._follows = (domain.home.path / "groups").exists()
+        self._ring: Keyring | None = None
+        self._tolerances: dict[TypeId, Tolerance] = {}
+
+    def doubt(self, lane: EventLane, commit: Commit, type_id: TypeId) -> str:
+        """Tell which segment of a commit is not what was committed; empty when they all are.
+
+        Raises:
+            UncheckedError: One was sealed in an epoch that was not heard of yet: ``EPOCH_UNHEARD``.
+        """
+        for file in commit.files:
+            newest = None
+            try:
+                if self._follows:
+                    newest = lane.newest_parcel(file)
+                else:
+                    lane.check(file)
+            except MaiaError as error:
+                if error.code == "FILE_UNAVAILABLE":
+                    raise
+                return error.code
+            if newest is not None:
+                self._require_keys(memoryview(newest), type_id)
+        return ""
+
+    def _require_keys(self, parcel: memoryview, type_id: TypeId) -> None:
+        """See that the keys of the groups that this broker follows were heard of as far as a parcel needs them."""
+        if self._ring is None:
+            self._ring = self._home.keyring()
+        if type_id not in self._tolerances:
+            self._tolerances[type_id] = GroupKeys(self._home).tolerance(type_id)
         with suppress(MalformedError):  # its origin's fault, and a dead letter
-            newest = lane.newest_parcel(file)
-            require_heard_of(memoryview(newest), ring, type_id=event_type.type_id, tolerance=tolerance)
+            require_heard_of(parcel, self._ring, type_id=type_id, tolerance=self._tolerances[type_id])

@@ -19,7 +19,7 @@ from maia.log.audit import (
 )
 from maia.log.columns import COUNT, EVENT, REFUSED, STAMP, SUBSCRIPTION
 from maia.log.commits import Commit, LogFile, read_place
-from maia.log.directory import LogDirectory, OwnLanes, Places, check_lane, instant_of
+from maia.log.directory import LogDirectory, OwnLanes, Places, instant_of
 from maia.log.event_lane import BEGINNING, EventLane
 from maia.log.lane import LaneRead, LaneReader, find_lanes
 from maia.log.lane_objects import (
@@ -97,7 +97,6 @@ __all__ = [
     "assert_record",
     "chain_hash",
     "check_audit",
-    "check_lane",
     "compact",
     "deliver_segment",
     "expire",

@@ -29,7 +29,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from maia.encoding import SexpLimits, encode, parse_canonical
-from maia.errors import EncodingError, MaiaError, NotFoundError, UsageError
+from maia.errors import EncodingError, NotFoundError, UsageError
 from maia.kernel import instant_at
 from maia.log.commits import MAX_COMMIT, Commit, LogFile, check_turn, read_commit, read_place, write_commit
 from maia.log.event_lane import BEGINNING, EVENTS, EventLane, lane_name, lane_of
@@ -406,13 +406,3 @@ def _evidence_name(digest: bytes) -> str:
 def instant_of(commit: Commit) -> datetime:
     """Tell when a commit was made, by its stamp."""
     return instant_at(commit.stamp)
-
-
-def check_lane(lane: EventLane, commit: Commit) -> MaiaError | None:
-    """See that all segments of a commit are there; say what is wrong when they are not."""
-    try:
-        for file in commit.files:
-            lane.check(file)
-    except MaiaError as error:
-        return error
-    return None

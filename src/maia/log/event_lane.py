@@ -15,11 +15,11 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from maia.errors import NotFoundError, UnavailableError, UncheckedError
+from maia.errors import MalformedError, NotFoundError, UnavailableError, UncheckedError
 from maia.log.commits import MAX_COMMIT, Commit, LogFile, Moved, read_commit, read_moves, read_place, write_place
 from maia.log.lane import LaneReader
 from maia.log.lane_objects import START, LaneHead, LaneId, LaneRecord, Place
-from maia.log.segments import check_segment, newest_parcel, read_moved, read_segment
+from maia.log.segments import MALFORMED, check_segment, newest_parcel, read_moved, read_segment
 from maia.log.store import Store
 from maia.principals import KeyId
 
@@ -169,16 +169,24 @@ class EventLane:
                 raise
             read_moved(self._store, file, at)
 
-    def newest_parcel(self, file: LogFile) -> pa.Buffer:
-        """Read the last parcel of a segment.
+    def newest_parcel(self, file: LogFile) -> pa.Buffer | None:
+        """Do as `check` does, and give the last parcel of the segment; nothing when its origin committed no segment.
 
         Raises:
-            MaiaError: It is damaged, missing or malformed.
+            MaiaError: It is damaged or missing.
         """
-        at = self._moves.get(file.path)
-        if at is None:
+        try:
             return newest_parcel(self._store, file)
-        return read_moved(self._store, file, at).column("parcel")[-1].as_buffer()
+        except UnavailableError:
+            at = self._moves.get(file.path)
+            if at is None:
+                raise
+            found = read_moved(self._store, file, at).column("parcel")
+            return found[-1].as_buffer() if len(found) else None
+        except MalformedError as error:
+            if error.code != MALFORMED:
+                raise
+            return None
 
     def place_of(self, file: LogFile) -> Moved | None:
         """Tell where the origin says that a segment lies now; nothing when it lies where it was."""
