@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from maia.domain.key_times import forget_look
 from maia.domain.operations import audit_of
 from maia.domain.publication import own_lanes
 from maia.home import Home
@@ -22,6 +23,7 @@ def expire_log(home: Home, *, before: datetime, at: datetime, dry_run: bool = Fa
     log = LogDirectory(home.log_path)
     found = expire(log, own_lanes(home, log), before=before, at=at, dry_run=dry_run)
     if found.commits and not dry_run:
+        forget_look(home)
         row = AuditRow(
             at=at, kind="expire", principal=home.broker.public_key.fingerprint, type_id="",
             source="own lanes", subject="log", code="OK", events=found.events,

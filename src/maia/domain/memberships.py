@@ -201,13 +201,11 @@ class GroupKeys:
             before = {group: item.read for group, item in held.items()}
             for group, item in held.items():
                 self._follow_group(group, item, notices, ring, done)
-            done.erased = self._retire(ring, held, at=at, log=log)
-            if done.keys or done.closed or done.erased:
+            if done.keys or done.closed:
                 self._home.save_keyring(ring)
             if {group: item.read for group, item in held.items()} != before:
                 self._save(held)
-            if done.erased:
-                self._remove_parts()
+        done.erased = self._retire(ring, held, at=at, log=log)
         self._tell(done, at)
         if done.behind:
             raise UnavailableError("more rekey messages than one step follows; try again", code="REKEY_BACKLOG")
@@ -216,17 +214,46 @@ class GroupKeys:
     def _retire(
         self, ring: Keyring, held: dict[KeyGroupId, _Membership], *, at: datetime, log: LogDirectory | None
     ) -> int:
-        """Erase the keys whose time is over."""
+        """Erase the keys whose time is over; nobody waits for a lock while the log is looked through.
+
+        Args:
+            ring: The keys as they were a moment ago; it is used up.
+            held: The memberships, as they were then.
+            at: Now.
+            log: As `retention` takes it.
+        """
+        types, now = _replaced(ring), milliseconds(at)
+        if not _erase(ring, self._kept(types, held, at=at, log=log, fresh=False), now):
+            return 0
+        kept = self._kept(types, held, at=at, log=log, fresh=True)
+        with locked(self._home.path / "keyring"):
+            ring = self._home.keyring()
+            erased = _erase(ring, kept, now)
+            if erased:
+                self._home.save_keyring(ring)
+                self._remove_parts()
+        return erased
+
+    def _kept(
+        self,
+        types: list[TypeId],
+        held: dict[KeyGroupId, _Membership],
+        *,
+        at: datetime,
+        log: LogDirectory | None,
+        fresh: bool,
+    ) -> dict[TypeId, Tolerance]:
+        """Tell how long the replaced keys of each type are kept, see `retention`."""
         kept: dict[int, Tolerance] = {}
-        erased = 0
-        for type_id in _replaced(ring):
+        by_type: dict[TypeId, Tolerance] = {}
+        for type_id in types:
             # SECURITY: what one type's manager promises keeps no key of another type.
             promised = [item.promised for group, item in held.items() if group.type_id == type_id]
             deaf = deafness(self._home, max(promised, default=0))
             if deaf not in kept:
-                kept[deaf] = retention(self._home, at=at, log=log, deaf=deaf)
-            erased += ring.retire(now=milliseconds(at), tolerance=kept[deaf], type_id=type_id)
-        return erased
+                kept[deaf] = retention(self._home, at=at, log=log, deaf=deaf, fresh=fresh)
+            by_type[type_id] = kept[deaf]
+        return by_type
 
     def _follow_group(
         self, group: KeyGroupId, item: _Membership, notices: NoticeLog, ring: Keyring, done: Followed
@@ -350,6 +377,10 @@ def _hear(group: KeyGroupId, item: _Membership, found: LaneRead, done: Followed)
 
 def _code(found: LaneRead) -> str:
     return "" if found.alarm is None else found.alarm.code
+
+
+def _erase(ring: Keyring, kept: dict[TypeId, Tolerance], now: int) -> int:
+    return sum(ring.retire(now=now, tolerance=tolerance, type_id=type_id) for type_id, tolerance in kept.items())
 
 
 def _replaced(ring: Keyring) -> list[TypeId]:

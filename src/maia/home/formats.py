@@ -2,7 +2,7 @@
 
     maia.toml                 format = 2: the layout of the home, and of its files of one number (stamps, clock)
     keyring, groups           a first line `maia/2 keyring`, `maia/2 groups` before what is sealed
-    keys, statements, key-uses, proofs, certificates, definitions, outboxes, entries of the audit, names of lanes
+    keys, statements, key-uses, proofs, certificates, definitions, outboxes, entries of the audit, names, log-begins
                               carry a number of their own, see where they are read
 
 Rules kept here:
