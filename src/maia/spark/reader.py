@@ -232,8 +232,9 @@ class MaiaStreamReader(LogFollower):
                 plan = _plan(self.domain, self.asked, client, found, at=at, tell=False)
             except MaiaError as error:
                 if code := self.doubt(error, at=at):
-                    message = f"the client's right is in doubt again: {code}"
-                    raise UnavailableError(message, code="LANE_PARKED") from error
+                    raise UnavailableError(
+                        f"the client's right is in doubt again: {code}", code="LANE_PARKED"
+                    ) from error
                 if not isinstance(error, VerificationError | DeniedError):
                     raise
                 _refuse(self.domain, self.asked, found, error.code)
