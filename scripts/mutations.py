@@ -904,7 +904,7 @@ MUTATIONS = (
     ),
     Mutation(
         "an origin keeps no evidence to put again",
-        "log/directory.py",
+        "log/own_lanes.py",
         "        self._keep_evidence(bytes.fromhex(evidence))\n",
         "",
         (f"{LANES}::test_missing_evidence_and_missing_commits_wait_and_lose_nothing",),

@@ -28,8 +28,6 @@ import hashlib
 import hmac
 import logging
 import secrets
-import time
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -37,7 +35,8 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from maia.domain.heard import Heard
-from maia.domain.key_times import deafness, retention
+from maia.domain.key_erasure import erase_keys
+from maia.domain.key_times import deafness
 from maia.domain.operations import audit_of
 from maia.encoding import Sexp, SexpLimits, encode, parse_canonical
 from maia.encryption import (
@@ -65,7 +64,6 @@ MAX_ROUNDS = 100
 _READ = 1000
 _NONCE = 12
 _PURPOSE = b"maia/1 groups"
-_STALE_SECONDS = 60
 _LIMITS = SexpLimits(max_bytes=MAX_STATE, max_depth=3, max_atom=1 << 16)
 _logger = logging.getLogger(__name__)
 
@@ -205,55 +203,14 @@ class GroupKeys:
                 self._home.save_keyring(ring)
             if {group: item.read for group, item in held.items()} != before:
                 self._save(held)
-        done.erased = self._retire(ring, held, at=at, log=log)
+        promised: dict[TypeId, int] = {}
+        for group, item in held.items():
+            promised[group.type_id] = max(item.promised, promised.get(group.type_id, 0))
+        done.erased = erase_keys(self._home, ring, promised, at=at, log=log)
         self._tell(done, at)
         if done.behind:
             raise UnavailableError("more rekey messages than one step follows; try again", code="REKEY_BACKLOG")
         return done
-
-    def _retire(
-        self, ring: Keyring, held: dict[KeyGroupId, _Membership], *, at: datetime, log: LogDirectory | None
-    ) -> int:
-        """Erase the keys whose time is over; nobody waits for a lock while the log is looked through.
-
-        Args:
-            ring: The keys as they were a moment ago; it is used up.
-            held: The memberships, as they were then.
-            at: Now.
-            log: As `retention` takes it.
-        """
-        types, now = _replaced(ring), milliseconds(at)
-        if not _erase(ring, self._kept(types, held, at=at, log=log, fresh=False), now):
-            return 0
-        kept = self._kept(types, held, at=at, log=log, fresh=True)
-        with locked(self._home.path / "keyring"):
-            ring = self._home.keyring()
-            erased = _erase(ring, kept, now)
-            if erased:
-                self._home.save_keyring(ring)
-                self._remove_parts()
-        return erased
-
-    def _kept(
-        self,
-        types: list[TypeId],
-        held: dict[KeyGroupId, _Membership],
-        *,
-        at: datetime,
-        log: LogDirectory | None,
-        fresh: bool,
-    ) -> dict[TypeId, Tolerance]:
-        """Tell how long the replaced keys of each type are kept, see `retention`."""
-        kept: dict[int, Tolerance] = {}
-        by_type: dict[TypeId, Tolerance] = {}
-        for type_id in types:
-            # SECURITY: what one type's manager promises keeps no key of another type.
-            promised = [item.promised for group, item in held.items() if group.type_id == type_id]
-            deaf = deafness(self._home, max(promised, default=0))
-            if deaf not in kept:
-                kept[deaf] = retention(self._home, at=at, log=log, deaf=deaf, fresh=fresh)
-            by_type[type_id] = kept[deaf]
-        return by_type
 
     def _follow_group(
         self, group: KeyGroupId, item: _Membership, notices: NoticeLog, ring: Keyring, done: Followed
@@ -350,13 +307,6 @@ class GroupKeys:
     def _secret(self) -> bytes:
         return hmac.digest(self._home.broker.export_seed(), _PURPOSE + b"\x01", hashlib.sha256)
 
-    def _remove_parts(self) -> None:
-        """Remove what killed writers left beside the keyring: it may hold keys that are erased now."""
-        for part in self._home.path.glob(".*.part"):
-            with suppress(OSError):
-                if part.stat().st_mtime < time.time() - _STALE_SECONDS:
-                    part.unlink()
-
 
 def _hear(group: KeyGroupId, item: _Membership, found: LaneRead, done: Followed) -> None:
     """Take in what the manager says of its lane's end; an alarm is told once."""
@@ -377,21 +327,6 @@ def _hear(group: KeyGroupId, item: _Membership, found: LaneRead, done: Followed)
 
 def _code(found: LaneRead) -> str:
     return "" if found.alarm is None else found.alarm.code
-
-
-def _erase(ring: Keyring, kept: dict[TypeId, Tolerance], now: int) -> int:
-    return sum(ring.retire(now=now, tolerance=tolerance, type_id=type_id) for type_id, tolerance in kept.items())
-
-
-def _replaced(ring: Keyring) -> list[TypeId]:
-    """List the types of which a key is held that is not its group's newest."""
-    return sorted(
-        {
-            group.type_id
-            for group in ring.groups()
-            if any(ring.key(group, epoch) is not None for epoch in ring.epochs(group)[:-1])
-        }
-    )
 
 
 def _take(ring: Keyring, group: KeyGroupId, key: EpochKey) -> bool:

@@ -19,7 +19,7 @@ from maia.log.audit import (
 )
 from maia.log.columns import COUNT, EVENT, REFUSED, STAMP, SUBSCRIPTION
 from maia.log.commits import Commit, LogFile, read_place
-from maia.log.directory import LogDirectory, OwnLanes, Places, instant_of
+from maia.log.directory import LogDirectory, Places, instant_of
 from maia.log.event_lane import BEGINNING, EventLane
 from maia.log.lane import LaneRead, LaneReader, find_lanes
 from maia.log.lane_objects import (
@@ -40,6 +40,7 @@ from maia.log.notices import MAX_NOTICE, OWN_RHYTHM, NoticeKind, NoticeLog, noti
 from maia.log.numbered import named_errors, write_once
 from maia.log.outbox import Outbox, OutboxWriter, outbox_secret
 from maia.log.outbox_commits import DeadLetter, OutboxCommit, OutboxFile, Waiting, hash_subscription
+from maia.log.own_lanes import OwnLanes
 from maia.log.refused import RefusedRows, write_refused
 from maia.log.segments import PARCEL_SCHEMA, deliver_segment, read_segment
 from maia.log.statements import StatementPublisher, StatementSubscription, publish_statement, tidy_statements

@@ -10,20 +10,17 @@ An offset is a map from lanes to places. Rules kept here:
 - lanes are found by the names of their folders, which prove nothing (`lane_search`): when there are many, a reader
   looks at those that it knows and at those whose origin has a right, so many for each issuer of rights, so that
   strangers hide nobody;
-- an origin writes into its own lane alone, and its own record (`lane_writer`) says what was published: publishing again
-  under a name is recognised there, and nobody else can claim it;
+- an origin writes into its own lane alone (`own_lanes`);
 - evidence is named by its hash, so it is true or not there; an origin puts it again whenever it writes;
 - the format before lanes is refused by name (``LOG_FORMAT_OLD``).
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import replace
-from datetime import datetime, timedelta
+from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -31,23 +28,21 @@ import pyarrow as pa
 from maia.encoding import SexpLimits, encode, parse_canonical
 from maia.errors import EncodingError, NotFoundError, UsageError
 from maia.kernel import instant_at
-from maia.log.commits import MAX_COMMIT, Commit, LogFile, check_turn, read_commit, read_place, write_commit
+from maia.log.commits import MAX_COMMIT, Commit, LogFile, read_commit, read_place
 from maia.log.event_lane import BEGINNING, EVENTS, EventLane, lane_name, lane_of
 from maia.log.lane import MAX_LANES, LaneReader
-from maia.log.lane_names import LaneNames
 from maia.log.lane_objects import LaneId
 from maia.log.lane_search import Admits, LaneSearch
-from maia.log.lane_writer import LaneWriter
 from maia.log.segments import PartitionWriter, segment_name
 from maia.log.store import DirectoryStore
-from maia.principals import KeyId, Signer
+from maia.principals import KeyId
 
 Places = Mapping[str, str]
 """An offset: after which record reading goes on, by lane."""
 _EVIDENCE = "_evidence"
-_MAX_EVIDENCE = 16 << 20
-_MAX_TYPES = 4096
-_EVIDENCE_LIMITS = SexpLimits(max_bytes=_MAX_EVIDENCE, max_depth=2, max_atom=1 << 16)
+MAX_EVIDENCE = 16 << 20
+MAX_TYPES = 4096
+_EVIDENCE_LIMITS = SexpLimits(max_bytes=MAX_EVIDENCE, max_depth=2, max_atom=1 << 16)
 
 
 class LogDirectory:
@@ -81,7 +76,7 @@ class LogDirectory:
             UnavailableError: The store did not answer.
         """
         if types is None:
-            folders = self.store.list_folders("", "type=", limit=_MAX_TYPES)
+            folders = self.store.list_folders("", "type=", limit=MAX_TYPES)
             types = [name.removeprefix("type=") for name in folders if name.startswith("type=")]
         found: dict[str, LaneId] = {}
         for topic in types:
@@ -131,8 +126,8 @@ class LogDirectory:
         """
         found = dict(known)
         admits = None if self._judge is None else self._judge()
-        folders = self.store.list_folders("", "type=", limit=_MAX_TYPES)
-        if len(folders) >= _MAX_TYPES:
+        folders = self.store.list_folders("", "type=", limit=MAX_TYPES)
+        if len(folders) >= MAX_TYPES:
             return None
         for folder in folders:
             with suppress(UsageError):  # a folder that is no type
@@ -184,7 +179,7 @@ class LogDirectory:
     def evidence(self, digest: bytes) -> tuple[bytes, ...]:
         """Return the certificates that a hash names; none when they are missing or altered, which proves nothing."""
         try:
-            data = self.store.get(_evidence_name(digest), limit=_MAX_EVIDENCE)
+            data = self.store.get(evidence_name(digest), limit=MAX_EVIDENCE)
             if hashlib.sha256(data).digest() != digest:
                 return ()
             expression = parse_canonical(data, limits=_EVIDENCE_LIMITS)
@@ -200,7 +195,7 @@ class LogDirectory:
         """Keep the certificates behind an origin's right; return the hash that parcels name them by."""
         data = encode((b"evidence", *certificates))
         digest = hashlib.sha256(data).digest()
-        name = _evidence_name(digest)
+        name = evidence_name(digest)
         if not self.store.put_new(name, data) and not self.evidence(digest):
             self.store.put(name, data)  # something else had its name
         return digest
@@ -226,180 +221,8 @@ class LogDirectory:
             )
 
 
-class OwnLanes:
-    """The lanes that a broker writes, with its own record of them."""
-
-    def __init__(self, log: LogDirectory, own: Path, signer: Signer) -> None:
-        """Write to a log as a broker, whose own record lies at its home."""
-        self.log = log
-        self._own = DirectoryStore(own, private=True)
-        self._signer = signer
-        self._writers: dict[str, LaneWriter] = {}
-        self._names: dict[str, LaneNames] = {}
-
-    @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Keep other processes of this home from writing to its lanes meanwhile; ends with the process."""
-        self._own.put_new("turn", b"")
-        with (self._own.path / "turn").open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
-
-    def find(self, publication: str) -> Commit | None:
-        """Return the newest commit of a publication or stream, by the own record; ``None`` when there is none."""
-        found = [self._known(type_id).find(publication) for type_id in self.types()]
-        return max((item for item in found if item is not None), key=lambda item: item.stamp, default=None)
-
-    def writer(self, type_id: str) -> LaneWriter:
-        """Give the writer of this broker's lane of a type."""
-        known = self._writers.get(type_id)
-        if known is None:
-            lane = LaneId(kind=EVENTS, owner=self._signer.public_key.key_id, topic=type_id)
-            known = LaneWriter(self.log.store, lane, self._signer, self._own, limit=MAX_COMMIT)
-            self._writers[type_id] = known
-        return known
-
-    def last_stamp(self, type_id: str) -> int:
-        """Tell the stamp of the newest record of a lane; -1 when there is none."""
-        newest = self.writer(type_id).newest()
-        return -1 if newest is None else newest.stamp
-
-    def commit(
-        self,
-        publication: str,
-        type_id: str,
-        files: tuple[LogFile, ...],
-        *,
-        evidence: str,
-        refused: int = 0,
-        query: str = "",
-        batch: int = -1,
-        at: datetime,
-        stamp: int | None = None,
-    ) -> Commit:
-        """Make files count, once per publication, or once per micro-batch of a stream.
-
-        Returns:
-            The commit, which may be an earlier one of the same publication; then the files given here do not count.
-
-        Raises:
-            UsageError: The name belongs to something else: another query, or a batch that is not the next; or stamps
-                lie behind the lane's last: ``STAMP_BEHIND``.
-            UnavailableError: ``LANE_PENDING``: it counts, and the store does not have it yet. Otherwise nothing was
-                committed.
-        """
-        writer = self.writer(type_id)
-        newest = self.find(publication)
-        known = check_turn(newest, query, batch, sum(file.events for file in files) + refused)
-        if known is not None:
-            self.writer(known.type_id).reassert(at=at)
-            return known
-        last = self.last_stamp(type_id)
-        if any(file.first_stamp <= last for file in files):
-            raise UsageError("stamps behind what was committed", code="STAMP_BEHIND")
-        made = Commit(0, publication, type_id, "", evidence, files, refused, query, batch)
-        if stamp is None:
-            stamp = max((file.last_stamp for file in files), default=None)
-        self._keep_evidence(bytes.fromhex(evidence))
-        record = writer.append(write_commit(made, writer.lane.folder), at=at, stamp=stamp)
-        return replace(
-            made, sequence=record.number, origin=writer.lane.owner.hex(), stamp=record.stamp, digest=record.digest.hex()
-        )
-
-    def take_over(self, commit: Commit, *, at: datetime) -> None:
-        """Sign a commit of the format before lanes, whose parcels this broker sealed; its turn is its stamp.
-
-        Raises:
-            UnavailableError: As `commit` does.
-        """
-        writer = self.writer(commit.type_id)
-        self._keep_evidence(bytes.fromhex(commit.evidence))
-        writer.append(write_commit(commit, writer.lane.folder), at=at, stamp=commit.stamp)
-
-    def bases(self, type_id: str) -> set[str]:
-        """Name the events of all parcels that the own record of a lane has."""
-        writer = self.writer(type_id)
-        newest, found = writer.newest(), set[str]()
-        for number in range(0 if newest is None else newest.number + 1):
-            with suppress(NotFoundError):
-                commit = read_commit(writer.kept(number), before=-1)
-                found.update(base for file in (() if commit is None else commit.files) for base in file.bases)
-        return found
-
-    def heartbeat(self, type_id: str, *, at: datetime) -> None:
-        """Commit nothing, so that nothing can be dated back behind now."""
-        writer = self.writer(type_id)
-        newest = self._newest(writer)
-        if newest is not None:
-            empty = Commit(0, "", type_id, "", newest.evidence, ())
-            writer.append(write_commit(empty, writer.lane.folder), at=at)
-
-    def reassert(self, *, at: datetime, depth: int | None = 16, rhythm: timedelta = timedelta(0)) -> int:
-        """Put again what the store lost of this broker's lanes and of the evidence that they name.
-
-        Args:
-            at: Now, for the heads.
-            depth: How many of the newest records are compared; all of them when ``None``.
-            rhythm: Within which time the heads will be asserted again.
-
-        Returns:
-            How many records had to be put again.
-        """
-        put = 0
-        for type_id in self.types():
-            writer = self.writer(type_id)
-            put += writer.reassert(at=at, depth=depth, rhythm=rhythm)
-            newest = writer.newest()
-            count = 0 if newest is None else newest.number + 1
-            for digest in self._evidence(writer, range(0 if depth is None else max(0, count - depth), count)):
-                self._put_evidence(digest)
-        return put
-
-    def adopt(self) -> int:
-        """Take over what the log holds of this broker beyond its own record; return how many records."""
-        owner = self._signer.public_key.key_id.hex()
-        names = [lane.name for lane in self.log.lanes() if lane.name.endswith(f"/{owner}")]
-        return sum(self.writer(name.partition("/")[0]).adopt() for name in names)
-
-    def types(self) -> list[str]:
-        """List the types that this broker has a lane of."""
-        folders = self._own.list_folders("", "type=", limit=_MAX_TYPES)
-        return [name.removeprefix("type=") for name in folders]
-
-    def _keep_evidence(self, digest: bytes) -> None:
-        """Keep a copy of evidence, to be put again when the log loses it."""
-        with suppress(NotFoundError, EncodingError):
-            name = _evidence_name(digest)
-            data = self.log.store.get(name, limit=_MAX_EVIDENCE)
-            if hashlib.sha256(data).digest() == digest:
-                self._own.put_new(name, data)
-
-    def _put_evidence(self, digest: bytes) -> None:
-        if not self.log.evidence(digest):
-            with suppress(NotFoundError, EncodingError):
-                self.log.store.put(_evidence_name(digest), self._own.get(_evidence_name(digest), limit=_MAX_EVIDENCE))
-
-    def _evidence(self, writer: LaneWriter, numbers: range) -> frozenset[bytes]:
-        """Name the evidence that records of a lane rest on."""
-        found: set[bytes] = set()
-        for number in numbers:
-            with suppress(NotFoundError):
-                commit = read_commit(writer.kept(number), before=-1)
-                found |= set() if commit is None or not commit.evidence else {bytes.fromhex(commit.evidence)}
-        return frozenset(found)
-
-    def _newest(self, writer: LaneWriter) -> Commit | None:
-        record = writer.newest()
-        return None if record is None else read_commit(record, before=-1)
-
-    def _known(self, type_id: str) -> LaneNames:
-        known = self._names.get(type_id)
-        if known is None:
-            known = self._names[type_id] = LaneNames(self._own, self.writer(type_id))
-        return known
-
-
-def _evidence_name(digest: bytes) -> str:
+def evidence_name(digest: bytes) -> str:
+    """Name the certificates behind a right by their digest."""
     return f"{_EVIDENCE}/{digest.hex()}"
 
 

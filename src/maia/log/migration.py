@@ -33,8 +33,9 @@ from maia.encryption import parse_parcel, verify_parcel
 from maia.errors import EncodingError, MaiaError, MalformedError, VerificationError
 from maia.kernel import instant_at
 from maia.log.commits import Commit, LogFile, Moved
-from maia.log.directory import LogDirectory, OwnLanes
+from maia.log.directory import LogDirectory
 from maia.log.numbered import NumberedRecords, Record
+from maia.log.own_lanes import OwnLanes
 from maia.log.segments import PartitionWriter, check_segment, read_moved, read_segment
 from maia.log.store import DirectoryStore
 

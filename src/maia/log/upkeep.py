@@ -23,9 +23,10 @@ import pyarrow as pa
 from maia.errors import EncodingError, MaiaError, UnavailableError, UsageError
 from maia.kernel import milliseconds
 from maia.log.commits import Commit, LogFile, Moved, write_moves
-from maia.log.directory import LogDirectory, OwnLanes
+from maia.log.directory import LogDirectory
 from maia.log.event_lane import EventLane, lane_name
 from maia.log.numbered import named_errors
+from maia.log.own_lanes import OwnLanes
 from maia.log.segments import PARCEL_SCHEMA, read_moved, rows_digest, segment_writer, sync
 
 TARGET_SIZE = 128 << 20
