@@ -28,9 +28,9 @@ from maia.domain.memberships import GroupKeys
 from maia.errors import SealError, UnavailableError, VerificationError
 from maia.home import Home
 from maia.kernel import BROKERS, publish_batches
-from maia.log import NoticeLog, StatementPublisher
+from maia.log import NoticeLog
 from maia.principals import KeySigner, TestKind
-from maia.testing import NETWORK_NAME, TYPE_NAME, follow, grant, naming, online, publish_plan
+from maia.testing import NETWORK_NAME, TYPE_NAME, StatementPublisher, follow, grant, naming, online, publish_plan
 from service_process import LOOPBACK, Process, serving
 
 HOUR = timedelta(hours=1)
