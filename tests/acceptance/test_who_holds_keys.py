@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from key_world import TYPE, World
+from processes import MAIA, environment
 
 import maia
 from maia.testing import Command, publish_here, served
@@ -92,11 +96,37 @@ def test_granting_some_rows_to_a_domain_says_what_it_means(maia_command: Command
     maia.do("type", "define", "pito/Sighting@1", "--attribute", "plate:string:1", "--attribute", "place:string:2")
     right = ("--from", "pito", "--to", "met", "--type", "pito/Sighting", "--action", "subscribe", "--attribute",
              "place=Victoria")  # fmt: skip
-    assert maia("grant", *right, "--delegate", "--json").data["warnings"] == ["UNENFORCEABLE_FOR_DOMAIN"]
-    assert maia("grant", *right, "--delegate", "--enforced", "--json").data["warnings"] == ["DOMAIN_ENFORCES"]
+    for more, code in ((), "UNENFORCEABLE_FOR_DOMAIN"), (("--enforced",), "DOMAIN_ENFORCES"):
+        ran = maia("grant", *right, "--delegate", *more, "--json")  # nobody is there who could be asked
+        assert (ran.code, ran.data["error"]) == (2, "CONFIRMATION_MISSING")
+        assert "--yes" in ran.data["message"]
+        assert maia.do("grant", *right, "--delegate", *more, "--yes")["warnings"] == [code]
     assert maia("grant", *right, "--json").data["warnings"] == []
     plain = maia("grant", *right[:-1], "place", "--delegate", "--enforced", "--json")
     assert (plain.code, plain.data["error"]) == (2, "RIGHT_OPTIONS")
+
+
+def test_granting_some_rows_to_a_domain_asks_at_the_terminal(maia_command: Command) -> None:
+    """Whoever does not say yes issues nothing; whoever does, does."""
+    maia = maia_command
+    maia.keys("pito", "met")
+    maia.do("type", "define", "pito/Sighting@1", "--attribute", "plate:string:1", "--attribute", "place:string:2")
+    right = ("--from", "pito", "--to", "met", "--type", "pito/Sighting", "--action", "subscribe", "--attribute",
+             "place=Victoria", "--delegate", "--home", str(maia.home))  # fmt: skip
+    issued = maia.home / "certificates"
+    for said, code, count in (("n", 2, 0), ("y", 0, 1)):
+        ours, theirs = pty.openpty()
+        try:
+            os.write(ours, f"{said}\n".encode())
+            ran = subprocess.run(
+                [*MAIA, "grant", *right], stdin=theirs, capture_output=True, text=True, check=False, env=environment()
+            )
+        finally:
+            os.close(ours)
+            os.close(theirs)
+        assert (ran.returncode, "issue it all the same? [y/N]" in ran.stderr) == (code, True), ran.stderr
+        assert "UNENFORCEABLE_FOR_DOMAIN" in ran.stderr
+        assert len(list(issued.glob("*.cert"))) == count
 
 
 SIGHTINGS = [{"plate": "A", "place": "Kent"}, {"plate": "B", "place": "Victoria"}]

@@ -379,7 +379,7 @@ def test_a_constraint_for_a_domain_is_issued_with_a_warning(maia):
     maia.keys("pito", "ccs")
     ran = maia(
         *("grant", "--from", "pito", "--to", "ccs", "--type", "pito/T", "--action", "publish", "--delegate"),
-        *("--attribute", "3467='Victoria'", "--json"),
+        *("--attribute", "3467='Victoria'", "--yes", "--json"),
     )
     assert ran.code == 0
     assert ran.data["warnings"] == ["UNENFORCEABLE_FOR_DOMAIN"]
