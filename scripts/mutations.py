@@ -126,6 +126,13 @@ MUTATIONS = (
         "        if commit.sequence <= expired:\n            continue\n",
         ("test_formats.py::test_an_expiry_that_nobody_signed_takes_nothing_from_a_migration",),
     ),
+    Mutation(
+        "whoever plants an old commit stops everybody",
+        "home/home.py",
+        "        return (self.path / LOG_BEFORE).exists()\n",
+        '        return (self.log_path / "_commits").exists()\n',
+        (f"{SEGMENTS}::test_what_lies_in_a_log_without_lanes_stops_nobody",),
+    ),
     # -- lists that a broker brings
     Mutation(
         "lists do not go along with a request for keys",

@@ -21,7 +21,7 @@ from maia.log import PARCEL_SCHEMA, Commit
 from maia.principals import KeySigner
 from maia.testing import TYPE_NAME, Command, LaneOf, NumberplateHomes, grant, numberplate_homes, publish_here
 
-pytestmark = pytest.mark.threat("T27")
+pytestmark = pytest.mark.threat("T53")
 MILLISECOND = timedelta(milliseconds=1)
 
 
@@ -197,6 +197,17 @@ def test_a_small_parcel_holds_no_million_events(world: World) -> None:
     lane.say("million", made, at=at)
     assert world.read() == ["P1"]
     assert world.refusals() == {"PARCEL_COUNT"}
+
+
+def test_what_lies_in_a_log_without_lanes_stops_nobody(maia_command: Command) -> None:
+    """A commit of the format before lanes, planted in a log of today: a home that never had one reads on."""
+    home = maia_command
+    home.do("domain", "init", str(home.home))
+    planted = home.home / "log" / "_commits" / f"{0:012d}.json"
+    planted.parent.mkdir(parents=True)
+    planted.write_text("{}")
+    assert home.do("log", "show")["commits"] == []
+    assert home.do("status")["problems"] == []
 
 
 def test_a_compacted_file_is_compared_before_it_is_opened(world: World) -> None:

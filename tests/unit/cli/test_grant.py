@@ -71,7 +71,7 @@ def test_the_owner_gives_what_it_owns(maia):
             "--renew",
             "https://pito.example",
         ),
-        *("--json", "--at", "2026-06-01"),
+        *("--json", "--yes", "--at", "2026-06-01"),
     )
     body = read(maia, ran)
     assert isinstance(body, Authorisation)

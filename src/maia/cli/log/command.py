@@ -214,6 +214,7 @@ def migrate(
     with Domain.open(home) as domain:
         broker = domain.home.broker.public_key.key_id.hex()
         done = take_over(domain.log, domain.lanes, broker, at=now(), without_damaged=without_damaged)
+        domain.home.note_lanes()
     others = done.others or {}
     if json:
         left: dict[str, object] = {"damaged": list(done.damaged), "expired": list(done.expired)}
