@@ -15,6 +15,9 @@ from key_world import TYPE, World
 from processes import MAIA, environment
 
 import maia
+from maia.clients import AddressPolicy, KeyManagerClient
+from maia.encryption import CountUse, GroupRequest, sign_group_request
+from maia.errors import DeniedError
 from maia.testing import Command, publish_here, served
 
 
@@ -61,6 +64,39 @@ def test_who_is_no_domain_has_no_brokers(world: World) -> None:
     world.travel()
     code, said, keys = world.join()
     assert (code, keys) == (0, {"1"}), said
+
+
+def count_use(world: World, uses: int) -> str:
+    """Let the Met's broker report how often it used the newest key of the plates; give the code of the refusal."""
+    home, manager = maia.open(world.met.home).home, maia.open(world.pito.home).home.key("domain")
+    number = max(int(epoch["epoch"]) for epoch in world.history("plate")["epochs"])
+    request = GroupRequest(
+        type_id=maia.open(world.met.home).find_type(TYPE).name.type_id, manager=manager.key_id,
+        stamp=int(datetime.now(UTC).timestamp() * 1000), what=CountUse(uses=((b"1", number, uses),)),
+    )  # fmt: skip
+    client = KeyManagerClient(
+        str(home.config.key_manager), signer=home.broker, server_key=manager, policy=AddressPolicy(loopback=True)
+    )
+    with pytest.raises(DeniedError) as refused:
+        client.count_use(sign_group_request(request, home.broker))
+    return refused.value.code
+
+
+@pytest.mark.slow
+def test_reports_of_use_are_believed_of_publishers_and_within_reason(world: World) -> None:
+    """A26: whoever only reads, and whoever tells more than anybody can seal, makes no key change."""
+    world.pito.do("name", "add", "domains", "--from", "domain", "--to", "met")
+    world.give("--action", "subscribe", "--attribute", "plate")
+    assert world.join()[0] == 0
+    before = world.history("plate")["epochs"]
+    assert count_use(world, 10**15) == "NOT_A_PUBLISHER"
+    assert count_use(world, 1) == "NOT_A_PUBLISHER"
+    assert world.history("plate")["epochs"] == before
+    world.give("--action", "publish", "--attribute", "plate")
+    assert world.join()[0] == 0
+    before = world.history("plate")["epochs"]
+    assert count_use(world, 10**15) == "USE_NOT_BELIEVED"
+    assert world.history("plate")["epochs"] == before
 
 
 @pytest.mark.slow
