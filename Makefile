@@ -117,7 +117,8 @@ fuzz: $(READY)  ## fuzz every parser with atheris (FUZZ_SECONDS each)
 
 SEQUENCES ?= 1000000
 torture: $(READY)  ## kill, cut, flip, fill the disk and attack, without the bounds of CI (hours)
-	@MAIA_TORTURE=1 $(BIN)/pytest -n 0 -v --capture=sys --timeout 14400 tests/faults $(ARGS)
+	@MAIA_TORTURE=1 $(BIN)/pytest -n 0 -v --capture=sys --timeout 14400 tests/faults \
+		tests/acceptance/test_services_stay_up.py tests/acceptance/test_durable.py $(ARGS)
 	@$(BIN)/python tests/adversary/run.py --sequences $(SEQUENCES) --jobs $(JOBS)
 
 adversary: $(READY)  ## play SEQUENCES random attacks against what stands below Spark

@@ -52,7 +52,7 @@ NOTICES = "test_notices.py"
 REVOCATION, FETCHED = "test_revocation_laws.py", "test_fetched.py"
 STREAM, VERSIONS = "test_numberplate_stream.py", "test_versions_stream.py"
 SPEECH, ON_VERSIONS = "test_law_of_speech.py", "test_rights_on_versions.py"
-LANES = "test_lanes.py"
+LANES, SEGMENTS = "test_lanes.py", "test_hostile_segments.py"
 AUDIT = "test_audit.py"
 TIME = "test_plans_end.py"
 HOLDERS = "test_who_holds_keys.py"
@@ -114,9 +114,24 @@ MUTATIONS = (
     Mutation(
         "what is damaged is left out of a migration unasked",
         "log/migration.py",
-        "    if damaged and not without_damaged:\n",
+        "    if (damaged or gone) and not without_damaged:\n",
         "    if False:\n",
         ("test_formats.py::test_a_golden_log_becomes_lanes_once_and_is_read_as_before",),
+    ),
+    Mutation(
+        "an old log expires by what nobody signed",
+        "log/migration.py",
+        "    for commit in _old_commits(log.path, without_damaged=without_damaged):\n",
+        "    for commit in _old_commits(log.path, without_damaged=without_damaged):\n"
+        "        if commit.sequence <= expired:\n            continue\n",
+        ("test_formats.py::test_an_expiry_that_nobody_signed_takes_nothing_from_a_migration",),
+    ),
+    Mutation(
+        "whoever plants an old commit stops everybody",
+        "home/home.py",
+        "        return (self.path / LOG_BEFORE).exists()\n",
+        '        return (self.log_path / "_commits").exists()\n',
+        (f"{SEGMENTS}::test_what_lies_in_a_log_without_lanes_stops_nobody",),
     ),
     # -- lists that a broker brings
     Mutation(
@@ -740,6 +755,20 @@ MUTATIONS = (
         (f"{ON_VERSIONS}::test_a_reader_takes_from_a_broker_only_what_its_version_has",),
     ),
     Mutation(
+        "a right that binds nobody is given in passing",
+        "cli/grant/command.py",
+        "        if finding.code in (UNENFORCEABLE, TRUSTED):\n",
+        "        if False:\n",
+        (f"{HOLDERS}::test_granting_some_rows_to_a_domain_says_what_it_means",),
+    ),
+    Mutation(
+        "nobody is asked before a right is given that binds nobody",
+        "cli/grant/command.py",
+        '        confirm("issue it all the same?", otherwise="nothing was issued")\n',
+        "",
+        (f"{HOLDERS}::test_granting_some_rows_to_a_domain_asks_at_the_terminal",),
+    ),
+    Mutation(
         "a right on some rows brings the keys of whole columns",
         "kernel/group_admission.py",
         "            if cells.served:\n",
@@ -964,6 +993,69 @@ MUTATIONS = (
         "                _check_shape(parquet, file)\n                # A parcel is a row group",
         "                # A parcel is a row group",
         (f"{LANES}::test_odd_files_stop_hang_and_fill_nobody",),
+    ),
+    Mutation(
+        "a compressed segment is unpacked",
+        "log/segments.py",
+        'column.compression != "UNCOMPRESSED" or ',
+        "",
+        (f"{SEGMENTS}::test_a_segment_that_grows_when_it_is_read_is_refused_unread",),
+    ),
+    Mutation(
+        "a segment may share values between rows",
+        "log/segments.py",
+        "        if not set(column.encodings) <= _ENCODINGS:\n",
+        "        if False:\n",
+        (f"{SEGMENTS}::test_a_segment_that_grows_when_it_is_read_is_refused_unread",),
+    ),
+    Mutation(
+        "a segment is read before its digest was compared",
+        "log/segments.py",
+        "        if len(data) != file.size or hashlib.sha256(data).hexdigest() != file.digest:\n",
+        "        if False:\n",
+        (f"{SEGMENTS}::test_a_compacted_file_is_compared_before_it_is_opened",),
+    ),
+    Mutation(
+        "a parcel counts in the lane of somebody else",
+        "log/segments.py",
+        "                header.origin.hex() != origin\n                or header",
+        "                header",
+        (f"{SEGMENTS}::test_a_parcel_counts_in_the_lane_of_its_origin_alone",),
+    ),
+    Mutation(
+        "a parcel contradicts the stamps of its commit",
+        "log/segments.py",
+        "                or not file.first_stamp <= header.stamp <= file.last_stamp\n",
+        "",
+        (f"{SEGMENTS}::test_a_parcel_bears_a_stamp_that_its_commit_tells",),
+    ),
+    Mutation(
+        "a commit names what lies outside of its lane",
+        "log/commits.py",
+        "    if not _NAME.fullmatch(text):\n",
+        "    if False:\n",
+        (f"{SEGMENTS}::test_a_commit_names_nothing_outside_of_its_lane",),
+    ),
+    Mutation(
+        "the head of another lane of the same owner counts",
+        "log/lane_objects.py",
+        ") if named == lane.to_sexp() and len(digest) == len(below) == _DIGEST:\n            return LaneHead(",
+        ") if len(digest) == len(below) == _DIGEST:\n            return LaneHead(",
+        (f"{SEGMENTS}::test_a_head_is_of_its_own_lane",),
+    ),
+    Mutation(
+        "a small parcel may claim any number of events",
+        "kernel/parcels.py",
+        "min(max_events, _FREE_EVENTS + _EVENTS_PER_OCTET * len(data))",
+        "max_events",
+        (f"{SEGMENTS}::test_a_small_parcel_holds_no_million_events",),
+    ),
+    Mutation(
+        "a peer is given keys of types that the agreement does not speak of",
+        "domain/peers/admission.py",
+        " or asked.request.type_id not in spoken_of:\n",
+        ":\n",
+        (f"{PEERS}::test_an_answer_asks_for_keys_of_what_the_agreement_speaks_of",),
     ),
     Mutation(
         "a commit may be dated back behind the lane",

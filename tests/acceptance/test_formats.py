@@ -89,7 +89,14 @@ def test_a_golden_log_becomes_lanes_once_and_is_read_as_before(spark: Any, golde
     assert (told["commits"], told["events"], len(told["damaged"])) == (0, 0, 1)
     assert kept.items() <= files(copy.home / "log").items()
     segment.write_bytes(whole)
-    assert home.do("log", "migrate") == {"code": 0, "commits": 1, "events": 2, "others": {}, "damaged": []}
+    assert home.do("log", "migrate") == {
+        "code": 0,
+        "commits": 1,
+        "events": 2,
+        "others": {},
+        "damaged": [],
+        "expired": [],
+    }
     assert home.do("log", "migrate")["commits"] == 0
     assert [item["publication"] for item in home.do("log", "show")["commits"]] == ["first"]
     rows = home("subscribe", "--type", "clinic.Result", "--as", "doctor", "--json").lines
@@ -98,6 +105,50 @@ def test_a_golden_log_becomes_lanes_once_and_is_read_as_before(spark: Any, golde
         domain.client("lab").publish(pd.DataFrame([{"patient": "p3", "glucose": 6.5}]), "clinic.Result")
         seen = domain.client("doctor").read("clinic.Result").collect()
     assert sorted((row["patient"], row["glucose"]) for row in seen) == [("p1", 5.5), ("p2", 7.25), ("p3", 6.5)]
+
+
+def _upkeep(golden: Path, value: dict[str, Any]) -> Path:
+    """Write a record of upkeep of the format before lanes, as anybody could."""
+    path = golden / "log" / "_upkeep" / f"{0:012d}.json"
+    path.parent.mkdir(exist_ok=True)
+    said = {"number": 0, "previous": "0" * 64, "value": value}
+    digest = hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+    path.write_text(json.dumps({"number": 0, "previous": "0" * 64, "sha256": digest, "value": value}))
+    return path
+
+
+@pytest.mark.parametrize("golden", GOLDEN[:1], indirect=True)
+def test_nobody_lets_an_old_log_expire_by_saying_so(golden: Path) -> None:
+    """What lies there is taken over, whatever unsigned records say; what is missing is told, and given up knowingly."""
+    home = Command(golden)
+    home.do("domain", "migrate")
+    _upkeep(golden, {"kind": "expire", "upto": 10**6})
+    [segment] = (golden / "log").glob("type=*/date=*/*.parquet")
+    kept = segment.rename(golden.parent / "kept")
+    ran = home("log", "migrate", "--json")
+    assert (ran.code, ran.data["error"]) == (1, "LOG_FILES_DAMAGED")
+    assert f"{segment.name}` (said to have expired)" in ran.data["message"]
+    told = home.do("log", "migrate", "--without-damaged")
+    assert (told["events"], told["damaged"], [Path(path).name for path in told["expired"]]) == (0, [], [segment.name])
+    kept.rename(segment)
+    path = segment.relative_to(golden / "log").as_posix()
+    _upkeep(golden, {"kind": "move", "files": {path: ["type=00/nothing.parquet", 0, "00" * 32]}}).with_name(
+        f"{1:012d}.json"
+    ).write_text("junk")
+    assert home("log", "migrate", "--json").data["error"] == "COMMIT_DAMAGED"
+    assert home.do("log", "migrate", "--without-damaged")["events"] == 2
+    rows = home("subscribe", "--type", "clinic.Result", "--as", "doctor", "--json").lines
+    assert sorted(row["patient"] for row in rows) == ["p1", "p2"]
+
+
+@pytest.mark.parametrize("golden", GOLDEN[:1], indirect=True)
+def test_an_expiry_that_nobody_signed_takes_nothing_from_a_migration(golden: Path) -> None:
+    """All of it is said to have expired, and all of it is there: it is taken over unasked."""
+    home = Command(golden)
+    home.do("domain", "migrate")
+    _upkeep(golden, {"kind": "expire", "upto": 10**6})
+    done = home.do("log", "migrate")
+    assert (done["commits"], done["events"], done["expired"]) == (1, 2, [])
 
 
 def _old_commit(number: int, value: dict[str, Any], previous: bytes) -> bytes:

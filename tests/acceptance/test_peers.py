@@ -280,6 +280,20 @@ def test_an_answer_to_more_than_was_offered_is_refused(world: Peers) -> None:
     assert world.clinic.refused("domain", "connect", str(world.root / "answer.maia"), "--yes") == (4, "PEER_OFFER")
 
 
+def test_an_answer_asks_for_keys_of_what_the_agreement_speaks_of(world: Peers) -> None:
+    """A request for another type of the same owner, slipped into an answer that was agreed, brings no key."""
+    world.clinic.do("type", "define", "domain/Salary@1", *DEFINE)
+    other = world.answer(world.invite(give="researcher |- subscribe Salary(ward, value)")).read_bytes()
+    invitation = world.invite()
+    secret = peers.parse_peer_invitation(invitation.read_bytes()).secret
+    assert secret is not None
+    honest = peers.parse_peer_answer(world.answer(invitation).read_bytes()).answer
+    forged = replace(honest, offer=peers.parse_peer_answer(other).answer.offer)
+    (world.root / "answer.maia").write_text(peers.sign_peer_answer(forged, domain_key(world.mary), secret), "utf-8")
+    assert world.clinic.refused("domain", "connect", str(world.root / "answer.maia"), "--yes") == (4, "PEER_OFFER")
+    assert world.clinic.do("keys", "groups")["groups"] == []
+
+
 def test_an_invitation_ends(world: Peers) -> None:
     """It is refused when its time is over, by who would answer and by who made it; who was admitted in time stays."""
     file = world.invite("--until", "+1h")

@@ -264,3 +264,11 @@ def test_a_short_life_is_renewed_on_request_and_ended_by_declining(tmp_path: Pat
     assert met(*asked, "--at", ends.isoformat()).code == 0
     late = met(*asked, "--at", (ends + timedelta(seconds=1)).isoformat())
     assert (late.code, late.data["error"]) == (3, "EXPIRED")
+
+
+@pytest.mark.parametrize("name", ["key-manager", "clients", "domains", "Key_Manager", "CLIENTS", "broker", "self"])
+def test_nobody_is_invited_under_a_name_that_means_something(met: Command, name: str) -> None:
+    """A28: such a name would put its member into a group that rights are given to; nothing is opened for it."""
+    before = met.do("domain", "members")
+    assert met.refused("domain", "invite", name) == (2, "MEMBER_NAME")
+    assert met.do("domain", "members") == before

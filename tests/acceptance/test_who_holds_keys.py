@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,8 +12,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from key_world import TYPE, World
+from processes import MAIA, environment
 
 import maia
+from maia.clients import AddressPolicy, KeyManagerClient
+from maia.encryption import CountUse, GroupRequest, sign_group_request
+from maia.errors import DeniedError
 from maia.testing import Command, publish_here, served
 
 
@@ -59,6 +66,41 @@ def test_who_is_no_domain_has_no_brokers(world: World) -> None:
     assert (code, keys) == (0, {"1"}), said
 
 
+def count_use(world: World, uses: int) -> str:
+    """Let the Met's broker report how often it used the newest key of the plates; give the code of a refusal."""
+    home, manager = maia.open(world.met.home).home, maia.open(world.pito.home).home.key("domain")
+    [name] = home.types.names()
+    number = max(int(epoch["epoch"]) for epoch in world.history("plate")["epochs"])
+    request = GroupRequest(
+        type_id=name.type_id, manager=manager.key_id,
+        stamp=int(datetime.now(UTC).timestamp() * 1000), what=CountUse(uses=((b"1", number, uses),)),
+    )  # fmt: skip
+    client = KeyManagerClient(
+        str(home.config.key_manager), signer=home.broker, server_key=manager, policy=AddressPolicy(loopback=True)
+    )
+    try:
+        client.count_use(sign_group_request(request, home.broker))
+    except DeniedError as error:
+        return error.code
+    return ""
+
+
+@pytest.mark.slow
+def test_reports_of_use_are_believed_of_publishers_and_within_reason(world: World) -> None:
+    """A26: whoever only reads, and whoever tells more than anybody can seal, makes no key change."""
+    world.pito.do("name", "add", "domains", "--from", "domain", "--to", "met")
+    world.give("--action", "subscribe", "--attribute", "plate")
+    assert world.join()[0] == 0
+    before = world.history("plate")["epochs"]
+    assert {count_use(world, uses) for uses in (1, 10**15)} == {"DENIED"}
+    assert world.history("plate")["epochs"] == before
+    world.give("--action", "publish", "--attribute", "plate")
+    assert world.join()[0] == 0
+    before = world.history("plate")["epochs"]
+    assert (count_use(world, 10**15), count_use(world, 1)) == ("DENIED", "")
+    assert world.history("plate")["epochs"] == before
+
+
 @pytest.mark.slow
 def test_a_right_for_the_brokers_of_a_domain_brings_keys(world: World) -> None:
     """B13: who gives to `met: brokers` takes the Met for a domain; no other step is needed."""
@@ -92,11 +134,37 @@ def test_granting_some_rows_to_a_domain_says_what_it_means(maia_command: Command
     maia.do("type", "define", "pito/Sighting@1", "--attribute", "plate:string:1", "--attribute", "place:string:2")
     right = ("--from", "pito", "--to", "met", "--type", "pito/Sighting", "--action", "subscribe", "--attribute",
              "place=Victoria")  # fmt: skip
-    assert maia("grant", *right, "--delegate", "--json").data["warnings"] == ["UNENFORCEABLE_FOR_DOMAIN"]
-    assert maia("grant", *right, "--delegate", "--enforced", "--json").data["warnings"] == ["DOMAIN_ENFORCES"]
+    for more, code in ((), "UNENFORCEABLE_FOR_DOMAIN"), (("--enforced",), "DOMAIN_ENFORCES"):
+        ran = maia("grant", *right, "--delegate", *more, "--json")  # nobody is there who could be asked
+        assert (ran.code, ran.data["error"]) == (2, "CONFIRMATION_MISSING")
+        assert "--yes" in ran.data["message"]
+        assert maia.do("grant", *right, "--delegate", *more, "--yes")["warnings"] == [code]
     assert maia("grant", *right, "--json").data["warnings"] == []
     plain = maia("grant", *right[:-1], "place", "--delegate", "--enforced", "--json")
     assert (plain.code, plain.data["error"]) == (2, "RIGHT_OPTIONS")
+
+
+def test_granting_some_rows_to_a_domain_asks_at_the_terminal(maia_command: Command) -> None:
+    """Whoever does not say yes issues nothing; whoever does, does."""
+    maia = maia_command
+    maia.keys("pito", "met")
+    maia.do("type", "define", "pito/Sighting@1", "--attribute", "plate:string:1", "--attribute", "place:string:2")
+    right = ("--from", "pito", "--to", "met", "--type", "pito/Sighting", "--action", "subscribe", "--attribute",
+             "place=Victoria", "--delegate", "--home", str(maia.home))  # fmt: skip
+    issued = maia.home / "certificates"
+    for said, code, count in (("n", 2, 0), ("y", 0, 1)):
+        ours, theirs = pty.openpty()
+        try:
+            os.write(ours, f"{said}\n".encode())
+            ran = subprocess.run(
+                [*MAIA, "grant", *right], stdin=theirs, capture_output=True, text=True, check=False, env=environment()
+            )
+        finally:
+            os.close(ours)
+            os.close(theirs)
+        assert (ran.returncode, "issue it all the same? [y/N]" in ran.stderr) == (code, True), ran.stderr
+        assert "UNENFORCEABLE_FOR_DOMAIN" in ran.stderr
+        assert len(list(issued.glob("*.cert"))) == count
 
 
 SIGHTINGS = [{"plate": "A", "place": "Kent"}, {"plate": "B", "place": "Victoria"}]

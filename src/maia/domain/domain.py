@@ -69,7 +69,7 @@ class Domain:
     def _work_with(self, home: Home) -> None:
         """Serve a home as it is now; nothing is read yet."""
         self.home = home
-        self.log = LogDirectory(home.log_path, judge=self._admits)
+        self.log = LogDirectory(home.log_path, judge=self._admits, before_lanes=home.log_before_lanes)
         self._engine: Engine | None = None
         self._own = OwnKeyManager(home)
         self._follower = Follower(home, self._own, self.log)

@@ -23,6 +23,8 @@ from maia.version import __version__
 
 HOME_FORMAT = 2
 """The layout of homes that this Maia makes; 1 is what had no number."""
+LOG_BEFORE = "log-before-lanes"
+"""The note of a home of an earlier format that its log is to be migrated."""
 FILE_FORMAT = 2
 """The format of sealed files; 1 is what had no first line."""
 _HEAD = re.compile(rb"maia/([1-9][0-9]{0,5}) ([a-z-]{1,32})\n")

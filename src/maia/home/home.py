@@ -11,6 +11,7 @@
     groups               what the broker knows of its key groups, sealed likewise
     stamps               the highest stamp this broker ever reserved
     key-uses             how often each key sealed
+    log-before-lanes     a note that the log is of the format before lanes, until `maia log migrate` is done
     log-begins           where the lanes of the log begin, as their owners last said
     log/                 parcels and commits; may lie elsewhere and be shared
     audit/               the journal of intents and results (0700); audit-head is its newest head
@@ -46,7 +47,7 @@ from maia.home.clock import check_pace
 from maia.home.config import CONFIG_FILE, MAX_CONFIG, HomeConfig
 from maia.home.files import PRIVATE_FILE, PUBLIC_FILE, locked, make_folder, read_file, write_file
 from maia.home.folder import Folder
-from maia.home.formats import with_head, without_head
+from maia.home.formats import LOG_BEFORE, with_head, without_head
 from maia.home.keys import read_key, read_public_key, write_key, write_public_key
 from maia.home.machine import now
 from maia.home.providers import HomeSurroundings
@@ -201,6 +202,19 @@ class Home:
     def log_path(self) -> Path:
         """Where the log is."""
         return (self.path / self.config.log).resolve()
+
+    @property
+    def log_before_lanes(self) -> bool:
+        """Whether this home had a log of the format before lanes and did not migrate it.
+
+        SECURITY: that is noted here when the home is migrated. What lies in the log says nothing: anybody can put it
+        there, and would stop everybody.
+        """
+        return (self.path / LOG_BEFORE).exists()
+
+    def note_lanes(self) -> None:
+        """Note that the log was migrated."""
+        (self.path / LOG_BEFORE).unlink(missing_ok=True)
 
     @property
     def audit_path(self) -> Path:

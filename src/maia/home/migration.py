@@ -22,7 +22,7 @@ from maia.home.accepted import accept_meaning, accepted_meaning
 from maia.home.config import CONFIG_FILE, MAX_CONFIG, parse_toml
 from maia.home.files import PRIVATE_FILE, PUBLIC_FILE, locked, read_file, write_file
 from maia.home.folder import Folder
-from maia.home.formats import HOME_FORMAT, has_head, newer_format, with_head, without_head
+from maia.home.formats import HOME_FORMAT, LOG_BEFORE, has_head, newer_format, with_head, without_head
 from maia.kernel import read_mark, write_mark
 
 _MAX_FILE = 64 << 20
@@ -77,7 +77,7 @@ def migrate_home(path: Path, *, at: datetime, dry_run: bool = False) -> Migratio
             raise newer_format(str(config), found=before, known=HOME_FORMAT)
         if before == HOME_FORMAT:
             return Migration(before=before, after=HOME_FORMAT, steps=())
-        steps = [*_stamps(path), *_heads(path), *_accepted(path, at)]
+        steps = [*_stamps(path), *_heads(path), *_accepted(path, at), *_log(path, data)]
         # INVARIANT: a key at the top of the file belongs to no table, whatever stands below.
         numbered = b"format = %d\n" % HOME_FORMAT + _FORMAT_LINE.sub(b"", data, count=1)
         steps.append(_Step(f"{CONFIG_FILE}: format {HOME_FORMAT}", lambda: _write(config, numbered, PUBLIC_FILE)))
@@ -128,6 +128,13 @@ def _accepted(home: Path, at: datetime) -> Iterator[_Step]:
                 f"types: {name.name}@{name.version.text} as it was accepted",
                 lambda n=name, m=meaning: accept_meaning(folder, n, m),  # type: ignore[misc]
             )
+
+
+def _log(home: Path, config: bytes) -> Iterator[_Step]:
+    """Note that the log has commits of the format before lanes, which `maia log migrate` takes over."""
+    note, log = home / LOG_BEFORE, home / str(parse_toml(config).get("log", "log"))
+    if (log / "_commits").is_dir() and not note.exists():
+        yield _Step("log: to be migrated", lambda: _write(note, b"", PUBLIC_FILE))
 
 
 def _write(path: Path, data: bytes, mode: int) -> None:

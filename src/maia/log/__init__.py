@@ -18,7 +18,7 @@ from maia.log.audit import (
     read_waiting,
 )
 from maia.log.columns import COUNT, EVENT, REFUSED, STAMP, SUBSCRIPTION
-from maia.log.commits import Commit, LogFile, read_place
+from maia.log.commits import Commit, LogFile, read_place, write_commit
 from maia.log.directory import LogDirectory, Places, instant_of
 from maia.log.event_lane import BEGINNING, EventLane
 from maia.log.lane import LaneRead, LaneReader, find_lanes
@@ -120,6 +120,7 @@ __all__ = [
     "stamp_of",
     "sweep",
     "tidy_statements",
+    "write_commit",
     "write_once",
     "write_refused",
 ]

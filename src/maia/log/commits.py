@@ -3,9 +3,10 @@
     (commit "1" (publication <name>) (stream <query> "batch")? (evidence <hash>) (refused "n") (segment …)*)
     (segment (format "parcel-rows-1") (name <object>) (digest <sha-256>) (size "octets") (parcels "n") (events "n")
              (stamps "first" "last") (bases <16 octets for each parcel>))
+    (moved "2" (segment <name> <new object> "offset")*)
     (moved "1" (segment <name> <new object> "row group" <digest of the rows>)*)
 
-Rules kept here:
+The first version of `moved` is read, and written no more. Rules kept here:
 
 - a body that is none of these, has a field too many, or names an object outside of its lane is no commit: it adds
   nothing, and is told as what it is (``COMMIT_SHAPE``);
@@ -30,7 +31,8 @@ _VERSION = b"1"
 _BASE = 16
 _DIGEST = 32
 _LIMITS = SexpLimits(max_bytes=MAX_COMMIT, max_depth=4, max_atom=MAX_COMMIT)
-_NAME = re.compile(r"date=\d{4}-\d\d-\d\d/[0-9a-z-]{1,100}\.parquet")
+_MOVED, _MOVED_ROWS = b"2", b"1"
+_NAME = re.compile(r"date=\d{4}-\d\d-\d\d/[0-9a-z-]{1,100}\.(parquet|segments)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,15 @@ class LogFile:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """Where the parcels of a segment lie now: one row group of a larger one, and the digest of its rows."""
+    """Where a segment lies now: octet for octet as it was committed, from an offset of a larger object on."""
+
+    path: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class MovedRows:
+    """Where the parcels of a segment lie, by an earlier Maia: one row group of a larger one, and its rows' digest."""
 
     path: str
     group: int
@@ -174,27 +184,18 @@ def write_moves(moves: dict[str, Moved], folder: str) -> bytes:
     """Write where segments of a lane lie from now on, as the body of a record."""
     start = len(folder) + 1
     items = (
-        (b"segment", old[start:].encode(), at.path[start:].encode(), b"%d" % at.group, bytes.fromhex(at.digest))
-        for old, at in moves.items()
+        (b"segment", old[start:].encode(), at.path[start:].encode(), b"%d" % at.offset) for old, at in moves.items()
     )
-    return encode((b"moved", _VERSION, *items))
+    return encode((b"moved", _MOVED, *items))
 
 
-def read_moves(record: LaneRecord) -> dict[str, Moved]:
+def read_moves(record: LaneRecord) -> dict[str, Moved | MovedRows]:
     """Read where a record says that segments lie; nothing when it is no such record."""
     folder = record.lane.folder
     try:
         match parse_canonical(record.body, limits=_LIMITS):
-            case (b"moved", version, *items) if version == _VERSION:
-                found = {}
-                for item in items:
-                    match item:
-                        case (b"segment", bytes() as old, bytes() as new, bytes() as group, bytes() as digest):
-                            at = Moved(_path(new, folder), _number(group), digest.hex())
-                            found[_path(old, folder)] = at
-                        case _:
-                            raise _shape()
-                return found
+            case (b"moved", version, *items) if version in (_MOVED, _MOVED_ROWS):
+                return dict(_read_move(item, version, folder) for item in items)
     except EncodingError:
         pass
     return {}
@@ -216,7 +217,7 @@ def read_commit(record: LaneRecord, *, before: int) -> Commit | None:
         match parse_canonical(record.body, limits=_LIMITS):
             case (b"commit", version, (b"publication", bytes() as name), *rest) if version == _VERSION:
                 found = _commit(empty, name.decode(), rest)
-            case (b"moved", version, *_) if version == _VERSION:
+            case (b"moved", version, *_) if version in (_MOVED, _MOVED_ROWS):
                 return None
             case _:
                 return empty
@@ -276,6 +277,15 @@ def _read_segment(item: Sexp, folder: str) -> LogFile:
                 _path(name, folder), _number(size), digest.hex(), _number(parcels), _number(events), _number(first),
                 _number(last), tuple(bases[at : at + _BASE].hex() for at in range(0, len(bases), _BASE)),
             )  # fmt: skip
+    raise _shape()
+
+
+def _read_move(item: Sexp, version: Sexp, folder: str) -> tuple[str, Moved | MovedRows]:
+    match item:
+        case (b"segment", bytes() as old, bytes() as new, bytes() as offset) if version == _MOVED:
+            return _path(old, folder), Moved(_path(new, folder), _number(offset))
+        case (b"segment", bytes() as old, bytes() as new, bytes() as group, bytes() as rows) if version == _MOVED_ROWS:
+            return _path(old, folder), MovedRows(_path(new, folder), _number(group), rows.hex())
     raise _shape()
 
 

@@ -12,7 +12,7 @@ An offset is a map from lanes to places. Rules kept here:
   strangers hide nobody;
 - an origin writes into its own lane alone (`own_lanes`);
 - evidence is named by its hash, so it is true or not there; an origin puts it again whenever it writes;
-- the format before lanes is refused by name (``LOG_FORMAT_OLD``).
+- the format before lanes is refused by name (``LOG_FORMAT_OLD``), where the reader's own home says that it had one.
 """
 
 from __future__ import annotations
@@ -50,19 +50,23 @@ _EVIDENCE_LIMITS = SexpLimits(max_bytes=MAX_EVIDENCE, max_depth=2, max_atom=1 <<
 class LogDirectory:
     """A log in a directory."""
 
-    def __init__(self, path: Path | str, *, judge: Callable[[], Admits] | None = None) -> None:
+    def __init__(
+        self, path: Path | str, *, judge: Callable[[], Admits] | None = None, before_lanes: bool = False
+    ) -> None:
         """Use a directory; it is made when something is written.
 
         Args:
             path: The directory.
             judge: Gives, at this moment, whose place a lane takes when there are many; whoever comes first by name
                 when nobody can judge.
+            before_lanes: Whether the reader's home says that the log was of the format before lanes.
         """
         self.path = Path(path)
         self.store = DirectoryStore(self.path)
         self._lanes: dict[str, EventLane] = {}
         self._search = LaneSearch(self.store)
         self._judge = judge
+        self._before_lanes = before_lanes
 
     # -- reading
 
@@ -86,8 +90,11 @@ class LogDirectory:
             with suppress(UsageError):  # a folder that is no type
                 known |= {lane_name(lane): lane for lane in self._search.find(topic, known, self._judge)}
             found |= known
-        if not found:
-            self._check_format()
+        if not found and self._before_lanes:
+            raise UsageError(
+                f"the log in `{self.path}` is of an older format; `maia log migrate` makes lanes of it",
+                code="LOG_FORMAT_OLD",
+            )
         lanes = [self._lane(name, lane) for name, lane in sorted(found.items())]
         for lane in lanes:
             lane.refresh()
@@ -214,13 +221,6 @@ class LogDirectory:
         if known is None:
             known = self._lanes[name] = EventLane(self.store, lane)
         return known
-
-    def _check_format(self) -> None:
-        if (self.path / "_commits" / f"{0:012d}.json").is_file():
-            raise UsageError(
-                f"the log in `{self.path}` is of an older format; `maia log migrate` makes lanes of it",
-                code="LOG_FORMAT_OLD",
-            )
 
 
 def evidence_name(digest: bytes) -> str:

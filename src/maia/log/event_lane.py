@@ -11,15 +11,27 @@ Rules kept here:
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import IO
 
 import pyarrow as pa
 
 from maia.errors import MalformedError, NotFoundError, UnavailableError, UncheckedError
-from maia.log.commits import MAX_COMMIT, Commit, LogFile, Moved, read_commit, read_moves, read_place, write_place
+from maia.log.commits import (
+    MAX_COMMIT,
+    Commit,
+    LogFile,
+    Moved,
+    MovedRows,
+    read_commit,
+    read_moves,
+    read_place,
+    write_place,
+)
 from maia.log.lane import LaneReader
 from maia.log.lane_objects import START, LaneHead, LaneId, LaneRecord, Place
-from maia.log.segments import MALFORMED, check_segment, newest_parcel, read_moved, read_segment
+from maia.log.moved_rows import read_moved_rows
+from maia.log.segments import MALFORMED, check_segment, newest_parcel, read_segment
 from maia.log.store import Store
 from maia.principals import KeyId
 
@@ -63,7 +75,7 @@ class EventLane:
         self._end, self._stamp = START, -1
         self._floor = START
         self._head: LaneHead | None = None
-        self._moves: dict[str, Moved] = {}
+        self._moves: dict[str, Moved | MovedRows] = {}
         self._kept: OrderedDict[int, tuple[LaneRecord, Commit | None]] = OrderedDict()
 
     @property
@@ -155,19 +167,26 @@ class EventLane:
             place, stamp = record.place, record.stamp
             yield write_place(place, stamp), commit
 
-    def check(self, file: LogFile) -> None:
+    def check(self, file: LogFile, *, copy: IO[bytes] | None = None) -> None:
         """See that a segment is there and is what was committed.
+
+        Args:
+            file: The segment.
+            copy: Where to put its octets on the way, unless they are gone; they count for nothing when this raises.
 
         Raises:
             MaiaError: It is damaged or missing.
         """
         try:
-            check_segment(self._store, file)
+            check_segment(self._store, file, copy=copy)
         except UnavailableError:
             at = self._moves.get(file.path)
             if at is None:
                 raise
-            read_moved(self._store, file, at)
+            if isinstance(at, MovedRows):
+                read_moved_rows(self._store, file, at)
+            else:
+                check_segment(self._store, file, at, copy=copy)
 
     def newest_parcel(self, file: LogFile) -> pa.Buffer | None:
         """Do as `check` does, and give the last parcel of the segment; nothing when its origin committed no segment.
@@ -176,19 +195,22 @@ class EventLane:
             MaiaError: It is damaged or missing.
         """
         try:
-            return newest_parcel(self._store, file)
-        except UnavailableError:
-            at = self._moves.get(file.path)
-            if at is None:
-                raise
-            found = read_moved(self._store, file, at).column("parcel")
-            return found[-1].as_buffer() if len(found) else None
+            try:
+                return newest_parcel(self._store, file)
+            except UnavailableError:
+                at = self._moves.get(file.path)
+                if at is None:
+                    raise
+                if isinstance(at, MovedRows):
+                    found = read_moved_rows(self._store, file, at)
+                    return found[-1].column("parcel")[-1].as_buffer() if found else None
+                return newest_parcel(self._store, file, at)
         except MalformedError as error:
             if error.code != MALFORMED:
                 raise
             return None
 
-    def place_of(self, file: LogFile) -> Moved | None:
+    def place_of(self, file: LogFile) -> Moved | MovedRows | None:
         """Tell where the origin says that a segment lies now; nothing when it lies where it was."""
         return self._moves.get(file.path)
 
@@ -202,7 +224,7 @@ class EventLane:
             return
         for last in (False, True):
             try:
-                yield from self._moved(file).to_batches(max_chunksize=1)
+                yield from self._moved(file)
             except UnavailableError:
                 if last:
                     raise
@@ -210,11 +232,13 @@ class EventLane:
             else:
                 return
 
-    def _moved(self, file: LogFile) -> pa.Table:
+    def _moved(self, file: LogFile) -> Iterable[pa.RecordBatch]:
         at = self._moves.get(file.path)
-        if at is not None:
-            return read_moved(self._store, file, at)
-        raise UnavailableError(f"the log file `{file.path}` is missing", code="LOG_FILE_MISSING")
+        if at is None:
+            raise UnavailableError(f"the log file `{file.path}` is missing", code="LOG_FILE_MISSING")
+        if isinstance(at, MovedRows):
+            return read_moved_rows(self._store, file, at)
+        return read_segment(self._store, file, at)
 
     def _record(self, place: Place, stamp: int) -> tuple[LaneRecord, Commit | None]:
         """Give the record after a place, from memory or from the store."""

@@ -8,10 +8,12 @@ Rules kept here:
 
 - a broker signs what its own old commits name, after the file was found to be what was committed; of other brokers'
   commits it says that they are there;
-- what is damaged stops it before anything is signed, unless it is said that this shall be left out. A damaged file may
-  still be brought back, and is taken over then unless the lane has gone on: stamps grow;
+- what is damaged or missing stops it before anything is signed, unless it is said that this shall be left out. A
+  damaged file may still be brought back, and is taken over then unless the lane has gone on: stamps grow;
 - nothing of the old log is removed, so that every broker can do it, in any order, and again after being killed: what
   was taken over is recognised by its events;
+- SECURITY: that something has expired or lies elsewhere now is nobody's word either. What lies where it was committed
+  is taken over, whatever is said of it, and what is said to have expired and is not there is told as such;
 - SECURITY: the old log is nobody's word, and anybody may have written to it. Only parcels that this broker signed are
   taken over, each event once, in the order of their own stamps and on the evidence that they name themselves. What an
   old commit says beside names nothing that would count: no stamp, no evidence, no publication without events;
@@ -32,11 +34,12 @@ from typing import Any
 from maia.encryption import parse_parcel, verify_parcel
 from maia.errors import EncodingError, MaiaError, MalformedError, VerificationError
 from maia.kernel import instant_at
-from maia.log.commits import Commit, LogFile, Moved
+from maia.log.commits import Commit, LogFile, MovedRows
 from maia.log.directory import LogDirectory
+from maia.log.moved_rows import read_moved_rows
 from maia.log.numbered import NumberedRecords, Record
 from maia.log.own_lanes import OwnLanes
-from maia.log.segments import PartitionWriter, check_segment, read_moved, read_segment
+from maia.log.segments import PartitionWriter, check_segment, read_segment
 from maia.log.store import DirectoryStore
 
 _NAMED = 20
@@ -52,12 +55,14 @@ class Migrated:
         events: Events in them.
         others: Commits of other brokers, which only they can sign, by broker in hex.
         damaged: Files that were not what was committed; they were left out, as was said.
+        expired: Files that are missing, and of which an unsigned record says that they have expired; left out as well.
     """
 
     commits: int = 0
     events: int = 0
     others: dict[str, int] | None = None
     damaged: tuple[str, ...] = ()
+    expired: tuple[str, ...] = ()
 
 
 def migrate(log: LogDirectory, own: OwnLanes, origin: str, *, at: datetime, without_damaged: bool = False) -> Migrated:
@@ -68,21 +73,22 @@ def migrate(log: LogDirectory, own: OwnLanes, origin: str, *, at: datetime, with
         own: The broker's lanes.
         origin: The broker, in hex.
         at: Now.
-        without_damaged: Leave damaged files out, instead of taking nothing over.
+        without_damaged: Leave out what is damaged or missing, instead of taking nothing over.
 
     Raises:
         EncodingError: The old records are damaged, or a file is, which it names: ``LOG_FILES_DAMAGED``.
         MaiaError: The system refused; do it again.
     """
-    moves, expired = _upkeep(log.path)
+    moves, expired = _upkeep(log.path, without_damaged=without_damaged)
     others: dict[str, int] = {}
     mine: dict[str, list[Commit]] = {}
-    for commit in _old_commits(log.path, after=expired, without_damaged=without_damaged):
+    for commit in _old_commits(log.path, without_damaged=without_damaged):
         if commit.origin != origin:
             others[commit.origin] = others.get(commit.origin, 0) + 1
         else:
             mine.setdefault(commit.type_id, []).append(commit)
     damaged: list[str] = []
+    gone: list[str] = []
     ready: list[_Run] = []
     for type_id, commits in mine.items():
         parcels: list[_Parcel] = []
@@ -90,9 +96,10 @@ def migrate(log: LogDirectory, own: OwnLanes, origin: str, *, at: datetime, with
         for commit in commits:
             for file in commit.files:
                 try:
-                    found = _parcels(log, commit, file, moves.get(file.path))
-                except (MaiaError, OSError):
-                    damaged.append(file.path)
+                    found = _found(log, commit, file, moves.get(file.path))
+                except (MaiaError, OSError) as error:
+                    missing = commit.sequence <= expired and getattr(error, "code", "") == "LOG_FILE_MISSING"
+                    (gone if missing else damaged).append(file.path)
                     continue
                 for parcel in found:
                     # SECURITY: anybody could name a file of this broker in another commit; its events count once.
@@ -100,8 +107,8 @@ def migrate(log: LogDirectory, own: OwnLanes, origin: str, *, at: datetime, with
                         seen.add(parcel.base)
                         parcels.append(parcel)
         ready += _runs(own, type_id, parcels)
-    if damaged and not without_damaged:
-        raise _damaged(damaged)
+    if (damaged or gone) and not without_damaged:
+        raise _damaged(damaged, gone)
     for made in ready:
         files = tuple(_copy(log, own, made.type_id, source) for source in _sources(made.parcels))
         own.take_over(replace(made.commit, files=files), at=at)
@@ -111,6 +118,7 @@ def migrate(log: LogDirectory, own: OwnLanes, origin: str, *, at: datetime, with
         events=sum(parcel.events for made in ready for parcel in made.parcels),
         others=others,
         damaged=tuple(damaged),
+        expired=tuple(gone),
     )
 
 
@@ -120,7 +128,7 @@ class _Parcel:
 
     commit: Commit
     file: LogFile
-    moved: Moved | None
+    moved: MovedRows | None
     row: int
     base: str
     stamp: int
@@ -137,7 +145,17 @@ class _Run:
     parcels: tuple[_Parcel, ...]
 
 
-def _parcels(log: LogDirectory, commit: Commit, file: LogFile, moved: Moved | None) -> list[_Parcel]:
+def _found(log: LogDirectory, commit: Commit, file: LogFile, moved: MovedRows | None) -> list[_Parcel]:
+    """Read the parcels of an old file where it was committed, or else where it is said to lie."""
+    try:
+        return _parcels(log, commit, file, None)
+    except (MaiaError, OSError):
+        if moved is None:
+            raise
+        return _parcels(log, commit, file, moved)
+
+
+def _parcels(log: LogDirectory, commit: Commit, file: LogFile, moved: MovedRows | None) -> list[_Parcel]:
     """Read the parcels of an old file that this broker signed; nothing else that is said of them is believed."""
     found: list[_Parcel] = []
     for row, item in enumerate(_rows(log, file, moved)):
@@ -155,9 +173,8 @@ def _parcels(log: LogDirectory, commit: Commit, file: LogFile, moved: Moved | No
     return found
 
 
-def _rows(log: LogDirectory, file: LogFile, moved: Moved | None) -> Iterator[dict[str, Any]]:
-    batches = read_segment(log.store, file) if moved is None else read_moved(log.store, file, moved).to_batches()
-    for batch in batches:
+def _rows(log: LogDirectory, file: LogFile, moved: MovedRows | None) -> Iterator[dict[str, Any]]:
+    for batch in read_segment(log.store, file) if moved is None else read_moved_rows(log.store, file, moved):
         yield from batch.to_pylist()
 
 
@@ -208,21 +225,31 @@ def _empty_batches(own: OwnLanes, commits: Sequence[Commit], *, at: datetime) ->
     return done
 
 
-def _damaged(paths: Sequence[str]) -> EncodingError:
+def _damaged(damaged: Sequence[str], gone: Sequence[str]) -> EncodingError:
+    paths = [*(f"`{path}`" for path in damaged), *(f"`{path}` (said to have expired)" for path in gone)]
     more = len(paths) - _NAMED
-    names = ", ".join(f"`{path}`" for path in paths[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    names = ", ".join(paths[:_NAMED]) + (f" and {more} more" if more > 0 else "")
     return EncodingError(
-        f"nothing was taken over, for these are not what was committed: {names}; bring them back from a copy, or leave "
-        "what they held out with `--without-damaged`",
+        f"nothing was taken over, for these are missing or not what was committed: {names}; bring them back from a "
+        "copy, or leave what they held out with `--without-damaged`",
         code="LOG_FILES_DAMAGED",
     )
 
 
-def _old_commits(root: Path, *, after: int, without_damaged: bool) -> Iterator[Commit]:
-    records = NumberedRecords(root / "_commits", "commit {} of the log")
-    try:
-        for record in records.walk(after=after) if not without_damaged else _readable(records, after):
+def _old_commits(root: Path, *, without_damaged: bool) -> Iterator[Commit]:
+    for record in _records(root / "_commits", "commit {} of the log", without_damaged=without_damaged):
+        try:
             yield _old_commit(record)
+        except EncodingError:
+            if not without_damaged:
+                raise
+
+
+def _records(folder: Path, what: str, *, without_damaged: bool) -> Iterator[Record]:
+    """Give the records of a folder, or those of them that can be read, whatever lies between them."""
+    records = NumberedRecords(folder, what)
+    try:
+        yield from _readable(records) if without_damaged else records.walk()
     except EncodingError as error:
         raise EncodingError(
             f"{error.message}; bring it back from a copy, remove what is none, or leave it out with "
@@ -231,14 +258,10 @@ def _old_commits(root: Path, *, after: int, without_damaged: bool) -> Iterator[C
         ) from error
 
 
-def _readable(records: NumberedRecords, after: int) -> Iterator[Record]:
-    """Give the commits that can be read, whatever lies between them."""
+def _readable(records: NumberedRecords) -> Iterator[Record]:
     for number in records.numbers():
         with suppress(EncodingError):
-            record = records.read(number)
-            _old_commit(record)
-            if number > after:
-                yield record
+            yield records.read(number)
 
 
 def _old_commit(record: Record) -> Commit:
@@ -251,17 +274,19 @@ def _old_commit(record: Record) -> Commit:
         raise EncodingError(f"commit {record.number} of the log is damaged", code="COMMIT_DAMAGED") from error
 
 
-def _upkeep(root: Path) -> tuple[dict[str, Moved], int]:
-    moves: dict[str, Moved] = {}
+def _upkeep(root: Path, *, without_damaged: bool) -> tuple[dict[str, MovedRows], int]:
+    moves: dict[str, MovedRows] = {}
     expired = -1
-    for record in NumberedRecords(root / "_upkeep", "upkeep record {} of the log").walk():
+    for record in _records(root / "_upkeep", "upkeep record {} of the log", without_damaged=without_damaged):
         try:
             if record.value["kind"] == "move":
                 files: dict[str, list[object]] = record.value["files"]  # type: ignore[assignment]
-                moves |= {old: Moved(str(item[0]), int(str(item[1])), str(item[2])) for old, item in files.items()}
+                moves |= {old: MovedRows(str(item[0]), int(str(item[1])), str(item[2])) for old, item in files.items()}
             else:
                 expired = max(expired, int(str(record.value["upto"])))
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+            if without_damaged:
+                continue
             raise EncodingError(f"upkeep record {record.number} is damaged", code="COMMIT_DAMAGED") from error
     return moves, expired
 

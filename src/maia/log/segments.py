@@ -7,6 +7,8 @@ Rules kept here:
 - reading begins with the length and the digest that a verified commit names. What differs, is no regular file or is
   missing is *damage* (``LOG_FILE_DAMAGED``, ``LOG_FILE_MISSING``): nobody knows what it held, so readers wait. What is
   compared is what is read: octets that nobody else can write to, since a file may be written to while it is open;
+- a segment that its origin moved lies octet for octet in a larger object, so the same is compared. What an earlier Maia
+  moved lost its octets: it is read with bounds, and its rows are compared with the digest that was signed for them;
 - then the file's own description is compared, before anything of it is unpacked: the columns, the number of rows, and
   that nothing is compressed, so that it cannot be larger than it lies there. A file that its origin named and that
   is not so is *malformed* (``SEGMENT_MALFORMED``): its origin's fault, and a dead letter;
@@ -34,11 +36,10 @@ from maia.errors import EncodingError, MalformedError, NotFoundError, Unavailabl
 from maia.kernel import Clock, DeliverPlan, DeliveryPlan, Outcome, deliver_parcels
 from maia.log.commits import LogFile, Moved
 from maia.log.numbered import named_errors
-from maia.log.store import Store
+from maia.log.store import MAX_OBJECT, Store
 
 MISNAMED = "EVENTS_MISNAMED"
 MALFORMED = "SEGMENT_MALFORMED"
-MAX_SEGMENT = 8 << 30
 _BATCH = 1
 _CHUNK = 1 << 20
 _IN_MEMORY = 256 << 20
@@ -66,26 +67,37 @@ def segment_name(folder: str, publication: str, partition: int, *, at: datetime)
     return f"{folder}/date={day}/{name}-{partition:05d}-{secrets.token_hex(8)}.parquet"
 
 
-def check_segment(store: Store, file: LogFile) -> None:
+def check_segment(store: Store, file: LogFile, at: Moved | None = None, *, copy: IO[bytes] | None = None) -> None:
     """See that a segment is what was committed: its length and its digest.
+
+    Args:
+        store: Where it lies.
+        file: What its commit says.
+        at: Where its origin moved it to.
+        copy: Where to put its octets on the way; they count for nothing when this raises.
 
     Raises:
         UnavailableError: It is missing: ``LOG_FILE_MISSING``.
         EncodingError: It is not what was committed: ``LOG_FILE_DAMAGED``.
     """
-    with _source(store, file) as source:
-        _compare(source, file, None)
+    with _source(store, file, at) as source:
+        _compare(source, file, copy)
 
 
-def read_segment(store: Store, file: LogFile) -> Iterator[pa.RecordBatch]:
+def read_segment(store: Store, file: LogFile, at: Moved | None = None) -> Iterator[pa.RecordBatch]:
     """Read the parcels of a segment, one at a time, after all that its commit says was compared.
+
+    Args:
+        store: Where it lies.
+        file: What its commit says.
+        at: Where its origin moved it to.
 
     Raises:
         UnavailableError: It is missing: ``LOG_FILE_MISSING``.
         EncodingError: It is not what was committed: ``LOG_FILE_DAMAGED``.
         MalformedError: It is, and is no segment: ``SEGMENT_MALFORMED``.
     """
-    with _source(store, file) as source, _private(source, file) as own:
+    with _source(store, file, at) as source, _private(source, file) as own:
         try:
             with pq.ParquetFile(own) as parquet:
                 _check_shape(parquet, file)
@@ -95,13 +107,13 @@ def read_segment(store: Store, file: LogFile) -> Iterator[pa.RecordBatch]:
             raise MalformedError(f"`{file.path}` is no segment", code=MALFORMED) from error
 
 
-def newest_parcel(store: Store, file: LogFile) -> pa.Buffer:
+def newest_parcel(store: Store, file: LogFile, at: Moved | None = None) -> pa.Buffer:
     """Read the last parcel of a segment, which has the highest stamp.
 
     Raises:
         MaiaError: As `read_segment` does.
     """
-    with _source(store, file) as source, _private(source, file) as own:
+    with _source(store, file, at) as source, _private(source, file) as own:
         try:
             with pq.ParquetFile(own) as parquet:
                 _check_shape(parquet, file)
@@ -109,47 +121,6 @@ def newest_parcel(store: Store, file: LogFile) -> pa.Buffer:
                 return column[-1].as_buffer()
         except (pa.ArrowException, OSError, OverflowError, MemoryError, IndexError) as error:
             raise MalformedError(f"`{file.path}` is no segment", code=MALFORMED) from error
-
-
-def read_moved(store: Store, file: LogFile, at: Moved) -> pa.Table:
-    """Read the parcels of a segment where its origin says that they lie now.
-
-    Raises:
-        UnavailableError: The file is missing: ``LOG_FILE_MISSING``.
-        EncodingError: The rows are not those that were moved: ``LOG_FILE_DAMAGED``.
-    """
-    try:
-        source = store.open(at.path, limit=MAX_SEGMENT)
-    except NotFoundError as error:
-        raise UnavailableError(f"the log file `{at.path}` is missing", code="LOG_FILE_MISSING") from error
-    except EncodingError as error:
-        raise _damaged(at.path) from error
-    with source:
-        try:
-            with pq.ParquetFile(source) as parquet:
-                group = parquet.metadata.row_group(at.group)
-                if not parquet.schema_arrow.equals(PARCEL_SCHEMA) or group.num_rows != file.parcels:
-                    raise _damaged(at.path)
-                _check_group(group, os.fstat(source.fileno()).st_size)
-                table = parquet.read_row_group(at.group)
-        except (pa.ArrowException, IndexError, OSError, OverflowError, MemoryError, MalformedError) as error:
-            raise _damaged(at.path) from error
-    if rows_digest(table) != at.digest:
-        raise _damaged(at.path)
-    return table
-
-
-def rows_digest(table: pa.Table) -> str:
-    """Name rows of parcels by one hash over all their cells."""
-    found = hashlib.sha256()
-    for batch in table.to_batches():
-        for row in range(batch.num_rows):
-            for column in batch.columns:
-                cell = column[row].as_py()
-                data = cell if isinstance(cell, bytes) else b"%d" % cell
-                found.update(len(data).to_bytes(8, "big"))
-                found.update(data)
-    return found.hexdigest()
 
 
 def deliver_segment(
@@ -301,18 +272,30 @@ def _shared(value: bytes | memoryview) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), 1, [None, ends, pa.py_buffer(value)])
 
 
-@contextmanager
-def _source(store: Store, file: LogFile) -> Iterator[BufferedReader]:
-    """Open a segment that has the length which its commit names."""
+def open_file(store: Store, path: str, *, limit: int) -> BufferedReader:
+    """Open a file of the log.
+
+    Raises:
+        UnavailableError: It is missing: ``LOG_FILE_MISSING``.
+        EncodingError: It is no regular file, or larger: ``LOG_FILE_DAMAGED``.
+    """
     try:
-        source = store.open(file.path, limit=file.size)
+        return store.open(path, limit=limit)
     except NotFoundError as error:
-        raise UnavailableError(f"the log file `{file.path}` is missing", code="LOG_FILE_MISSING") from error
+        raise UnavailableError(f"the log file `{path}` is missing", code="LOG_FILE_MISSING") from error
     except EncodingError as error:
-        raise _damaged(file.path) from error
-    with source:
-        if os.fstat(source.fileno()).st_size != file.size:
-            raise _damaged(file.path)
+        raise damaged(path) from error
+
+
+@contextmanager
+def _source(store: Store, file: LogFile, at: Moved | None = None) -> Iterator[BufferedReader]:
+    """Open a segment that has the length which its commit names, where it was or where it lies now."""
+    path, start, limit = (file.path, 0, file.size) if at is None else (at.path, at.offset, MAX_OBJECT)
+    with open_file(store, path, limit=limit) as source:
+        # Where it was moved to, others follow it.
+        if os.fstat(source.fileno()).st_size < start + file.size:
+            raise damaged(path)
+        source.seek(start)
         yield source
 
 
@@ -323,7 +306,7 @@ def _private(source: BufferedReader, file: LogFile) -> Iterator[pa.BufferReader 
         with named_errors(Path(file.path)):
             data = source.read(file.size)
         if len(data) != file.size or hashlib.sha256(data).hexdigest() != file.digest:
-            raise _damaged(file.path)
+            raise damaged(file.path)
         yield pa.BufferReader(data)
         return
     with TemporaryFile() as copy:
@@ -342,7 +325,7 @@ def _compare(source: BufferedReader, file: LogFile, copy: IO[bytes] | None) -> N
             if copy is not None:
                 copy.write(data)
     if left or found.hexdigest() != file.digest:
-        raise _damaged(file.path)
+        raise damaged(file.path)
 
 
 def _check_shape(parquet: pq.ParquetFile, file: LogFile) -> None:
@@ -351,10 +334,15 @@ def _check_shape(parquet: pq.ParquetFile, file: LogFile) -> None:
     if not parquet.schema_arrow.equals(PARCEL_SCHEMA) or found.num_rows != file.parcels:
         raise _malformed(file.path)
     for group in range(found.num_row_groups):
-        _check_group(found.row_group(group), file.size)
+        check_group(found.row_group(group), file.size)
 
 
-def _check_group(group: pq.RowGroupMetaData, octets: int) -> None:
+def check_group(group: pq.RowGroupMetaData, octets: int) -> None:
+    """See that a row group of so many octets at most is no larger when it is read.
+
+    Raises:
+        MalformedError: ``SEGMENT_MALFORMED``.
+    """
     for index in range(group.num_columns):
         column = group.column(index)
         # SECURITY: what is not compressed cannot be larger in memory than it lies there.
@@ -369,5 +357,6 @@ def _malformed(path: str) -> MalformedError:
     return MalformedError(f"`{path}` is no segment", code=MALFORMED)
 
 
-def _damaged(path: str) -> EncodingError:
+def damaged(path: str) -> EncodingError:
+    """Tell that a file of the log is not what was committed."""
     return EncodingError(f"the log file `{path}` is not what was committed", code="LOG_FILE_DAMAGED")

@@ -3,8 +3,9 @@
 An origin keeps its own lanes in order, and no one else's: where a segment lies and what has expired counts only when
 the lane's owner signed it. Rules kept here:
 
-- parcels are copied byte for byte, after the file they lie in was found undamaged, and read back before they count;
-- commits stay as they are: a record of the lane says where a segment's parcels lie now, and readers follow it;
+- segments are copied octet for octet, one behind the other, and compared with their commits on the way and read back
+  before they count. So what a reader compares before it opens anything stays what the commit says;
+- commits stay as they are: a record of the lane says where a segment lies now, and readers follow it;
 - the order is always: write the new, sync it, sign it, remove the old. Killed anywhere, the log reads the same, and
   what is left over is removed by `sweep`;
 - what has expired is a beginning of a lane. A reader that still needs it gets ``LOG_EXPIRED``, never a gap.
@@ -18,20 +19,19 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
-import pyarrow as pa
-
 from maia.errors import EncodingError, MaiaError, UnavailableError, UsageError
 from maia.kernel import milliseconds
-from maia.log.commits import Commit, LogFile, Moved, write_moves
+from maia.log.commits import Commit, LogFile, Moved, MovedRows, write_moves
 from maia.log.directory import LogDirectory
 from maia.log.event_lane import EventLane, lane_name
 from maia.log.numbered import named_errors
 from maia.log.own_lanes import OwnLanes
-from maia.log.segments import PARCEL_SCHEMA, read_moved, rows_digest, segment_writer, sync
+from maia.log.segments import check_segment, sync
 
 TARGET_SIZE = 128 << 20
 _MAX_MEMBERS = 4096
 _MAX_DAYS = 1 << 20
+_ENDS = ("parquet", "segments")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,11 +62,15 @@ class Expired:
 
 @dataclass(slots=True)
 class _Unit:
-    """One file as it lies on disk, and the committed segments whose parcels it holds."""
+    """One file as it lies on disk, and the committed segments that it holds."""
 
     path: str
-    size: int
     members: list[LogFile] = field(default_factory=list)
+
+    @property
+    def size(self) -> int:
+        """How many octets the segments have."""
+        return sum(member.size for member in self.members)
 
 
 def compact(
@@ -80,7 +84,7 @@ def compact(
         log: The log.
         own: The lanes of the broker that does it.
         at: Now.
-        target: The size of a rewritten file, in octets, at most; a bound for memory as well.
+        target: The size of a rewritten file, in octets, at most.
         dry_run: Only count.
 
     Raises:
@@ -90,7 +94,7 @@ def compact(
         raise UsageError("a rewritten file has a size of at least 1", code="LOG_UPKEEP_SIZE")
     before = after = octets = 0
     for lane in _own(log, own):
-        for group in _groups(log, lane, target):
+        for group in _groups(lane, target):
             before, after = before + len(group), after + 1
             octets += sum(unit.size for unit in group)
             if not dry_run:
@@ -147,7 +151,7 @@ def sweep(log: LogDirectory, own: OwnLanes, *, keep_newer_than: datetime, dry_ru
         folder = log.path / lane.lane.folder
         # SECURITY: a day that is a link leads out of the log, where nothing is ours to remove.
         days = log.store.list_folders(lane.lane.folder, "date=", limit=_MAX_DAYS)
-        segments = [path for day in days for path in sorted((folder / day).glob("*.parquet"))]
+        segments = [path for day in days for end in _ENDS for path in sorted((folder / day).glob(f"*.{end}"))]
         for path in [*segments, *sorted(folder.glob(".*.part"))]:
             relative = path.relative_to(log.path).as_posix()
             with suppress(FileNotFoundError, EncodingError), named_errors(path):
@@ -193,17 +197,15 @@ def _older(commits: Sequence[Commit], before: int) -> list[Commit]:
     return found
 
 
-def _groups(log: LogDirectory, lane: EventLane, target: int) -> Iterator[list[_Unit]]:
+def _groups(lane: EventLane, target: int) -> Iterator[list[_Unit]]:
     """Put small files of one day together, in the order of the lane, as long as they fit."""
     folders: dict[str, dict[str, _Unit]] = {}
     for commit in lane.commits():
         for file in commit.files:
+            if isinstance(lane.place_of(file), MovedRows):
+                continue  # its octets are gone
             path = _lies(lane, file)
-            units = folders.setdefault(path.rpartition("/")[0], {})
-            if path not in units:
-                with named_errors(log.path / path):
-                    units[path] = _Unit(path, (log.path / path).lstat().st_size)
-            units[path].members.append(file)
+            folders.setdefault(path.rpartition("/")[0], {}).setdefault(path, _Unit(path)).members.append(file)
     for units in folders.values():
         group: list[_Unit] = []
         for unit in (item for item in units.values() if item.size * 2 < target):
@@ -218,7 +220,7 @@ def _groups(log: LogDirectory, lane: EventLane, target: int) -> Iterator[list[_U
 
 
 def _rewrite(log: LogDirectory, own: OwnLanes, lane: EventLane, group: Sequence[_Unit], at: datetime) -> None:
-    relative = f"{group[0].path.rpartition('/')[0]}/compact-{secrets.token_hex(12)}.parquet"
+    relative = f"{group[0].path.rpartition('/')[0]}/compact-{secrets.token_hex(12)}.segments"
     members = [member for unit in group for member in unit.members]
     try:
         places = _write(log, lane, relative, members)
@@ -239,15 +241,13 @@ def _remove(log: LogDirectory, paths: Sequence[str]) -> None:
 
 
 def _write(log: LogDirectory, lane: EventLane, relative: str, members: Sequence[LogFile]) -> dict[str, Moved]:
-    """Copy the parcels of committed segments into one file, a row group each, synced and read back."""
+    """Copy committed segments into one file, one behind the other, synced and read back."""
     places: dict[str, Moved] = {}
     with log.store.create(relative) as made, named_errors(log.path / relative):
-        with segment_writer(made) as writer:
-            for file in members:
-                table = pa.Table.from_batches(lane.parcels(file), schema=PARCEL_SCHEMA)
-                writer.write_table(table, row_group_size=max(table.num_rows, 1))
-                places[file.path] = Moved(relative, len(places), rows_digest(table))
+        for file in members:
+            places[file.path] = Moved(relative, made.tell())
+            lane.check(file, copy=made)
         sync(made)
     for file in members:
-        read_moved(log.store, file, places[file.path])
+        check_segment(log.store, file, places[file.path])
     return places

@@ -85,4 +85,4 @@ class Command:
 
     def grant(self, *args: str) -> str:
         """Issue a capability and return its id."""
-        return str(self.do("grant", *args)["id"])
+        return str(self.do("grant", *args, "--yes")["id"])

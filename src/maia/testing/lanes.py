@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from maia.log import LogDirectory, LogFile, OwnLanes
+from maia.log import Commit, LogDirectory, LogFile, OwnLanes, write_commit
 from maia.principals import Signer
+
+_NAME = "00" * 16
 
 
 class LaneOf:
@@ -32,17 +35,29 @@ class LaneOf:
         self, publication: str, *, at: datetime, table: pa.Table | None = None, compression: str = "none"
     ) -> None:
         """Commit a table as if it were a segment, or nothing."""
-        files: tuple[LogFile, ...] = ()
-        if table is not None:
-            name = hashlib.sha256(publication.encode()).hexdigest()[:24]
-            path = self.folder / "date=2026-01-01" / f"{name}.parquet"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            pq.write_table(table, path, compression=compression)
-            data, stamp = path.read_bytes(), int(at.timestamp() * 1000)
-            files = (
-                LogFile(
-                    path.relative_to(self._log.path).as_posix(), len(data), hashlib.sha256(data).hexdigest(),
-                    table.num_rows, table.num_rows, stamp, stamp, ("00" * 16,) * table.num_rows,
-                ),
-            )  # fmt: skip
+        files = () if table is None else (self.segment(publication, table, at=at, compression=compression),)
         self._lanes.commit(publication, self._type_id, files, evidence=self._evidence, at=at)
+
+    def segment(self, name: str, table: pa.Table, *, at: datetime, **options: str | bool) -> LogFile:
+        """Write a table where segments of the lane lie, as pyarrow is told to; give what a commit would say of it."""
+        path = self.folder / "date=2026-01-01" / f"{hashlib.sha256(name.encode()).hexdigest()[:24]}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(table, path, **options)
+        stamp, count = int(at.timestamp() * 1000), table.num_rows
+        said = LogFile(path.relative_to(self._log.path).as_posix(), 0, "", count, count, stamp, stamp, (_NAME,) * count)
+        return self.described(said)
+
+    def described(self, file: LogFile) -> LogFile:
+        """Give what a commit would say of a segment that lies there now."""
+        data = (self._log.path / file.path).read_bytes()
+        return replace(file, size=len(data), digest=hashlib.sha256(data).hexdigest())
+
+    def say(self, publication: str, *files: LogFile, at: datetime) -> None:
+        """Sign a commit of segments, whatever is said of them, as a broker would that keeps to no rule."""
+        made = Commit(0, publication, self._type_id, "", self._evidence, files)
+        writer = self._lanes.writer(self._type_id)
+        writer.append(write_commit(made, writer.lane.folder), at=at)
+
+    def assert_end(self, *, at: datetime) -> None:
+        """Say where the lane ends."""
+        self._lanes.reassert(at=at, rhythm=timedelta(days=1))

@@ -71,7 +71,7 @@ def test_the_owner_gives_what_it_owns(maia):
             "--renew",
             "https://pito.example",
         ),
-        *("--json", "--at", "2026-06-01"),
+        *("--json", "--yes", "--at", "2026-06-01"),
     )
     body = read(maia, ran)
     assert isinstance(body, Authorisation)
@@ -379,7 +379,7 @@ def test_a_constraint_for_a_domain_is_issued_with_a_warning(maia):
     maia.keys("pito", "ccs")
     ran = maia(
         *("grant", "--from", "pito", "--to", "ccs", "--type", "pito/T", "--action", "publish", "--delegate"),
-        *("--attribute", "3467='Victoria'", "--json"),
+        *("--attribute", "3467='Victoria'", "--yes", "--json"),
     )
     assert ran.code == 0
     assert ran.data["warnings"] == ["UNENFORCEABLE_FOR_DOMAIN"]

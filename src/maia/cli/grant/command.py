@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +14,9 @@ from maia.cli.read.bundles import RightOptions, Signing, unpacked
 from maia.cli.read.options import examples, new_app, principal_option
 from maia.cli.show.output import note
 from maia.errors import UsageError
+
+if TYPE_CHECKING:
+    from maia.authority import RightFinding
 
 app = new_app()
 
@@ -65,6 +69,7 @@ def grant(
     blanket: Annotated[
         bool, typer.Option("--blanket", help="Issue it though the issuer holds less; what counts is what both have.")
     ] = False,
+    yes: options.Yes = False,
     signing: Signing,
 ) -> None:
     """Issue a capability: a signed right that its subject carries.
@@ -75,6 +80,9 @@ def grant(
     The right obeys the issuer's own lists, so that `maia revoke` can take it back, unless --test names others or
     --irrevocable says otherwise; where the issuer has no list in force one is signed. Printed is how long it counts at
     worst after it is revoked.
+
+    Nothing in the network can hold a domain to a demand on the row. A right with one that may be passed on is issued
+    when somebody at the terminal says so, or --yes does.
     """
     from maia.cli.read.signers import parse_period
     from maia.cli.show.issued import tell_issued
@@ -95,10 +103,8 @@ def grant(
     )  # fmt: skip
     if draft.ends is not None:
         note(f"the issuer's own right ends at {draft.ends.isoformat()}; what it gives ends then at the latest")
-    if draft.findings and sys.stdin.isatty():
-        for finding in draft.findings:
-            note(f"[{finding.code}] {finding.message}")
-        confirm("issue it all the same?", otherwise="nothing was issued")
+    if draft.findings and not yes:
+        _ask(draft.findings)
     done = sign_grant(folder, draft, signing.signer(key), at=instant)
     warnings = [finding.code for finding in draft.findings]
     more: dict[str, object] = {"blanket": blanket, "warnings": warnings, "exposure": str(done.exposure)}
@@ -110,3 +116,24 @@ def grant(
         note(f"signed for it: {describe_statement(done.made.body, folder)}; {told_words(done.made.told)}")
     for finding in draft.findings:
         note(f"warning: [{finding.code}] {finding.message}")
+
+
+def _ask(findings: Sequence[RightFinding]) -> None:
+    """Tell what the issuer should know, and go on only when somebody at the terminal says so.
+
+    Raises:
+        UsageError: Nobody said so, or nobody can be asked where it would bind nobody: ``CONFIRMATION_MISSING``.
+    """
+    from maia.authority import TRUSTED, UNENFORCEABLE
+
+    if sys.stdin.isatty():
+        for finding in findings:
+            note(f"[{finding.code}] {finding.message}")
+        confirm("issue it all the same?", otherwise="nothing was issued")
+        return
+    for finding in findings:
+        # SECURITY: a right that binds nobody is never given in passing; the others are warnings.
+        if finding.code in (UNENFORCEABLE, TRUSTED):
+            raise UsageError(
+                f"nothing was issued: {finding.message}; say `--yes` when it is meant so", code="CONFIRMATION_MISSING"
+            )

@@ -197,14 +197,16 @@ def adopt(yes: _Yes = False, home: options.Home = Path(), json: options.Json = F
 def migrate(
     home: options.Home = Path(),
     without_damaged: Annotated[
-        bool, typer.Option("--without-damaged", help="Leave out what is damaged; without this nothing is done then.")
+        bool,
+        typer.Option("--without-damaged", help="Leave out what is damaged or missing, instead of doing nothing."),
     ] = False,
     json: options.Json = False,
 ) -> None:
     """Make lanes of a log of the format before them: sign what this domain's broker published.
 
     Nothing of the old log is removed. Each domain that published does this in its own home. Segments that are not what
-    was committed are named, and nothing is done before they are brought back or given up.
+    was committed, or are missing, are named, and nothing is done before they are brought back or given up: nobody
+    signed that they have expired.
     """
     from maia.domain import Domain
     from maia.log import migrate as take_over
@@ -212,13 +214,17 @@ def migrate(
     with Domain.open(home) as domain:
         broker = domain.home.broker.public_key.key_id.hex()
         done = take_over(domain.log, domain.lanes, broker, at=now(), without_damaged=without_damaged)
+        domain.home.note_lanes()
     others = done.others or {}
     if json:
-        write_json({"commits": done.commits, "events": done.events, "others": others, "damaged": list(done.damaged)})
+        left: dict[str, object] = {"damaged": list(done.damaged), "expired": list(done.expired)}
+        write_json({"commits": done.commits, "events": done.events, "others": others, **left})
         return
     write_line(f"took over {counted(done.commits, 'commit')}, {counted(done.events, 'event')}")
     for path in done.damaged:
         note(f"left out `{path}`: it is not what was committed")
+    for path in done.expired:
+        note(f"left out `{path}`: it is missing, and said to have expired")
     for other, count in sorted(others.items()):
         note(f"{counted(count, 'commit')} of broker {other[:16]}: run `maia log migrate` in its home")
 

@@ -256,7 +256,8 @@ class _Look:
                 yield {"certificate": item.identity.hex(), "clients": ", ".join(item.clients)}
 
     def _log(self) -> LogStatus | None:
-        log, outbox = LogDirectory(self.home.log_path), Outbox(self.home.path / "outbox")
+        log = LogDirectory(self.home.log_path, before_lanes=self.home.log_before_lanes)
+        outbox = Outbox(self.home.path / "outbox")
         try:
             wanted = len(read_subscriptions(self.home.path))
             head = outbox.head()
