@@ -10,16 +10,23 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import maia
 from maia.authority import Action, type_right
 from maia.encryption import parse_parcel, sign_parcel
-from maia.log import PARCEL_SCHEMA, Commit
 from maia.principals import KeySigner
-from maia.testing import TYPE_NAME, Command, LaneOf, NumberplateHomes, grant, numberplate_homes, publish_here
+from maia.testing import (
+    TYPE_NAME,
+    Command,
+    LaneOf,
+    NumberplateHomes,
+    grant,
+    numberplate_homes,
+    publish_here,
+    rows_of,
+)
 
 pytestmark = pytest.mark.threat("T53")
 MILLISECOND = timedelta(milliseconds=1)
@@ -82,15 +89,6 @@ class World:
 def world(tmp_path: Path) -> World:
     """Give a log with one commit."""
     return World(tmp_path)
-
-
-def rows_of(commit: Commit, *parcels: bytes) -> pa.Table:
-    """Make the rows of a segment of the right columns."""
-    row = {
-        "type_id": bytes.fromhex(commit.type_id), "origin": bytes.fromhex(commit.origin), "stamp": commit.stamp,
-        "events": 1, "evidence": bytes.fromhex(commit.evidence),
-    }  # fmt: skip
-    return pa.Table.from_pylist([{**row, "parcel": parcel} for parcel in parcels], schema=PARCEL_SCHEMA)
 
 
 def varint(number: int, length: int | None = None) -> bytes:

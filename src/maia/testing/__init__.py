@@ -31,7 +31,7 @@ if _typing.TYPE_CHECKING:
         detective_world,
     )
     from maia.testing.homes import NumberplateHomes, numberplate_homes
-    from maia.testing.lanes import LaneOf
+    from maia.testing.lanes import LaneOf, rows_of
     from maia.testing.lists import StatementPublisher
     from maia.testing.managed import ManagedHomes, managed_homes
     from maia.testing.plans import deliver_plan, follow, offered, publish_plan
@@ -87,6 +87,7 @@ __all__ = [
     "publish_here",
     "publish_plan",
     "right",
+    "rows_of",
     "served",
     "spark_session",
     "stock_world",
@@ -128,6 +129,7 @@ __getattr__ = _on_first_use(
         "offered": "plans",
         "publish_here": "publishing",
         "publish_plan": "plans",
+        "rows_of": "lanes",
         "spark_session": "session",
         "stock_world": "stock",
     },

@@ -10,10 +10,19 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from maia.log import Commit, LogDirectory, LogFile, OwnLanes, write_commit
+from maia.log import PARCEL_SCHEMA, Commit, LogDirectory, LogFile, OwnLanes, write_commit
 from maia.principals import Signer
 
 _NAME = "00" * 16
+
+
+def rows_of(commit: Commit, *parcels: bytes) -> pa.Table:
+    """Make rows with the columns of a segment, by what a commit says, around parcels."""
+    row = {
+        "type_id": bytes.fromhex(commit.type_id), "origin": bytes.fromhex(commit.origin), "stamp": commit.stamp,
+        "events": 1, "evidence": bytes.fromhex(commit.evidence),
+    }  # fmt: skip
+    return pa.Table.from_pylist([{**row, "parcel": parcel} for parcel in parcels], schema=PARCEL_SCHEMA)
 
 
 class LaneOf:
