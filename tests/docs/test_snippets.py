@@ -114,7 +114,20 @@ def _stop_spark() -> None:
         active = SparkSession.getActiveSession()
         if active is not None:
             active.stop()
+        _end_java()
         gc.collect()  # pyspark leaves pipes and sockets open
+
+
+def _end_java() -> None:
+    """End the Java process too: relative paths of a page are relative to where it was started."""
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway
+    if gateway is not None:
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        gateway.proc.wait(60)
+        SparkContext._gateway = SparkContext._jvm = None
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
