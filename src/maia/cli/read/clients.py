@@ -13,6 +13,8 @@ from maia.cli.show.output import note
 from maia.domain import Client, Domain, find_type, show_type, who_lacks
 from maia.errors import DeniedError, VerificationError
 
+_BOUNDED = ("FILTER_OUT_OF_BOUNDS",)
+
 
 def open_client(home: Path, name: str, passphrase_file: Path | None) -> tuple[Domain, Client]:
     """Open a home and prove the key of one of its clients.
@@ -43,5 +45,6 @@ def denial(domain: Domain, *, client: str, action: Action, type_text: str) -> It
     except (VerificationError, DeniedError) as error:
         if error.code != "ROWS_REFUSED":
             who = who_lacks(domain, type_text, client=client, action=action)
-            note(f"`maia explain --as {who} --type {type_text} --action {action.value}` shows what there is")
+            shows = f"maia policy bounds --as {who}" if error.code in _BOUNDED else f"maia explain --as {who}"
+            note(f"`{shows} --type {type_text} --action {action.value}` shows what there is")
         raise DeniedError(domain.home.folder.decorate(error.message), code=error.code) from error

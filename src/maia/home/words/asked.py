@@ -33,9 +33,11 @@ from maia.authority import (
 from maia.encoding import Sexp, did_you_mean, parse_advanced
 from maia.errors import MalformedError, TagError, UsageError
 from maia.events import Attribute, AttributeType, EventType, parse_uid
+from maia.filters import Bound
 from maia.home.folder import Folder
 from maia.home.words.principals import parse_principal_text
 from maia.home.words.rights import describe_tag
+from maia.policy import TypeCatalogue, check_bounds, compile_bounds, parse_bound
 from maia.principals import KeyHash, KeyId, Principal, fingerprint, principal_id
 
 _OPERATORS = r"<=|>=|!=|=|<|>|\bin\b|\bprefix\b|\bsuffix\b|\bcontains\b"
@@ -79,6 +81,7 @@ def parse_right(
     attributes: Sequence[str] | None = None,
     on_violation: str | None = None,
     enforced: bool = False,
+    bounds: Sequence[str] | None = None,
 ) -> Right:
     """Read a right; exactly one of ``type_``, ``network`` and ``tag`` is given.
 
@@ -95,11 +98,14 @@ def parse_right(
         raise UsageError("--on-violation goes with --type", code="RIGHT_OPTIONS")
     if enforced and type_ is None:
         raise UsageError("--enforced goes with --type", code="RIGHT_OPTIONS")
+    if bounds and type_ is None:
+        raise UsageError("--bound goes with --type", code="RIGHT_OPTIONS")
     if actions and tag is not None:
         raise UsageError("--action goes with --type or --network; a tag says it itself", code="RIGHT_OPTIONS")
     chosen = [_action(word.strip()) for text in actions or () for word in text.split(",")] or None
     if type_ is not None:
-        return _type_right(home, type_, chosen, attributes, _parse_violation(on_violation), enforced=enforced)
+        broken = _parse_violation(on_violation)
+        return _type_right(home, type_, chosen, attributes, broken, enforced=enforced, bounds=bounds or ())
     if network is not None:
         return _network_right(home, network, chosen)
     return _raw_right(home, tag or "")
@@ -145,6 +151,7 @@ def _type_right(
     on_violation: OnViolation | None,
     *,
     enforced: bool,
+    bounds: Sequence[str],
 ) -> Right:
     owner: Principal | None = None
     known: tuple[EventType, ...] = ()
@@ -162,7 +169,7 @@ def _type_right(
         raise UsageError("--enforced speaks of a demand on the row, and there is none", code="RIGHT_OPTIONS")
     make = partial(
         type_right, actions=actions, attributes=uids, constraints=constraints, on_violation=on_violation,
-        enforced=enforced,
+        enforced=enforced, bounds=_read_bounds(bounds, known, uids),
     )  # fmt: skip
     if owner is None:
         whole = actions is None and uids is None and on_violation is None
@@ -170,6 +177,18 @@ def _type_right(
     here = {item.uid for version in known for item in version.attributes}
     unknown = tuple(uid for uid in uids or () if known and uid not in here)
     return _versioned(replace(_shown(make(owner, name, version), owner, home), unknown=unknown), home)
+
+
+def _read_bounds(texts: Sequence[str], known: tuple[EventType, ...], uids: Sequence[str] | None) -> tuple[Bound, ...]:
+    """Read access-control filters by the definitions of the one type that they are about."""
+    if not texts:
+        return ()
+    if not known:
+        raise UsageError("a bound names attributes of one type that is kept here", code="RIGHT_OPTIONS")
+    (described,) = TypeCatalogue(known).types()
+    found = compile_bounds([parse_bound(text) for text in texts], described)
+    check_bounds(found, described, uids)
+    return found
 
 
 def _versioned(right: Right, home: Folder) -> Right:

@@ -23,6 +23,8 @@ _BROKEN: Mapping[Sexp, str] = MappingProxyType(
         b"reject": "a batch that breaks this is refused",
     }
 )
+Bounds = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+"""Bounds that hold together: each a kind, with demands by uid."""
 _RELATIONS = {b"g": ">", b"ge": ">=", b"l": "<", b"le": "<="}
 
 
@@ -38,6 +40,7 @@ class RightView:
     attributes: tuple[str, ...] | None
     rows: tuple[tuple[str, str], ...]
     broken: str | None = None
+    bounds: tuple[Bounds, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def text(self, *, uids: bool = False) -> str:
@@ -67,7 +70,20 @@ class RightView:
                 shown[0] = f"attributes {shown[0]}" if len(shown) > 1 else f"attribute {shown[0]}"
         text = ", ".join(shown)
         text += "".join(f", where {known.get(uid, uid)} {demand}" for uid, demand in demands.items())
-        return text if self.broken is None else f"{text} ({self.broken})"
+        text = text if self.broken is None else f"{text} ({self.broken})"
+        within = self.within(known)
+        return f"{text}, within {within}" if within else text
+
+    def within(self, names: Mapping[str, str] | None = None) -> str:
+        """Say which bounds hold: those of one alternative all, of the alternatives one."""
+        known = self.names if names is None else names
+        return " or ".join(
+            " and ".join(
+                f"{kind} ({', '.join(f'{known.get(uid, uid)} {demand}' for uid, demand in demands)})"
+                for kind, demands in together
+            )
+            for together in self.bounds
+        )
 
     def brief(self, names: Mapping[str, str] | None = None, known: RightView | None = None) -> str:
         """Say it in few words, where the reader knows which network and type are meant; ``known`` says them."""
@@ -87,6 +103,8 @@ class RightView:
             "actions": None if self.actions is None else list(self.actions),
             "attributes": None if self.attributes is None else list(self.attributes),
             "constraints": dict(self.rows), "broken": self.broken, "names": dict(self.names),
+            "bounds": [[{"kind": kind, "constraints": [list(item) for item in demands]} for kind, demands in together]
+                       for together in self.bounds],
         }  # fmt: skip
 
     def _what(self, noun: str) -> str:
@@ -158,13 +176,14 @@ def _view(item: Sexp, home: Folder) -> RightView | None:
         case (b"maia-network", *rest) if len(rest) <= 3:
             owner, name, action = _padded(rest, 3)
             return _fields(home, "network", owner, name, ANY, action, ANY, ANY)
-        case (b"maia-type", *rest) if len(rest) <= 7:
-            owner, name, version, action, uids, rows, broken = _padded(rest, 7)
+        case (b"maia-type", *rest) if len(rest) <= 8:
+            owner, name, version, action, uids, rows, broken, bounds = _padded(rest, 8)
             view = _fields(home, "type", owner, name, version, action, uids, rows)
             if view is None:
                 return None
             ends = None if broken == ANY else _BROKEN.get(broken, format_advanced(broken))
-            return replace(view, broken=ends, names=_attribute_names(home, owner, name, version))
+            within = tuple(filter(None, map(_bounds, alternatives(bounds))))
+            return replace(view, broken=ends, bounds=within, names=_attribute_names(home, owner, name, version))
         case _:
             return None
 
@@ -256,6 +275,26 @@ def _row(rows: Sexp) -> Iterable[tuple[str, str]]:
             return
         case _:
             yield "row", format_advanced(rows)
+
+
+def _bounds(form: Sexp) -> Bounds:
+    """Read the bounds of one alternative."""
+    match form:
+        case (b"*", b"bound", *members):
+            return tuple(
+                (_text(kind, quoted=False), tuple(_demands(entries)))
+                for kind, *entries in (member for member in members if isinstance(member, tuple))
+                if isinstance(kind, bytes)
+            )
+        case _:
+            return ()
+
+
+def _demands(entries: Iterable[Sexp]) -> Iterable[tuple[str, str]]:
+    for entry in entries:
+        match entry:
+            case (bytes() as uid, bytes(), form):
+                yield _text(uid, quoted=False), describe_value(form)
 
 
 def _raw(item: Sexp) -> bytes:
