@@ -67,7 +67,9 @@ class BoundUse:
 
     def __str__(self) -> str:
         """Show it as a rule writes it."""
-        return f"{self.kind} ({', '.join(map(str, self.demands))})"
+        listed = self.kind in ("min", "exact", "max")  # these list attributes
+        shown = (demand.name if listed and demand.operator == "any" else str(demand) for demand in self.demands)
+        return f"{self.kind} ({', '.join(shown)})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,8 +13,6 @@ from maia.cli.show.output import note
 from maia.domain import Client, Domain, find_type, show_type, who_lacks
 from maia.errors import DeniedError, VerificationError
 
-_BOUNDED = ("FILTER_OUT_OF_BOUNDS",)
-
 
 def open_client(home: Path, name: str, passphrase_file: Path | None) -> tuple[Domain, Client]:
     """Open a home and prove the key of one of its clients.
@@ -44,7 +42,8 @@ def denial(domain: Domain, *, client: str, action: Action, type_text: str) -> It
         yield
     except (VerificationError, DeniedError) as error:
         if error.code != "ROWS_REFUSED":
-            who = who_lacks(domain, type_text, client=client, action=action)
-            shows = f"maia policy bounds --as {who}" if error.code in _BOUNDED else f"maia explain --as {who}"
-            note(f"`{shows} --type {type_text} --action {action.value}` shows what there is")
+            bounded = error.code == "FILTER_OUT_OF_BOUNDS"
+            who = client if bounded else who_lacks(domain, type_text, client=client, action=action)
+            verb = "policy bounds" if bounded else "explain"
+            note(f"`maia {verb} --as {who} --type {type_text} --action {action.value}` shows what there is")
         raise DeniedError(domain.home.folder.decorate(error.message), code=error.code) from error

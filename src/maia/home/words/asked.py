@@ -33,11 +33,10 @@ from maia.authority import (
 from maia.encoding import Sexp, did_you_mean, parse_advanced
 from maia.errors import MalformedError, TagError, UsageError
 from maia.events import Attribute, AttributeType, EventType, parse_uid
-from maia.filters import Bound
 from maia.home.folder import Folder
+from maia.home.words.bounds import parse_bounds
 from maia.home.words.principals import parse_principal_text
 from maia.home.words.rights import describe_tag
-from maia.policy import TypeCatalogue, check_bounds, compile_bounds, parse_bound
 from maia.principals import KeyHash, KeyId, Principal, fingerprint, principal_id
 
 _OPERATORS = r"<=|>=|!=|=|<|>|\bin\b|\bprefix\b|\bsuffix\b|\bcontains\b"
@@ -169,7 +168,7 @@ def _type_right(
         raise UsageError("--enforced speaks of a demand on the row, and there is none", code="RIGHT_OPTIONS")
     make = partial(
         type_right, actions=actions, attributes=uids, constraints=constraints, on_violation=on_violation,
-        enforced=enforced, bounds=_read_bounds(bounds, known, uids),
+        enforced=enforced, bounds=parse_bounds(bounds, known, uids),
     )  # fmt: skip
     if owner is None:
         whole = actions is None and uids is None and on_violation is None
@@ -177,18 +176,6 @@ def _type_right(
     here = {item.uid for version in known for item in version.attributes}
     unknown = tuple(uid for uid in uids or () if known and uid not in here)
     return _versioned(replace(_shown(make(owner, name, version), owner, home), unknown=unknown), home)
-
-
-def _read_bounds(texts: Sequence[str], known: tuple[EventType, ...], uids: Sequence[str] | None) -> tuple[Bound, ...]:
-    """Read access-control filters by the definitions of the one type that they are about."""
-    if not texts:
-        return ()
-    if not known:
-        raise UsageError("a bound names attributes of one type that is kept here", code="RIGHT_OPTIONS")
-    (described,) = TypeCatalogue(known).types()
-    found = compile_bounds([parse_bound(text) for text in texts], described)
-    check_bounds(found, described, uids)
-    return found
 
 
 def _versioned(right: Right, home: Folder) -> Right:

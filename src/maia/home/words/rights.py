@@ -12,7 +12,9 @@ from types import MappingProxyType
 
 from maia.authority import alternatives
 from maia.encoding import Sexp, format_advanced, printable
+from maia.filters import Bound
 from maia.home.folder import Folder
+from maia.home.words.bounds import bounds_of, describe_bounds
 from maia.principals import KeyId
 
 ANY: Sexp = (b"*",)
@@ -23,8 +25,6 @@ _BROKEN: Mapping[Sexp, str] = MappingProxyType(
         b"reject": "a batch that breaks this is refused",
     }
 )
-Bounds = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
-"""Bounds that hold together: each a kind, with demands by uid."""
 _RELATIONS = {b"g": ">", b"ge": ">=", b"l": "<", b"le": "<="}
 
 
@@ -40,7 +40,7 @@ class RightView:
     attributes: tuple[str, ...] | None
     rows: tuple[tuple[str, str], ...]
     broken: str | None = None
-    bounds: tuple[Bounds, ...] = ()
+    bounds: tuple[tuple[Bound, ...], ...] = ()
     names: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def text(self, *, uids: bool = False) -> str:
@@ -77,13 +77,7 @@ class RightView:
     def within(self, names: Mapping[str, str] | None = None) -> str:
         """Say which bounds hold: those of one alternative all, of the alternatives one."""
         known = self.names if names is None else names
-        return " or ".join(
-            " and ".join(
-                f"{kind} ({', '.join(f'{known.get(uid, uid)} {demand}' for uid, demand in demands)})"
-                for kind, demands in together
-            )
-            for together in self.bounds
-        )
+        return " or ".join(describe_bounds(together, known) for together in self.bounds)
 
     def brief(self, names: Mapping[str, str] | None = None, known: RightView | None = None) -> str:
         """Say it in few words, where the reader knows which network and type are meant; ``known`` says them."""
@@ -103,8 +97,7 @@ class RightView:
             "actions": None if self.actions is None else list(self.actions),
             "attributes": None if self.attributes is None else list(self.attributes),
             "constraints": dict(self.rows), "broken": self.broken, "names": dict(self.names),
-            "bounds": [[{"kind": kind, "constraints": [list(item) for item in demands]} for kind, demands in together]
-                       for together in self.bounds],
+            "bounds": [describe_bounds(together, self.names) for together in self.bounds],
         }  # fmt: skip
 
     def _what(self, noun: str) -> str:
@@ -182,7 +175,7 @@ def _view(item: Sexp, home: Folder) -> RightView | None:
             if view is None:
                 return None
             ends = None if broken == ANY else _BROKEN.get(broken, format_advanced(broken))
-            within = tuple(filter(None, map(_bounds, alternatives(bounds))))
+            within = tuple(filter(None, map(bounds_of, alternatives(bounds))))
             return replace(view, broken=ends, bounds=within, names=_attribute_names(home, owner, name, version))
         case _:
             return None
@@ -275,26 +268,6 @@ def _row(rows: Sexp) -> Iterable[tuple[str, str]]:
             return
         case _:
             yield "row", format_advanced(rows)
-
-
-def _bounds(form: Sexp) -> Bounds:
-    """Read the bounds of one alternative."""
-    match form:
-        case (b"*", b"bound", *members):
-            return tuple(
-                (_text(kind, quoted=False), tuple(_demands(entries)))
-                for kind, *entries in (member for member in members if isinstance(member, tuple))
-                if isinstance(kind, bytes)
-            )
-        case _:
-            return ()
-
-
-def _demands(entries: Iterable[Sexp]) -> Iterable[tuple[str, str]]:
-    for entry in entries:
-        match entry:
-            case (bytes() as uid, bytes(), form):
-                yield _text(uid, quoted=False), describe_value(form)
 
 
 def _raw(item: Sexp) -> bytes:
