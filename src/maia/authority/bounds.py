@@ -4,8 +4,8 @@
 
 A kind is `upper`, `strict-upper`, `lower` or `strict-lower`; each entry is one constraint of the filter, its value set
 written as tags write it. The form stands for the uses of a right that **all** its members allow: publications
-``(row (<uid> <value>) …)``, and advertisements and subscriptions ``(filter (<uid> <type> <tag>) …)``. What each kind
-allows is said in `maia.filters.bounds`.
+``(row (<uid> <value>) …)``, and advertisements and subscriptions ``(filter <octets>)``, the octets being those of the
+list of their entries: a request holds no star form. What each kind allows is said in `maia.filters.bounds`.
 
 Rules kept here: a bound has constraints, each of one operator, in one order and once; two forms intersect by holding
 together, so a chain conjoins the bounds of its links and none of them is ever lost; what is no bound, and what is no
@@ -19,8 +19,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from maia.encoding import Sexp, encode
-from maia.errors import FilterTypeError, TagError
+from maia.encoding import Sexp, encode, parse_canonical
+from maia.errors import FilterTypeError, MalformedError, TagError
 from maia.events import AttributeType
 from maia.filters import (
     Bound,
@@ -81,10 +81,10 @@ class Bounds:
         match use:
             case (b"row", *cells):
                 return all(_allow_row(member, cells) for member in self.members)
-            case (b"filter", *entries):
+            case (b"filter", bytes() as octets):
                 try:
-                    wanted = _filter(entries)
-                except TagError:
+                    wanted = _filter(_listed(parse_canonical(octets)))
+                except MalformedError:
                     return False
                 return all_allow(self.members, wanted, side=Side.SUBSCRIBE)
             case _:
@@ -104,9 +104,17 @@ def filter_request(wanted: TypedFilter) -> Sexp:
     """Write an advertisement or subscription, over uids, as a ground use.
 
     >>> filter_request(TypedFilter())
-    (b'filter',)
+    (b'filter', b'(7:entries)')
     """
-    return (b"filter", *_entries(wanted))
+    return (b"filter", encode((b"entries", *_entries(wanted))))
+
+
+def _listed(expression: Sexp) -> Sequence[Sexp]:
+    match expression:
+        case (b"entries", *entries):
+            return entries
+        case _:
+            raise TagError("not the entries of a filter", code="TAG_BOUND")
 
 
 def _entries(filter_: TypedFilter) -> tuple[Sexp, ...]:

@@ -163,7 +163,10 @@ def check_privileges(policy: Policy, catalogue: TypeCatalogue, *, text: str = ""
                 break
             error = _problem(part, catalogue)
             if error is not None:
-                line, at = (rule.line, column) if column else _place(text, rule, error.message)
+                known = (
+                    column and error.code not in _NO_TYPE
+                )  # these are about the whole right, wherever its parts stand
+                line, at = (rule.line, column) if known else _place(text, rule, error.message)
                 wrong.setdefault(
                     error.message,
                     PolicyFinding(
