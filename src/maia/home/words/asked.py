@@ -39,7 +39,7 @@ from maia.home.words.principals import parse_principal_text
 from maia.home.words.rights import describe_tag
 from maia.principals import KeyHash, KeyId, Principal, fingerprint, principal_id
 
-_OPERATORS = r"<=|>=|!=|=|<|>|\bin\b|\bprefix\b|\bsuffix\b|\bcontains\b"
+_OPERATORS = r"<=|>=|!=|=|<|>|\bin\b|\bprefix\b|\bsuffix\b|\bcontains\b|\bany\b"
 _UID = "uid:"
 _MAX_VALUE = 4096
 _Value = str | int | bool | Decimal | date | datetime
@@ -280,14 +280,17 @@ def parse_attribute(text: str, known: Sequence[EventType] = ()) -> tuple[str, Co
     names = sorted({item.name for version in known for item in version.attributes}, key=len, reverse=True)
     word = "|".join([*(re.escape(name) for name in names), r"[^\s=<>!'\"]+"])
     found = re.fullmatch(rf"\s*({word})\s*(?:({_OPERATORS})\s*(.*))?", text, re.DOTALL)
-    if found is None or len(text) > _MAX_VALUE:
+    if found is None or len(text) > _MAX_VALUE or (found[2] == "any" and found[3]):
         raise UsageError(
-            f"`{text}` is no attribute; write NAME, NAME=VALUE, NAME>=VALUE or `NAME in (A, B)`", code="ATTRIBUTE_TEXT"
+            f"`{text}` is no attribute; write NAME, NAME=VALUE, NAME>=VALUE, `NAME in (A, B)` or `NAME any`",
+            code="ATTRIBUTE_TEXT",
         )
     uid, kind = find_attribute(found[1], known)
     operator, value = found[2], found[3]
     if operator is None:
         return uid, None
+    if operator == "any":
+        return uid, Constraint(uid, "any", ())
     if operator == "in":
         inner = value.strip()
         if not (inner.startswith("(") and inner.endswith(")")):
