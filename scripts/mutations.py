@@ -57,6 +57,9 @@ AUDIT = "test_audit.py"
 TIME = "test_plans_end.py"
 HOLDERS = "test_who_holds_keys.py"
 PEERS = "test_peers.py"
+BOUNDS, BOUNDED, CARRIED = (
+    "test_access_control_filters.py", "test_access_control_filters_stream.py", "test_bounds_in_certificates.py"
+)  # fmt: skip
 BROKERS, WRITES, TREES = "test_dishonest_brokers.py", "test_spark_writes.py", "test_key_trees.py"
 
 MUTATIONS = (
@@ -94,6 +97,84 @@ MUTATIONS = (
         "            if told is not None and told <= at < told + _EVERY:\n",
         "            if False:\n",
         ("test_possession.py::test_who_does_not_prove_a_key_to_a_service_is_in_its_audit",),
+    ),
+    # -- access-control filters
+    Mutation(
+        "a subscription is not held to the bounds of its right",
+        "kernel/sessions.py",
+        "        clauses = require_bounds(clauses, filter_, Side.SUBSCRIBE)\n",
+        "",
+        (f"{BOUNDS}::test_subscriptions_are_held_to_the_bounds_of_the_right_at_the_first_broker",),
+    ),
+    Mutation(
+        "an advertisement is not held to the bounds of its right",
+        "kernel/sessions.py",
+        "            clauses = advertised(require_bounds(clauses, wanted, Side.ADVERTISE), wanted)\n",
+        "            clauses = advertised(clauses, wanted)\n",
+        (f"{BOUNDS}::test_many_fake_advertisements_and_subscriptions_leave_no_state",),
+    ),
+    Mutation(
+        "a right whose bounds forbid a filter opens its attributes to it",
+        "kernel/bounds.py",
+        "    if held and not found:\n",
+        "    if held and found:\n        return held\n    if held:\n",
+        (f"{BOUNDS}::test_what_one_right_bounds_another_does_not_loosen",),
+    ),
+    Mutation(
+        "rows are not held to the bounds of the right to publish",
+        "kernel/publication.py",
+        "        fits = met & bounds_mask(result, clause.cells.bounds)\n",
+        "        fits = met\n",
+        (f"{BOUNDED}::test_publications_are_held_to_the_bounds_of_the_right",),
+    ),
+    Mutation(
+        "a strict bound leaves other attributes free",
+        "kernel/bounds.py",
+        "            if uid not in named:\n",
+        "            if False:\n",
+        (f"{BOUNDED}::test_publications_are_held_to_the_bounds_of_the_right",),
+    ),
+    Mutation(
+        "a publisher is not held to what it announced",
+        "kernel/bounds.py",
+        "    word = Bound(filter=wanted, kind=BoundKind.STRICT_LOWER)\n",
+        "    return tuple(clauses)\n    word = Bound(filter=wanted, kind=BoundKind.STRICT_LOWER)\n",
+        (f"{BOUNDED}::test_a_publisher_is_held_to_what_it_announced",),
+    ),
+    Mutation(
+        "a broker is not held to the bounds of its own right",
+        "kernel/origin_right.py",
+        "    return mask & bounds_mask(batch, clause.cells.bounds, hidden=None if whole else hidden)\n",
+        "    return mask\n",
+        (f"{BOUNDED}::test_a_broker_is_held_to_the_bounds_of_its_own_right",),
+    ),
+    Mutation(
+        "a link takes away the bounds of the links above it",
+        "authority/bounds.py",
+        "        return Bounds.of((*self.members, *other.members))\n",
+        "        return other\n",
+        (f"{CARRIED}::test_the_bounds_of_a_chain_hold_together",),
+    ),
+    Mutation(
+        "a link bounds by attributes that are closed to its issuer",
+        "authority/speech.py",
+        "    return {uid for uid in named if not permits(uids, uid.encode(), budget)}\n",
+        "    return set()\n",
+        (f"{CARRIED}::test_nobody_bounds_by_what_is_closed_to_it",),
+    ),
+    Mutation(
+        "two limits of one entry become alternatives of a lower bound",
+        "authority/bounds.py",
+        "                if len(found) == 1:\n",
+        "                if found:\n",
+        (f"{CARRIED}::test_bounds_are_a_form_of_tags_that_is_read_in_one_way",),
+    ),
+    Mutation(
+        "a right within a bound opens a key group",
+        "authority/rights.py",
+        "        return bool(self.bounds) or any(",
+        "        return any(",
+        (f"{HOLDERS}::test_a_right_within_a_bound_brings_no_key",),
     ),
     # -- a broker's own right
     Mutation(
@@ -691,8 +772,8 @@ MUTATIONS = (
     Mutation(
         "a publication that breaks a demand is sent",
         "kernel/publication.py",
-        "        fits = mask_of(result, tuple(drops))\n",
-        "        fits = mask_of(result, ())\n",
+        "        met = mask_of(result, tuple(drops))\n",
+        "        met = mask_of(result, ())\n",
         (f"{VERSIONS}::test_what_breaks_a_demand_is_dropped_and_a_flooder_is_held_to_its_rate_and_revoked",),
     ),
     # -- the law of speech
@@ -763,7 +844,7 @@ MUTATIONS = (
     Mutation(
         "the rows of an origin's right are not looked at",
         "kernel/origin_right.py",
-        "    masks = [_met(batch, clause.constraints, hidden) for clause in clauses]\n",
+        "    masks = [_met(batch, clause, hidden) for clause in clauses]\n",
         "    masks = [np.ones(count, dtype=np.bool_) for clause in clauses]\n",
         (f"{HOLDERS}::test_readers_hold_an_origin_to_the_rows_of_its_right",),
     ),

@@ -1,6 +1,7 @@
 """Rights and their algebra, chains and proofs, validity: does this evidence prove this right, now?"""
 
 from maia.authority.book import Confirmation, StatementBook
+from maia.authority.bounds import Bounds
 from maia.authority.budget import Budget, MonotonicClock
 from maia.authority.bundles import MAX_BUNDLE, bundle, open_bundle
 from maia.authority.condition_attributes import attributes_of
@@ -84,6 +85,7 @@ __all__ = [
     "TRUSTED",
     "UNENFORCEABLE",
     "Action",
+    "Bounds",
     "Budget",
     "CellRight",
     "CertificatePool",

@@ -20,6 +20,7 @@ if _typing.TYPE_CHECKING:
         prove_key,
     )
     from maia.domain.agreements import AgreementState, advance_agreement, draft_and_sign
+    from maia.domain.bounds import BoundQuestion, client_bounds, rule_bounds
     from maia.domain.certificates import push_certificates
     from maia.domain.chains import BrokerNeeds, explain_chains
     from maia.domain.client import Client
@@ -100,6 +101,7 @@ __all__ = [
     "ROW_MALFORMED",
     "AgreementState",
     "Asked",
+    "BoundQuestion",
     "BrokerNeeds",
     "CellExplanation",
     "Client",
@@ -144,6 +146,7 @@ __all__ = [
     "check_home_audit",
     "check_log",
     "check_policy",
+    "client_bounds",
     "commit_publication",
     "connect_peer",
     "delivered_since",
@@ -195,6 +198,7 @@ __all__ = [
     "read_parked",
     "read_subscriptions",
     "reader_of",
+    "rule_bounds",
     "scan",
     "share_out",
     "show_type",
@@ -229,6 +233,7 @@ __getattr__ = _on_first_use(
         "ROW_MALFORMED": "malformed",
         "AgreementState": "agreements",
         "Asked": "engine",
+        "BoundQuestion": "bounds",
         "BrokerNeeds": "chains",
         "CellExplanation": "explanation",
         "Client": "client",
@@ -273,6 +278,7 @@ __getattr__ = _on_first_use(
         "check_log": "delivery",
         "check_home_audit": "operations",
         "check_policy": "policy_files",
+        "client_bounds": "bounds",
         "commit_publication": "publication",
         "delivered_since": "deliveries",
         "delivery_job": "subscriptions",
@@ -307,6 +313,7 @@ __getattr__ = _on_first_use(
         "policy_paths": "policy_files",
         "policy_sources": "policy_files",
         "proof_lines": "policy_files",
+        "rule_bounds": "bounds",
         "prove_key": "access_control",
         "publication_operation": "publication",
         "published_before": "publication",

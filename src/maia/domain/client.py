@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,6 +86,7 @@ class Client:
         *,
         version: str | None = None,
         publication: str | None = None,
+        advertise: str | None = None,
         strict: bool = False,
     ) -> Published | StreamingQuery:
         """Publish rows: a DataFrame, batch or streaming, an Arrow table or a pandas frame.
@@ -94,6 +96,8 @@ class Client:
             type: The type: ``owner/name@version``, with what is clear left out.
             version: Which version the rows have, when the type does not say.
             publication: Names the publication; publishing it twice counts once. Streams need one.
+            advertise: What will be published, as a filter whose constraints are alternatives: refused when the bounds
+                of the right do not allow it, and rows that it does not cover are refused.
             strict: Publish nothing and raise when any row is refused.
 
         Returns:
@@ -103,7 +107,7 @@ class Client:
             DeniedError: With ``strict``, rows were refused: ``ROWS_REFUSED``.
             MaiaError: The type is unknown, or the client or the domain's broker has no right.
         """
-        asked = self._asked(type, "", None, version, with_event_id=False)
+        asked = replace(self._asked(type, "", None, version, with_event_id=False), advertise=advertise)
         engine = self._engine()
         if not engine.is_stream(rows):
             name = publication or secrets.token_hex(16)

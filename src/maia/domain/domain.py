@@ -198,19 +198,21 @@ class Domain:
         version: str | None = None,
         publication: str,
         max_events: int = MAX_EVENTS,
+        advertise: str | None = None,
         at: datetime | None = None,
     ) -> PublishPlan:
         """Advertise for a client, whose key was proven, and compile what its rows will go through.
 
         Raises:
-            MaiaError: The type is unknown, or the client or the broker has no right.
+            MaiaError: The type is unknown, the client or the broker has no right, or what the client announces is out
+                of the bounds of its right.
         """
         moment = self.follow(at=at)
         known = self.known(at=moment)
         found = find_type(self.home, name, version, among=known.names)
         with refusals(self.home, client, found, at=moment):
             return self._planner.publish(
-                known, found, client.key, publication=publication, at=moment, max_events=max_events
+                known, found, client.key, publication=publication, at=moment, max_events=max_events, advertise=advertise
             )
 
     def deliver_plan(
@@ -324,6 +326,7 @@ class Domain:
         by: str | None = None,
         actions: str | Sequence[str] = "subscribe",
         attributes: str | Sequence[str] | None = None,
+        bounds: str | Sequence[str] = (),
         conditions: str | Sequence[str] = (),
         delegate: bool = False,
         not_before: datetime | None = None,
@@ -343,6 +346,8 @@ class Domain:
             actions: ``publish``, ``subscribe``, ``manage``.
             attributes: Which attributes, by name, each with a demand on the row where there is one
                 (``numberplate='AE05 XYZ'``); all when there are none.
+            bounds: Access-control filters that what is published or subscribed to must keep to, all of them:
+                ``upper (message = 'new_product')``.
             conditions: What must hold whenever the right is used.
             delegate: Whether the receiver may pass it on.
             not_before: From when it is valid.
@@ -357,7 +362,9 @@ class Domain:
             MaiaError: Something is unknown or useless; the message says what.
         """
         folder, at = self.home.folder, self.clock()
-        right = words.parse_right(folder, type_=type, actions=several(actions), attributes=several(attributes))
+        right = words.parse_right(
+            folder, type_=type, actions=several(actions), attributes=several(attributes), bounds=several(bounds)
+        )
         issuer = folder.key(self._issuer(folder, right.owner) if by is None else by)
         draft = draft_grant(
             folder, issuer, right, to=words.parse_principal_text(to, folder), at=at, delegate=delegate,

@@ -30,6 +30,7 @@ class Asked:
         where: The client's filter.
         attributes: Which attributes, in which order; all when there are none.
         with_event_id: Whether rows carry ``_event`` and ``_stamp``.
+        advertise: What a publisher says that it will publish, as a filter.
     """
 
     client: ProvenClient
@@ -39,6 +40,7 @@ class Asked:
     where: str = ""
     attributes: tuple[str, ...] | None = None
     with_event_id: bool = False
+    advertise: str | None = None
 
 
 class Engine(Protocol):

@@ -77,6 +77,7 @@ class Planner:
         publication: str,
         at: datetime,
         max_events: int = MAX_EVENTS,
+        advertise: str | None = None,
     ) -> PublishPlan:
         """Advertise for a client and compile what its rows will go through.
 
@@ -87,13 +88,16 @@ class Planner:
             publication: Names the publication; the same after a retry.
             at: Now.
             max_events: Most events in one parcel.
+            advertise: What the client says that it will publish, as a filter; it is held to it.
 
         Raises:
             MaiaError: The type is unknown, or the client or the broker has no right.
         """
         home, sessions, version = self._home, known.sessions, name.version.text
         challenge = self._asked(known, client, Action.PUBLISH, name, at=at)
-        advertised = sessions.advertise(client, name.type_id, version, known.pool, at=at, challenge=challenge)
+        advertised = sessions.advertise(
+            client, name.type_id, version, known.pool, at=at, filter_text=advertise, challenge=challenge
+        )
         event_type, clauses = advertised.event_type, advertised.clauses
         ensure_keys(home, self._own, event_type, at=at)
         evidence, own = self._own_right(known, event_type, clauses, at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from maia.kernel.bounds import require_bounds
 from maia.kernel.broker_places import BROKERS, DOMAINS, named
 from maia.kernel.clauses import Clause, ask_version, clauses_from, versions_of
 from maia.kernel.conditions import CONDITION_FALSE, RATE_LIMITED, NoSurroundings, make_guard
@@ -91,6 +92,7 @@ __all__ = [
     "publish_batches",
     "read_domain",
     "read_mark",
+    "require_bounds",
     "require_heard_of",
     "reserve_stamps",
     "seal_batch",

@@ -5,8 +5,9 @@ never mixed: a cell is open when *some* clause holds its attribute **and** that 
 its conditions included.
 
 What clauses cost is known before data meets them: each distinct value of a constrained column is put to each pattern of
-their constraints; plain values are looked up and cost nothing. All clauses of a principal together have at most
-`MAX_PATTERNS`, so that a batch of n rows costs at most n times as many comparisons, however rights are written.
+their constraints, and each row to each constraint of their bounds; plain values are looked up and cost nothing. All
+clauses of a principal together have at most `MAX_PATTERNS`, so that a batch of n rows costs at most n times as many
+comparisons, however rights are written.
 
 One bad chain costs itself: what is no right on cells, or finds no room, is left out, and the others count. Room is
 given in turns (`maia.authority.fairly`), since whoever holds a right can write chains to others unasked. Fewer clauses
@@ -27,6 +28,7 @@ from datetime import datetime
 
 from maia.authority import (
     Action,
+    Bounds,
     CellRight,
     Derived,
     KnownVersions,
@@ -40,7 +42,7 @@ from maia.authority import (
 )
 from maia.authority import Tag as ValueTag
 from maia.authority import permits as tag_permits
-from maia.encoding import encode
+from maia.encoding import Sexp, encode
 from maia.errors import DeniedError, TagError
 from maia.events import EventType
 from maia.kernel.conditions import Guard
@@ -84,7 +86,7 @@ class Clause:
         demands = tuple((uid.encode(), tag.to_sexp()) for uid, tag in self.constraints)
         conditions = tuple(condition.encode() for condition in self.conditions)
         mends = self.cells.mends.to_sexp()
-        return hashlib.sha256(encode((self.cells.uids.to_sexp(), demands, mends, conditions))).digest()
+        return hashlib.sha256(encode((self.cells.uids.to_sexp(), demands, mends, conditions, *_bounds(self)))).digest()
 
     @property
     def constraints(self) -> tuple[tuple[str, ValueTag], ...]:
@@ -156,6 +158,7 @@ def _affordable(clauses: Iterable[Clause]) -> list[Clause]:
     room = MAX_PATTERNS
     for clause in fairly(clauses, lambda clause: (*clause.chain, (clause.cells, clause.conditions))):
         cost = sum(patterns_in(tag) for _, tag in clause.constraints)
+        cost += sum(len(bound.filter.constraints) for bound in clause.cells.bounds)
         if cost <= room and len(left) < MAX_CLAUSES:
             room -= cost
             left.append(clause)
@@ -166,4 +169,9 @@ def _order(clause: Clause) -> tuple[object, ...]:
     demands = tuple((uid, encode(tag.to_sexp())) for uid, tag in clause.constraints)
     cells = clause.cells
     opened = encode((cells.version.to_sexp(), cells.uids.to_sexp()))
-    return opened, demands, encode(cells.mends.to_sexp()), clause.conditions
+    return opened, demands, encode(cells.mends.to_sexp()), clause.conditions, encode(_bounds(clause) or b"")
+
+
+def _bounds(clause: Clause) -> tuple[Sexp, ...]:
+    """Write the bounds of a clause, if it has any."""
+    return (Bounds(clause.cells.bounds).to_sexp(),) if clause.cells.bounds else ()

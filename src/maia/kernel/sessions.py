@@ -11,7 +11,7 @@ the caller's to provide.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -26,7 +26,8 @@ from maia.authority import (
 )
 from maia.errors import ChainError, DeniedError, NotFoundError, VerificationError
 from maia.events import AttributeType, EncryptionMode, EventType, TypeId
-from maia.filters import Bound, Side, TypedFilter, allows, compile_filter
+from maia.filters import Side, TypedFilter, compile_filter
+from maia.kernel.bounds import advertised, require_bounds, within_bounds
 from maia.kernel.clauses import Clause, ask_version, clauses_from, versions_of
 from maia.kernel.conditions import CONDITION_FALSE, MakeSurroundings, NoSurroundings, make_guard
 from maia.kernel.delivery import DeliveryPlan, Subscription, check_readable, uid_filter
@@ -65,19 +66,16 @@ class Sessions:
         verifier: Proves rights.
         network: Whose members alone are served, when there is one.
         surroundings: Builds what conditions may ask here; it travels with the clauses to wherever data meets them.
-        bounds: For types that have some, a filter must be allowed by one of them: no wider, no finer than the owner of
-            the policy wants. They come on top of the right, and before any state.
     """
 
     verifier: Verifier
     network: Network | None = None
     surroundings: MakeSurroundings = NoSurroundings
-    bounds: Mapping[TypeId, tuple[Bound, ...]] = field(default_factory=dict)
     _types: dict[tuple[TypeId, str], VerifiedEventType] = field(default_factory=dict)
     _advertisements: dict[tuple[PublicKey, TypeId], Advertisement] = field(default_factory=dict)
     _subscriptions: dict[str, LiveSubscription] = field(default_factory=dict)
     _clauses: dict[tuple[object, ...], tuple[Clause, ...]] = field(default_factory=dict)
-    _filters: dict[tuple[EventType, str], tuple[TypedFilter, TypedFilter]] = field(default_factory=dict)
+    _filters: dict[tuple[EventType, str], TypedFilter] = field(default_factory=dict)
 
     def install(self, verified: VerifiedEventType) -> None:
         """Learn a verified definition."""
@@ -119,16 +117,23 @@ class Sessions:
         evidence: CertificatePool,
         *,
         at: datetime,
+        filter_text: str | None = None,
         challenge: Challenge | None = None,
     ) -> Advertisement:
         """Check a client's right to publish once, before any state exists; with a challenge, on its answers too.
 
+        A client may say what it will publish: alternatives for the values of attributes. Without a word each row is
+        held to the bounds of the right by itself.
+
         Raises:
-            MaiaError: The type is unknown, or the right is not proven.
+            MaiaError: The type is unknown, the right is not proven, or what is announced is out of its bounds.
         """
         event_type = self.event_type(type_id, version, at=at)
         self.check_connected(principal, evidence, at=at)
         clauses = self.require_clauses(principal, Action.PUBLISH, event_type, evidence, at=at, challenge=challenge)
+        if filter_text is not None:
+            wanted = self._compiled(event_type, filter_text)
+            clauses = advertised(require_bounds(clauses, wanted, Side.ADVERTISE), wanted)
         made = Advertisement(principal, event_type, tuple(clause.chain for clause in clauses), clauses)
         self._advertisements[principal, type_id] = made
         return made
@@ -172,31 +177,24 @@ class Sessions:
         event_type = self.event_type(type_id, version, at=at)
         self.check_connected(principal, evidence, at=at)
         clauses = self.require_clauses(principal, Action.SUBSCRIBE, event_type, evidence, at=at, challenge=challenge)
-        typed, filter_ = self._compiled(event_type, filter_text)
-        self._check_bounds(type_id, typed)
+        filter_ = self._compiled(event_type, filter_text)
+        clauses = require_bounds(clauses, filter_, Side.SUBSCRIBE)
         check_readable(filter_, clauses)
         chains = tuple(clause.chain for clause in clauses)
         made = LiveSubscription(identity, principal, event_type, filter_, chains, clauses)
         self._subscriptions[identity] = made
         return made
 
-    def _compiled(self, event_type: EventType, text: str) -> tuple[TypedFilter, TypedFilter]:
-        """Give a filter by name and by uid, compiled once for a version."""
+    def _compiled(self, event_type: EventType, text: str) -> TypedFilter:
+        """Give a filter over uids, compiled once for a version."""
         found = self._filters.get((event_type, text))
         if found is None:
             typed = compile_filter(text, {item.name: item.type.value for item in event_type.attributes})
-            found = (typed, uid_filter(event_type, typed))
+            found = uid_filter(event_type, typed)
             if len(self._filters) > 10_000:
                 self._filters.clear()
             self._filters[event_type, text] = found
         return found
-
-    def _check_bounds(self, type_id: TypeId, wanted: TypedFilter) -> None:
-        bounds = self.bounds.get(type_id)
-        if bounds is not None and not any(
-            allows(bound.filter, kind=bound.kind, side=Side.SUBSCRIBE, subject=wanted) for bound in bounds
-        ):
-            raise DeniedError("a filter that is wider or finer than the type's bounds", code="FILTER_OUT_OF_BOUNDS")
 
     def unsubscribe(self, identity: str) -> None:
         """Withdraw a subscription, if there is one."""
@@ -353,4 +351,5 @@ class Sessions:
             self.check_connected(item.principal, evidence, at=at)
         except (VerificationError, NotFoundError):
             return ()
-        return self.clauses(item.principal, Action.SUBSCRIBE, item.event_type, evidence, at=at)
+        clauses = self.clauses(item.principal, Action.SUBSCRIBE, item.event_type, evidence, at=at)
+        return within_bounds(clauses, item.filter, Side.SUBSCRIBE)

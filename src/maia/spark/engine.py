@@ -56,7 +56,9 @@ class SparkEngine:
     def publish(self, rows: Rows, asked: Asked, *, publication: str, strict: bool) -> Published:
         """Publish the rows of a batch: planned and committed here, enforced and sealed by the tasks."""
         domain = self._domain
-        plan = domain.publish_plan(asked.type, client=asked.client, version=asked.version, publication=publication)
+        plan = domain.publish_plan(
+            asked.type, client=asked.client, version=asked.version, publication=publication, advertise=asked.advertise
+        )
         known = domain.lanes.find(publication)
         if known is not None and not known.query:
             return published_before(known)
@@ -101,7 +103,7 @@ class SparkEngine:
         return SourceOptions(
             home=str(self._domain.home.path.resolve()), type=asked.type, as_=asked.client.name, where=asked.where,
             version=asked.version, attributes=asked.attributes, with_event_id=asked.with_event_id,
-            publication=publication, starting_offsets=starting, agent=asked.agent,
+            publication=publication, starting_offsets=starting, agent=asked.agent, advertise=asked.advertise,
         )  # fmt: skip
 
     def _check(self, asked: Asked) -> None:

@@ -37,6 +37,7 @@ class SourceOptions:
         publication: The name of a publication, which stays the same when it is repeated.
         agent: The socket of the agent that proves the client's key; without it the key is unlocked where Spark plans.
         passphrase_file: The file that holds the passphrase of a sealed key.
+        advertise: What a writer says that it will publish, as a filter.
     """
 
     home: str
@@ -52,6 +53,7 @@ class SourceOptions:
     publication: str | None = None
     agent: str | None = None
     passphrase_file: str | None = None
+    advertise: str | None = None
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> SourceOptions:
@@ -99,6 +101,8 @@ class SourceOptions:
             found["attributes"] = ",".join(self.attributes)
         if self.publication is not None:
             found["publication"] = self.publication
+        if self.advertise is not None:
+            found["advertise"] = self.advertise
         if self.agent is not None:
             found["agent"] = self.agent
         if self.passphrase_file is not None:
@@ -159,6 +163,7 @@ _SPELLINGS: dict[str, tuple[str, _Read]] = {
     "maxEventsPerParcel": ("max_events", _count),
     "maxCommitsPerTrigger": ("max_commits", _count),
     "publication": ("publication", _text),
+    "advertise": ("advertise", _text),
     "agent": ("agent", _path),
     "passphraseFile": ("passphrase_file", _path),
 }

@@ -196,7 +196,8 @@ def _open_attributes(domain: Domain, asked: SourceOptions, event_type: EventType
     at = domain.clock()
     known = domain.known(at=at)
     made = domain.planner.subscription(
-        known, event_type.name, domain.home.key(asked.as_), holder=asked.as_, identity=asked.as_, where="", at=at
-    )
+        known, event_type.name, domain.home.key(asked.as_), holder=asked.as_, identity=asked.as_, where=asked.where,
+        at=at,
+    )  # fmt: skip
     clauses = made.clauses
     return {item.name for item in event_type.attributes if any(clause.opens(item.uid) for clause in clauses)}

@@ -56,6 +56,7 @@ def plan_publication(asked: SourceOptions) -> PlannedWrite:
         plan = domain.publish_plan(
             asked.type, client=asked.prove(domain), version=asked.version,
             publication=asked.publication or secrets.token_hex(16), max_events=asked.max_events,
+            advertise=asked.advertise,
         )  # fmt: skip
         made = publication_operation(
             domain.home, plan, client=asked.as_, at=domain.clock(), process=process_name(driver_process())

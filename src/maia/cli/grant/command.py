@@ -25,6 +25,8 @@ app = new_app()
         "maia grant --from met --to 'met: Met Brokers' --type '*' --blanket",
         "maia grant --from ccs --to cctv --type 'pito/uk.gov.pito.Numberplate@*' --action publish \\",
         "    --condition 'now.hour(\"Europe/London\") < 17' --condition 'rate(10, \"1m\")'",
+        "maia grant --from shop --to acme --type shop/shop.Product --action publish \\",
+        "    --bound \"strict-lower (message = 'new_product', price < 100)\"",
     )
 )
 @unpacked
@@ -46,6 +48,12 @@ def grant(
             help="The receiving domain is trusted to enforce the demands on the row; its brokers get whole columns.",
         ),
     ] = False,
+    bound: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--bound", metavar="KIND (…)", help="What it publishes or subscribes to must keep to: upper (price < 100)."
+        ),
+    ] = None,
     delegate: Annotated[bool, typer.Option("--delegate", help="The subject may pass the right on.")] = False,
     not_before: options.NotBefore = None,
     until: options.Until = None,
@@ -84,7 +92,7 @@ def grant(
     from maia.home import words
 
     folder, instant = signing.folder, signing.instant
-    key, right = folder.key(issuer), asked.right(folder, on_violation=on_violation, enforced=enforced)
+    key, right = folder.key(issuer), asked.right(folder, on_violation=on_violation, enforced=enforced, bounds=bound)
     if irrevocable and test:
         raise UsageError("what obeys a test is not irrevocable", code="IRREVOCABLE_TEST")
     tests = words.parse_tests(test, folder) if test or irrevocable else None

@@ -24,6 +24,7 @@ app = new_app()
         "maia publish results.csv --type clinic.Result --as lab",
         "maia publish results.parquet --type clinic.Result --as lab --publication 2026-06-01 --strict",
         "tail -f results.jsonl | maia publish - --type clinic.Result --as lab",
+        "maia publish offers.csv --type shop.Product --as acme --advertise \"message = 'new_product' and price < 53\"",
     )
 )
 def publish(
@@ -43,6 +44,10 @@ def publish(
         str | None,
         typer.Option("--publication", metavar="ID", help="Names the publication: published twice it counts once."),
     ] = None,
+    advertise: Annotated[
+        str | None,
+        typer.Option("--advertise", metavar="FILTER", help="What will be published; other rows are refused."),
+    ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Publish nothing when any row is refused; of standard input, no stretch.")
     ] = False,
@@ -53,6 +58,8 @@ def publish(
     """Publish rows as events: checked, cut to what the client may set, sealed and put into the log.
 
     A row that is malformed, or that the client has no right to publish, is refused and counted by its code and column.
+    With --advertise the client says what it will publish, as a filter whose constraints are alternatives. The bounds of
+    its right must allow that, or nothing is published, and it is held to its word.
     Standard input is JSON lines, one event a line, published as they come. Exit code 3 when the client may not publish
     the type, or none of its rows. Interrupted, it says what stands.
     """
@@ -61,7 +68,7 @@ def publish(
 
     prepared = prepare(
         home, source, type_, client=client, version=version, kind=kind, publication=publication, strict=strict,
-        passphrase_file=passphrase_file,
+        advertise=advertise, passphrase_file=passphrase_file,
     )  # fmt: skip
     total = Total(Published(publication=prepared.name, commit=None, events=0))
     try:

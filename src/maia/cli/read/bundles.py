@@ -124,7 +124,14 @@ class RightOptions:
         """Whether any right was named."""
         return any((self.type_, self.network, self.tag, self.action, self.attribute))
 
-    def right(self, folder: Folder, *, on_violation: str | None = None, enforced: bool = False) -> words.Right:
+    def right(
+        self,
+        folder: Folder,
+        *,
+        on_violation: str | None = None,
+        enforced: bool = False,
+        bounds: list[str] | None = None,
+    ) -> words.Right:
         """Read the right.
 
         Raises:
@@ -134,7 +141,7 @@ class RightOptions:
 
         return words.parse_right(
             folder, type_=self.type_, network=self.network, tag=self.tag, actions=self.action,
-            attributes=self.attribute, on_violation=on_violation, enforced=enforced,
+            attributes=self.attribute, on_violation=on_violation, enforced=enforced, bounds=bounds,
         )  # fmt: skip
 
     def roots(self, folder: Folder) -> tuple[Root, ...]:

@@ -42,6 +42,8 @@ def denial(domain: Domain, *, client: str, action: Action, type_text: str) -> It
         yield
     except (VerificationError, DeniedError) as error:
         if error.code != "ROWS_REFUSED":
-            who = who_lacks(domain, type_text, client=client, action=action)
-            note(f"`maia explain --as {who} --type {type_text} --action {action.value}` shows what there is")
+            bounded = error.code == "FILTER_OUT_OF_BOUNDS"
+            who = client if bounded else who_lacks(domain, type_text, client=client, action=action)
+            verb = "policy bounds" if bounded else "explain"
+            note(f"`maia {verb} --as {who} --type {type_text} --action {action.value}` shows what there is")
         raise DeniedError(domain.home.folder.decorate(error.message), code=error.code) from error

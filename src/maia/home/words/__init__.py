@@ -9,6 +9,7 @@ from maia.home.words.asked import (
     split_owner,
     split_type,
 )
+from maia.home.words.bounds import describe_bounds
 from maia.home.words.online_tests import parse_tests
 from maia.home.words.principals import parse_principal_text, show_node, show_subject
 from maia.home.words.rights import RightView, describe_tag, describe_value, name_attributes, views
@@ -19,6 +20,7 @@ __all__ = [
     "ProofStep",
     "Right",
     "RightView",
+    "describe_bounds",
     "describe_tag",
     "describe_value",
     "explain_proof",
