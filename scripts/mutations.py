@@ -728,8 +728,8 @@ MUTATIONS = (
     Mutation(
         "own_version: a broker publishes every version on a right to one",
         "domain/plans.py",
-        "        request = ask_version(Action.PUBLISH, event_type)\n",
-        "        request = ask_type(Action.PUBLISH, event_type.name.owner, event_type.name.name, None)\n",
+        "        requests = requests_for(Action.PUBLISH, event_type)\n",
+        "        requests = requests_for(Action.PUBLISH, event_type, any_version=True)\n",
         (f"{ON_VERSIONS}::test_a_broker_publishes_no_version_that_it_has_no_right_to",),
     ),
     Mutation(

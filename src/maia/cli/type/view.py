@@ -63,6 +63,7 @@ def type_to_json(unverified: UnverifiedEventType) -> dict[str, object]:
             "closed": definition.options.closed.value,
             "release": definition.options.release.value,
             "padding": definition.options.padding,
+            "topic": definition.options.topic,
         },
         "extends": None if definition.extends is None else name_to_json(definition.extends),
         "previous": None if previous is None else previous.hex(),
