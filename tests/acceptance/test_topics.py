@@ -13,7 +13,7 @@ import maia
 from maia.errors import ChainError, MaiaError, UsageError
 from maia.events import sign_event_type
 from maia.principals import KeySigner
-from maia.testing import Command
+from maia.testing import Command, publish_here
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +46,7 @@ def test_a_topic_without_a_chain_from_the_key_in_its_name_is_unusable(exchange: 
 
 
 @pytest.mark.requirement("9.02")
+@pytest.mark.requirement("22.18")
 def test_a_topic_that_its_owner_did_not_sign_is_refused_by_every_broker(exchange: Exchange) -> None:
     """A malicious broker stores a topic under the owner's name: no broker publishes under it, reads it or shows it."""
     home, domain = exchange.command.home, maia.open(exchange.command.home)
@@ -170,6 +171,14 @@ def test_what_a_super_topic_demands_counts_below_it(exchange: Exchange) -> None:
     assert exchange.publish("MarketQuotes.Stocks.Nokia", 50, 100, 499, 500) == 2
     exchange.give("ticker", "MarketQuotes.Derivative", "publish", "--attribute", "price>=500")
     assert exchange.no_publish("owner/MarketQuotes.Derivative") == "CONDITION_FALSE"
+
+
+def test_a_row_that_says_another_topic_is_refused(exchange: Exchange) -> None:
+    """The name of the topic is put into every row; one that says something else was meant for elsewhere."""
+    exchange.give("ticker", "MarketQuotes", "publish")
+    home = maia.open(exchange.command.home).home
+    rows = [{"price": 1, "topic": name} for name in (None, "MarketQuotes", "MarketQuotes.Stocks")]
+    assert publish_here(home, "MarketQuotes", rows, as_="ticker", at=exchange.now()) == 2
 
 
 def test_rights_on_topics_are_passed_on_and_narrowed(exchange: Exchange) -> None:
