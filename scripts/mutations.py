@@ -1285,8 +1285,8 @@ MUTATIONS = (
     Mutation(
         "a flood of rights comes before what others gave",
         "kernel/clauses.py",
-        "    for clause in fairly(clauses, lambda clause: (*clause.chain, (clause.cells, clause.conditions))):\n",
-        "    for clause in clauses:\n",
+        "    for clause in fairly(ordered, lambda clause: (*clause.chain, (clause.cells, clause.conditions))):\n",
+        "    for clause in ordered:\n",
         ("test_one_bad_chain.py::test_a_bad_right_takes_nothing_from_who_did_not_ask_for_it",),
     ),
     Mutation(
@@ -1449,7 +1449,7 @@ MUTATIONS = (
     Mutation(
         "a stream that is refused leaves no audit",
         "spark/reader.py",
-        "                _refuse(self.domain, self.asked, found, error.code)\n",
+        "                note_refused(self.domain, refused, self.asked.as_)\n",
         "",
         (f"{STREAM}::test_a_subscriber_that_was_away_gets_what_it_missed_once_and_nothing_after_its_end",),
     ),
