@@ -1296,6 +1296,13 @@ MUTATIONS = (
         "        if not permits(uids, uid) and",
         ("test_one_bad_chain.py::test_the_law_of_speech_draws_from_the_budget",),
     ),
+    Mutation(
+        "anybody's word is an emergency",
+        "home/providers/emergency.py",
+        "if change.at <= at and change.by in self.by]",
+        "if change.at <= at]",
+        ("test_conditions.py::test_an_emergency_opens_what_waits_for_it_and_only_those_who_may_declare_it",),
+    ),
     # -- what readers take no broker's word for
     Mutation(
         "an origin sets cells that its right does not hold",

@@ -190,7 +190,7 @@ def add_subscription(domain: Domain, wanted: Wanted, *, client: ProvenClient) ->
         lines = [f"{key} = {json.dumps(text, ensure_ascii=False)}" for key, text in fields.items() if text]
         if wanted.version is not None:
             lines.append(f"version = {json.dumps(wanted.version, ensure_ascii=False)}")
-        before = path.read_text("utf-8") if path.exists() else ""
+        before = path.read_text("utf-8") if path.exists() else "format = 1"
         text = "\n".join(["[[subscription]]", *lines, ""])
         write_file(path, (f"{before.rstrip()}\n\n{text}" if before.strip() else text).encode(), mode=0o644)
 

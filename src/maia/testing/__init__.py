@@ -32,6 +32,7 @@ if _typing.TYPE_CHECKING:
     )
     from maia.testing.homes import NumberplateHomes, numberplate_homes
     from maia.testing.lanes import LaneOf
+    from maia.testing.lists import StatementPublisher
     from maia.testing.managed import ManagedHomes, managed_homes
     from maia.testing.plans import deliver_plan, follow, publish_plan
     from maia.testing.publishing import publish_here
@@ -62,6 +63,7 @@ __all__ = [
     "Pile",
     "Ran",
     "Standing",
+    "StatementPublisher",
     "StockWorld",
     "answer",
     "at",
@@ -114,6 +116,7 @@ __getattr__ = _on_first_use(
         "ManagedHomes": "managed",
         "NumberplateHomes": "homes",
         "Ran": "command",
+        "StatementPublisher": "lists",
         "StockWorld": "stock",
         "deliver_plan": "plans",
         "detective_world": "detective",
