@@ -173,6 +173,24 @@ def test_what_a_super_topic_demands_counts_below_it(exchange: Exchange) -> None:
     assert exchange.no_publish("owner/MarketQuotes.Derivative") == "CONDITION_FALSE"
 
 
+def test_a_topic_unlike_its_tree_disturbs_nobody(exchange: Exchange) -> None:
+    """Whoever may manage one topic signs one with other attributes: it is left out, and the others are as before."""
+    run = exchange.command
+    args = ("--from", "owner", "--to", "evil", "--type", "owner/MarketQuotes.Odd", "--action", "manage")
+    run.grant(*args)
+    genuine = maia.open(run.home).event_type("MarketQuotes.Stocks")
+    odd = replace(
+        genuine, name=replace(genuine.name, name="MarketQuotes.Odd"), attributes=genuine.attributes[:1],
+        credentials=tuple(item for item in maia.open(run.home).home.certificates.pool()),
+    )  # fmt: skip
+    signer = maia.open(run.home).home.signer("evil")
+    (run.home / "odd.type").write_bytes(sign_event_type(odd, signer).raw)
+    run.do("type", "add", str(run.home / "odd.type"))
+    exchange.give("trader", "MarketQuotes", "subscribe")
+    assert exchange.no_read("owner/MarketQuotes.Odd") == "TOPIC_NOT_FOUND"
+    assert exchange.no_publish("owner/MarketQuotes") == "NO_EVIDENCE"
+
+
 def test_a_row_that_says_another_topic_is_refused(exchange: Exchange) -> None:
     """The name of the topic is put into every row; one that says something else was meant for elsewhere."""
     exchange.give("ticker", "MarketQuotes", "publish")

@@ -17,7 +17,7 @@ Rules kept here:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -73,8 +73,7 @@ def wire_types(domain: Domain, known: Snapshot, names: Iterable[str] | None = No
 
 def type_stretch(
     domain: Domain,
-    names: Sequence[TypeName],
-    *,
+    *names: TypeName,
     after: Places,
     at: datetime,
     most: int | None = None,

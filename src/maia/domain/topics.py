@@ -8,11 +8,13 @@ Rules kept here:
 - each topic is planned as the type that it is, by the rights of that moment: one that is not open to the client stays
   away, and the audit says so. A client without a right on the topic that it named, or on any of a pattern, is
   refused;
-- topics that are read together have the same attributes.
+- topics that are read together have the same attributes: one that has others than the topic at the top of its tree is
+  left out, so that whoever may define one somewhere below disturbs nobody else.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,12 +25,14 @@ from maia.domain.possession import ProvenClient
 from maia.domain.types import find_type, is_owner, show_type
 from maia.encoding import did_you_mean
 from maia.errors import DeniedError, NotFoundError, UncheckedError, UsageError, VerificationError
-from maia.events import EventType, TopicPattern, TypeName
+from maia.events import EventType, TopicPattern, TypeName, lineage
 from maia.kernel import DeliverPlan
 from maia.log import AuditRow, Commit
 
 if TYPE_CHECKING:
     from maia.domain.domain import Domain
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,13 +171,25 @@ def _plan_topic(
     return TypePart(name=name, commits=mine, plan=plan)
 
 
+def _alike(topics: Sequence[EventType]) -> list[EventType]:
+    """Leave out topics whose attributes are not those of the top of their tree, where that is known here."""
+    tops = {(item.name.owner_id, item.name.name): item.attributes for item in topics}
+    found = []
+    for item in topics:
+        if tops.get((item.name.owner_id, lineage(item.name.name)[0]), item.attributes) == item.attributes:
+            found.append(item)
+        else:
+            _log.error("the topic `%s` has other attributes than its tree: TOPIC_ATTRIBUTES", item.name.name)
+    return found
+
+
 def _find_topics(domain: Domain, text: str) -> list[EventType]:
     """Find the topics that a text asks for, the named one first, then by name."""
     owner, mark, rest = text.partition("/")
     pattern = TopicPattern(rest if mark else text)
     # SECURITY: only what verifies here is a topic; a definition that somebody put beside the others is none.
     known = [verified.event_type for verified, _ in domain.known(at=domain.clock()).types]
-    topics = [item for item in known if item.options.topic]
+    topics = _alike([item for item in known if item.options.topic])
     if mark:
         topics = [item for item in topics if is_owner(domain.home, owner, item.name.owner)]
     found = sorted((item for item in topics if pattern.includes(item.name.name)), key=lambda item: item.name.name)

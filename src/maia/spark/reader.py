@@ -131,7 +131,7 @@ class MaiaReader(DataSourceReader):
             at = domain.follow()
             names = self.asked.events.names(domain)
             # Whoever reads a segment compares its digest; a reader without an offset loses nothing by passing one by.
-            found = type_stretch(domain, names, after={}, at=at, deep=False)
+            found = type_stretch(domain, *names, after={}, at=at, deep=False)
             reader = reader_of(self.asked.as_, self.asked.events.text, batch=True)
             keep_parked(domain.home, reader, found.alarms, at=at)
             client = self.asked.prove(domain)
@@ -193,7 +193,7 @@ class MaiaStreamReader(LogFollower):
     ) -> Stretch:
         """Find what can be gone through of the type, or of the topics that there are by now."""
         names = self.asked.events.names(self.domain)
-        return type_stretch(self.domain, names, after=after, at=at, most=most, upto=upto, deep=deep)
+        return type_stretch(self.domain, *names, after=after, at=at, most=most, upto=upto, deep=deep)
 
     def ends(self, *, at: datetime) -> Offset:  # noqa: ARG002 - as the one above
         """Tell where the lanes of the type, or of the topics, end now."""
