@@ -14,7 +14,6 @@ from topic_world import TOPICS, Exchange, copied, make_exchange
 import maia
 from maia.errors import MaiaError, NotFoundError
 from maia.events import Options, sign_event_type
-from maia.log import LogDirectory
 from maia.principals import KeySigner
 from maia.testing import publish_here
 
@@ -161,14 +160,12 @@ def test_spark_publishes_under_a_topic(exchange: Exchange, spark: Any) -> None:
 @pytest.mark.threat("T48")
 def test_a_broker_that_lacks_a_super_topic_is_believed_by_nobody(exchange: Exchange) -> None:
     """It publishes all the same, on the evidence of its right on the topic alone: its readers refuse what it sealed."""
-    home = maia.open(exchange.command.home).home
     only = exchange.give("broker", "MarketQuotes.Stocks", "publish")
-    proof = home.certificates.pool()
-    raw = next(item.raw for item in proof if item.certificate_id.hex() == only)
+    domain = maia.open(exchange.command.home)
+    raw = next(item.raw for item in domain.home.certificates.pool() if item.certificate_id.hex() == only)
 
     def lean(plan: Any) -> Any:
-        evidence = LogDirectory(home.log_path).put_evidence((raw,))
-        return replace(plan, sealing=replace(plan.sealing, evidence=evidence))
+        return replace(plan, sealing=replace(plan.sealing, evidence=domain.log.put_evidence((raw,))))
 
     assert exchange.publish("MarketQuotes.Stocks", 30, honest=False, change=lean) == 1
     assert exchange.read("MarketQuotes.Stocks") == [("MarketQuotes.Stocks", 2), ("MarketQuotes.Stocks.Nokia", 3)]

@@ -150,14 +150,14 @@ def clauses_from(rights: Iterable[Derived], versions: KnownVersions) -> tuple[Cl
     return left
 
 
-def affordable(clauses: Iterable[Clause], *, most: int = MAX_CLAUSES) -> tuple[Clause, ...]:
+def affordable(clauses: Iterable[Clause], *, most: int | None = None) -> tuple[Clause, ...]:
     """Take clauses in turns, as long as there is room for them and their patterns; in an order of their own."""
     left: list[Clause] = []
     room = MAX_PATTERNS
     ordered = sorted(clauses, key=_order)
     for clause in fairly(ordered, lambda clause: (*clause.chain, (clause.cells, clause.conditions))):
         cost = sum(patterns_in(tag) for _, tag in clause.constraints)
-        if cost <= room and len(left) < most:
+        if cost <= room and len(left) < (MAX_CLAUSES if most is None else most):
             room -= cost
             left.append(clause)
     return tuple(sorted(left, key=_order))
