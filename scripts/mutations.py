@@ -60,9 +60,74 @@ PEERS = "test_peers.py"
 BOUNDS, BOUNDED, CARRIED = (
     "test_access_control_filters.py", "test_access_control_filters_stream.py", "test_bounds_in_certificates.py"
 )  # fmt: skip
+TOPICS, TOPIC_STREAM = "test_topics.py", "test_topics_stream.py"
 BROKERS, WRITES, TREES = "test_dishonest_brokers.py", "test_spark_writes.py", "test_key_trees.py"
 
 MUTATIONS = (
+    Mutation(
+        "topics: publishing under a topic needs no right on its super-topics",
+        "kernel/topics.py",
+        "    names = lineage(name.name) if _binds(action, event_type) else (name.name,)\n",
+        "    names = (name.name,)\n",
+        (f"{TOPICS}::test_publishing_needs_a_right_on_every_super_topic",),
+    ),
+    Mutation(
+        "topics: what the right on a topic demands is lost beside that on its super-topic",
+        "kernel/topics.py",
+        "    return _demanding(met, other.constraints)\n",
+        "    return met\n",
+        (f"{TOPICS}::test_what_a_super_topic_demands_counts_below_it",),
+    ),
+    Mutation(
+        "topics: a row that says another topic goes out under this one",
+        "kernel/topics.py",
+        "    other = np.asarray(pc.not_equal(column, name).fill_null(False))\n",
+        "    other = np.zeros(len(column), dtype=np.bool_)\n",
+        (f"{TOPICS}::test_a_row_that_says_another_topic_is_refused",),
+    ),
+    Mutation(
+        "topics: an origin writes the name of another topic into its events",
+        "kernel/topics.py",
+        "    if not _binds(action, event_type):\n        return found\n",
+        "    if True:\n        return found\n",
+        (f"{TOPIC_STREAM}::test_a_broker_that_writes_another_topic_into_an_event_is_refused",),
+    ),
+    Mutation(
+        "topics: readers believe an origin that lacks a super-topic",
+        "domain/origins.py",
+        "    requests = requests_for(Action.PUBLISH, event_type, any_version=True, versions=versions)\n",
+        "    requests = requests_for(Action.PUBLISH, event_type, any_version=True, versions=versions)[-1:]\n",
+        (f"{TOPIC_STREAM}::test_a_broker_that_lacks_a_super_topic_is_believed_by_nobody",),
+    ),
+    Mutation(
+        "topics: a definition that does not verify is a topic all the same",
+        "domain/topics.py",
+        "    known = [verified.event_type for verified, _ in domain.known(at=domain.clock()).types]\n",
+        "    types = domain.home.types\n"
+        "    known = [item.definition for name in types.names() for item in types.find(name)]\n",
+        (f"{TOPICS}::test_a_topic_that_its_owner_did_not_sign_is_refused_by_every_broker",),
+    ),
+    Mutation(
+        "topics: a topic of another owner is taken for the one that was named",
+        "domain/topics.py",
+        "        topics = [item for item in topics if is_owner(domain.home, owner, item.name.owner)]\n",
+        "        topics = topics[:]\n",
+        (f"{TOPICS}::test_whoever_takes_the_name_of_a_topic_gets_one_of_its_own",),
+    ),
+    Mutation(
+        "topics: who has no right on a topic reads what is below it by its name",
+        "domain/topics.py",
+        '    needed = parts if "*" in asked.topic else parts[:1]\n',
+        "    needed = parts\n",
+        (f"{TOPICS}::test_subscribing_needs_the_right_on_that_topic_only",),
+    ),
+    Mutation(
+        "topics: a right on a topic reaches names that merely start alike",
+        "authority/rights.py",
+        """    return one_of((_name_tag(name), parse_tag((b"*", b"prefix", encode_name(f"{name}.")))))\n""",
+        """    return one_of((_name_tag(name), parse_tag((b"*", b"prefix", encode_name(name)))))\n""",
+        (f"{TOPICS}::test_subscribing_needs_the_right_on_that_topic_only",),
+    ),
     Mutation(
         "who does not prove a client's key is not in the audit",
         "domain/operations.py",
@@ -809,8 +874,8 @@ MUTATIONS = (
     Mutation(
         "own_version: a broker publishes every version on a right to one",
         "domain/plans.py",
-        "        request = ask_version(Action.PUBLISH, event_type)\n",
-        "        request = ask_type(Action.PUBLISH, event_type.name.owner, event_type.name.name, None)\n",
+        "        requests = requests_for(Action.PUBLISH, event_type)\n",
+        "        requests = requests_for(Action.PUBLISH, event_type, any_version=True)\n",
         (f"{ON_VERSIONS}::test_a_broker_publishes_no_version_that_it_has_no_right_to",),
     ),
     Mutation(
@@ -1315,8 +1380,8 @@ MUTATIONS = (
     Mutation(
         "a flood of rights comes before what others gave",
         "kernel/clauses.py",
-        "    for clause in fairly(clauses, lambda clause: (*clause.chain, (clause.cells, clause.conditions))):\n",
-        "    for clause in clauses:\n",
+        "    for clause in fairly(ordered, lambda clause: (*clause.chain, (clause.cells, clause.conditions))):\n",
+        "    for clause in ordered:\n",
         ("test_one_bad_chain.py::test_a_bad_right_takes_nothing_from_who_did_not_ask_for_it",),
     ),
     Mutation(
@@ -1486,7 +1551,7 @@ MUTATIONS = (
     Mutation(
         "a stream that is refused leaves no audit",
         "spark/reader.py",
-        "                _refuse(self.domain, self.asked, found, error.code)\n",
+        "                note_refused(self.domain, refused, self.asked.as_)\n",
         "",
         (f"{STREAM}::test_a_subscriber_that_was_away_gets_what_it_missed_once_and_nothing_after_its_end",),
     ),

@@ -54,7 +54,6 @@ from maia.authority.statements import (
 )
 from maia.authority.tag_forms import EVERYTHING, NOTHING, Tag, is_nothing, one_of
 from maia.authority.tags import alternatives, check_ground, covers, intersect, parse_tag, patterns_in, permits, splits
-from maia.authority.topics import VerifiedTopic, prove_topic_publish, prove_topic_subscribe, verify_topic
 from maia.authority.tuples import (
     FiveTuple,
     FourTuple,
@@ -129,7 +128,6 @@ __all__ = [
     "ThresholdNode",
     "UnverifiedStatement",
     "VerifiedEventType",
-    "VerifiedTopic",
     "Verifier",
     "VerifierLimits",
     "alternatives",
@@ -170,8 +168,6 @@ __all__ = [
     "patterns_in",
     "permits",
     "principal_node",
-    "prove_topic_publish",
-    "prove_topic_subscribe",
     "reach",
     "read_proof",
     "reduce_chain",
@@ -190,7 +186,6 @@ __all__ = [
     "value_tag",
     "verify_event_type",
     "verify_statement",
-    "verify_topic",
     "walk",
     "write_proof",
 ]

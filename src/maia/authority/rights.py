@@ -147,6 +147,7 @@ def type_right(
     on_violation: OnViolation | None = None,
     enforced: bool = False,
     bounds: Iterable[Bound] = (),
+    sub_topics: bool = False,
 ) -> Tag:
     """Grant actions on event types.
 
@@ -163,6 +164,7 @@ def type_right(
         enforced: Whether the receiving domain is trusted to enforce the demands. Its brokers may then hold the keys of
             whole columns; otherwise a right with a demand on the row opens no key group.
         bounds: Access-control filters, over uids; all of them must allow what is published or subscribed to.
+        sub_topics: Whether the name stands for a topic and all topics below it, also those defined later.
 
     Raises:
         TagError: A version with an operator, an unknown action, a malformed uid or value; or something is to be forced
@@ -180,7 +182,7 @@ def type_right(
     start = (
         Exactly(TYPE),
         EVERYTHING if owner is None else Exactly(principal_id(owner)),
-        _name_tag(name),
+        topics_tag(name) if sub_topics else _name_tag(name),
         EVERYTHING if version == "*" else Exactly(version.encode()),
     )
     cells = (uids_tag(attributes), rows_tag(demands, enforced=enforced))
@@ -203,6 +205,15 @@ def type_right(
     if split:
         found.append(_trim(*start, parse_tag(Action.PUBLISH.to_sexp()), *cells, mends, within))
     return one_of(found)
+
+
+def topics_tag(name: str) -> Tag:
+    """Write the names of a topic and of all topics below it.
+
+    >>> topics_tag("Stocks").to_sexp()
+    (b'*', b'set', (b'*', b'prefix', b'Stocks.'), b'Stocks')
+    """
+    return one_of((_name_tag(name), parse_tag((b"*", b"prefix", encode_name(f"{name}.")))))
 
 
 def type_blanket() -> Tag:

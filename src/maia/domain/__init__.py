@@ -92,6 +92,7 @@ if _typing.TYPE_CHECKING:
     from maia.domain.status import DomainStatus, LogStatus, TypeStatus, domain_status, who_lacks
     from maia.domain.stretches import Stretch, next_stretch, type_stretch, wire_types
     from maia.domain.subscriptions import JOB, DomainPlans, add_subscription, delivery_job
+    from maia.domain.topics import TypeOrTopic, TypePart, note_refused, plan_parts
     from maia.domain.types import find_type, show_type
     from maia.domain.wanted import Wanted, parse_wanted, read_subscriptions, write_wanted
 
@@ -132,6 +133,8 @@ __all__ = [
     "SealingKeys",
     "Sight",
     "Stretch",
+    "TypeOrTopic",
+    "TypePart",
     "TypeStatus",
     "Wanted",
     "Work",
@@ -178,6 +181,7 @@ __all__ = [
     "mark_outbox",
     "missing_certificates",
     "next_stretch",
+    "note_refused",
     "note_unproven",
     "open_access_control",
     "open_home_groups",
@@ -187,6 +191,7 @@ __all__ = [
     "own_lanes",
     "parse_wanted",
     "parts_of",
+    "plan_parts",
     "policy_paths",
     "policy_sources",
     "proof_lines",
@@ -261,6 +266,10 @@ __getattr__ = _on_first_use(
         "RightQuestion": "questions",
         "SealingKeys": "sealing_keys",
         "Sight": "sight",
+        "TypeOrTopic": "topics",
+        "TypePart": "topics",
+        "note_refused": "topics",
+        "plan_parts": "topics",
         "TypeStatus": "status",
         "Wanted": "wanted",
         "Work": "delivery_work",

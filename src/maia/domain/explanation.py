@@ -12,7 +12,7 @@ from maia.encoding import did_you_mean, html_table
 from maia.errors import UsageError, VerificationError
 from maia.events import TypeName
 from maia.home import Folder, words
-from maia.kernel import Clause, ask_version
+from maia.kernel import Clause, requests_for
 from maia.principals import CertificateId, PublicKey, UnverifiedCertificate
 
 
@@ -117,7 +117,7 @@ def explain_cell(
     opened = tuple(clause for clause in clauses if clause.opens(item.uid))
     reason = None
     if not clauses:
-        request = ask_version(Action.SUBSCRIBE, event_type)
+        [request] = requests_for(Action.SUBSCRIBE, event_type)
         try:
             sessions.verifier.verify(request, principal=client, evidence=pool, at=at)
             reason = "the conditions of its right do not hold"

@@ -30,15 +30,14 @@ from maia.authority import (
     Statement,
     StatementBook,
     Verifier,
-    ask_type,
     split_evidence,
 )
 from maia.domain.snapshot import Snapshot
 from maia.domain.statements import named_signers
 from maia.errors import MaiaError, UnavailableError, UncheckedError
-from maia.events import EventType, TypeName
+from maia.events import EventType
 from maia.home import Home
-from maia.kernel import FOREVER, Origin, Tenure, clauses_from, milliseconds, versions_of
+from maia.kernel import FOREVER, Origin, Tenure, clauses_for, milliseconds, requests_for, versions_of
 from maia.log import Commit, LogDirectory
 from maia.principals import KeyHash, KeyId, OnlineTest, TestKind
 
@@ -135,7 +134,7 @@ class Origins:
             judged = self._judged.get(key)
             if judged is None:
                 _make_room(self._judged)
-                judged = _judge(known.verifier, event_type.name, versions, origin[0], evidence, (start, end), first)
+                judged = _judge(known.verifier, event_type, versions, origin[0], evidence, (start, end), first)
                 self._judged[key] = judged
                 if judged.tenures or judged.doubt == "NO_STATEMENT":
                     # SECURITY: a root leads to these certificates, so strangers name nobody here.
@@ -184,22 +183,26 @@ def stamps_of(commit: Commit) -> tuple[int, int]:
 
 def _judge(
     verifier: Verifier,
-    name: TypeName,
+    event_type: EventType,
     versions: KnownVersions,
     origin: bytes,
     evidence: _Evidence,
     phase: tuple[int, int],
     first: int,
 ) -> Judged:
-    request, principal = ask_type(Action.PUBLISH, name.owner, name.name, None, versions), KeyHash(KeyId(origin))
+    requests = requests_for(Action.PUBLISH, event_type, any_version=True, versions=versions)
+    principal = KeyHash(KeyId(origin))
     stamp = max(first, phase[0])
     at, pool, brought = _EPOCH + timedelta(milliseconds=min(stamp, _LATEST)), evidence.pool, evidence.brought
     try:
-        rights = verifier.clauses(request, principal=principal, evidence=pool, at=at, hindsight=brought)
-        clauses = clauses_from(rights, versions)
+        rights = (
+            verifier.clauses(request, principal=principal, evidence=pool, at=at, hindsight=brought)
+            for request in requests
+        )
+        clauses = clauses_for(Action.PUBLISH, event_type, rights, versions)
         if not all(versions.knows(clause.cells.version) for clause in clauses):
             return Judged(doubt="UNKNOWN_TYPE")
-        if not clauses:
+        for request in () if clauses else requests:
             verifier.verify(request, principal=principal, evidence=pool, at=at, hindsight=brought)
     except UncheckedError as error:
         return Judged(doubt=error.code)

@@ -32,11 +32,10 @@ from maia.kernel import (
     PublishPlan,
     Sealing,
     Subscription,
-    ask_version,
-    clauses_from,
+    clauses_for,
     milliseconds,
+    requests_for,
     tests_behind,
-    versions_of,
 )
 from maia.log import Commit, LogDirectory
 from maia.principals import CertificateId, PublicKey
@@ -177,7 +176,7 @@ class Planner:
     ) -> Challenge | None:
         """Ask for the answers that this one decision needs."""
         event_type = known.sessions.event_type(name.type_id, name.version.text, at=at)
-        request = ask_version(action, event_type)
+        request = requests_for(action, event_type)[-1]  # of a super-topic, only lists can confirm the right
         return self._fetcher.challenge(known.pool, client, request, known.verifier.statements, at=at)
 
     @staticmethod
@@ -246,20 +245,21 @@ class Planner:
             VerificationError: It has none, or the conditions of its right do not hold.
         """
         pool = known.pool
-        request = ask_version(Action.PUBLISH, event_type)
+        requests = requests_for(Action.PUBLISH, event_type)
         broker = self._home.broker.public_key
-        grant = prove_own_right(known.verifier, request, broker, pool, at=at)
-        rights = known.verifier.clauses(request, principal=broker, evidence=pool, at=at)
+        grants = [prove_own_right(known.verifier, request, broker, pool, at=at) for request in requests]
+        rights = [known.verifier.clauses(request, principal=broker, evidence=pool, at=at) for request in requests]
         asked = frozenset.intersection(*(frozenset(clause.conditions) for clause in clauses))
         left = (
             replace(clause, conditions=tuple(text for text in clause.conditions if text not in asked))
-            for clause in clauses_from(rights, versions_of((event_type,)))
+            for clause in clauses_for(Action.PUBLISH, event_type, rights)
         )
         own = known.sessions.guarded(left, broker, Action.PUBLISH, event_type.name.name, pool, at=at)
         if not own:
             raise ChainError("the conditions of the broker's own right do not hold", code=CONDITION_FALSE)
-        found = {item.certificate_id: item.raw for item in grant.certificates}
-        found |= {item: pool.get(item).raw for right in rights for item in right.proof.certificate_ids()}
+        found = {item.certificate_id: item.raw for grant in grants for item in grant.certificates}
+        proofs = [right.proof for derived in rights for right in derived]
+        found |= {item: pool.get(item).raw for proof in proofs for item in proof.certificate_ids()}
         tests = (test for identity in found for test in pool.get(identity).body.tests)
         return (*found.values(), *lists_behind(tests, known.verifier.statements, at=at)), own
 

@@ -73,19 +73,21 @@ def wire_types(domain: Domain, known: Snapshot, names: Iterable[str] | None = No
 
 def type_stretch(
     domain: Domain,
-    name: TypeName,
-    *,
+    *names: TypeName,
     after: Places,
     at: datetime,
     most: int | None = None,
     upto: Places | None = None,
     deep: bool = True,
 ) -> Stretch:
-    """Find the next stretch of one type, under all ids that it has in the log; see `next_stretch`."""
+    """Find the next stretch of one type, or of several, under all ids that they have in the log; see `next_stretch`."""
     known = domain.known(at=at)
-    event_type = known.sessions.event_type(name.type_id, name.version.text, at=at)
-    types = {identity.hex(): event_type for identity in domain.home.wire_ids(name.type_id)}
-    types |= {lane.partition("/")[0]: event_type for lane in after}  # ids that were keyed before
+    types: dict[str, EventType] = {}
+    for name in names:
+        event_type = known.sessions.event_type(name.type_id, name.version.text, at=at)
+        types |= {identity.hex(): event_type for identity in domain.home.wire_ids(name.type_id)}
+        if len(names) == 1:
+            types |= {lane.partition("/")[0]: event_type for lane in after}  # ids that were keyed before
     return next_stretch(domain, types, after=after, at=at, most=most, upto=upto, deep=deep)
 
 

@@ -28,6 +28,7 @@ from maia.kernel.publish import PublishPlan, event_base, parcel_row, publish_bat
 from maia.kernel.sessions import Sessions
 from maia.kernel.stamps import MAX_LEAD, instant_at, milliseconds, read_mark, reserve_stamps, write_mark
 from maia.kernel.state_cache import StateCache, StateChoice, StateReply, learn_state
+from maia.kernel.topics import clauses_for, requests_for
 from maia.kernel.volume import VOLUME_HIGH, VolumeWatch
 
 __all__ = [
@@ -70,6 +71,7 @@ __all__ = [
     "check_local",
     "check_readable",
     "check_served",
+    "clauses_for",
     "clauses_from",
     "deliver_parcels",
     "emulate",
@@ -92,6 +94,7 @@ __all__ = [
     "publish_batches",
     "read_domain",
     "read_mark",
+    "requests_for",
     "require_bounds",
     "require_heard_of",
     "reserve_stamps",

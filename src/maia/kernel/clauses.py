@@ -142,27 +142,28 @@ def clauses_from(rights: Iterable[Derived], versions: KnownVersions) -> tuple[Cl
                 last = None if until is None or known.until is None else max(until, known.until)
                 first = min((known.chain, chain), key=lambda item: (len(item), item))
                 found[key] = Clause(cells, right.conditions, first, until=last)
-    left = _affordable(sorted(found.values(), key=_order))
+    left = affordable(found.values())
     if found and not left:
         bad = DeniedError(
             f"every right compares each value with more than {MAX_PATTERNS} patterns", code="CLAUSE_TOO_COSTLY"
         )
     if bad is not None and not left:
         raise bad
-    return tuple(sorted(left, key=_order))
+    return left
 
 
-def _affordable(clauses: Iterable[Clause]) -> list[Clause]:
-    """Take clauses in turns, as long as there is room for them and their patterns."""
+def affordable(clauses: Iterable[Clause], *, most: int | None = None) -> tuple[Clause, ...]:
+    """Take clauses in turns, as long as there is room for them and their patterns; in an order of their own."""
     left: list[Clause] = []
     room = MAX_PATTERNS
-    for clause in fairly(clauses, lambda clause: (*clause.chain, (clause.cells, clause.conditions))):
+    ordered = sorted(clauses, key=_order)
+    for clause in fairly(ordered, lambda clause: (*clause.chain, (clause.cells, clause.conditions))):
         cost = sum(patterns_in(tag) for _, tag in clause.constraints)
         cost += sum(len(bound.filter.constraints) for bound in clause.cells.bounds)
-        if cost <= room and len(left) < MAX_CLAUSES:
+        if cost <= room and len(left) < (MAX_CLAUSES if most is None else most):
             room -= cost
             left.append(clause)
-    return left
+    return tuple(sorted(left, key=_order))
 
 
 def _order(clause: Clause) -> tuple[object, ...]:

@@ -1,9 +1,9 @@
 """What a publisher's rows become before they are sealed: the first half of the enforcement kernel.
 
-In order (row 7.05): the type check; attributes that the clause does not open become null; a constraint that is an
-equality forces its value, any other drops the rows that do not meet it and says so, and so do the bounds of the right
-(`bounds`); names become uids. Each row that
-goes in comes out exactly once: admitted, or refused with a code.
+In order (row 7.05): the type check; the name of a topic; attributes that the clause does not open become null; a
+constraint that is an equality forces its value, any other drops the rows that do not meet it and says so, and so do the
+bounds of the right (`bounds`); names become uids. Each row that goes in comes out exactly once: admitted, or refused
+with a code.
 
 A certificate may ask for more (choice C1): that what could be forced is dropped instead, or that a batch with a row
 that no clause admits is rejected as a whole. A batch is what one call publishes; of more rows, as many as go into one
@@ -36,6 +36,7 @@ from maia.kernel.bounds import ROW_OUT_OF_BOUNDS, bounds_mask
 from maia.kernel.clauses import Clause
 from maia.kernel.conditions import CONDITION_FALSE, RATE_LIMITED
 from maia.kernel.rows import Mask, Positions, batch_of, column_of, forced_value, kind_of, mask_of
+from maia.kernel.topics import in_topic
 from maia.kernel.type_check import Refusal, check_types
 
 CONSTRAINT_VIOLATED = "CONSTRAINT_VIOLATED"
@@ -79,7 +80,7 @@ def enforce_publication(
         reservation: Names this part of the publication, the same when it is tried again: a rate counts it once. Without
             a name every call counts.
     """
-    checked = check_types(event_type, batch)
+    checked = in_topic(event_type, check_types(event_type, batch))
     rows, refusals = checked.rows, checked.refusals
     if checked.batch is None:
         return Enforced(_empty(event_type), rows, refusals)

@@ -28,9 +28,10 @@ from maia.errors import ChainError, DeniedError, NotFoundError, VerificationErro
 from maia.events import AttributeType, EncryptionMode, EventType, TypeId
 from maia.filters import Side, TypedFilter, compile_filter
 from maia.kernel.bounds import advertised, require_bounds, within_bounds
-from maia.kernel.clauses import Clause, ask_version, clauses_from, versions_of
+from maia.kernel.clauses import Clause
 from maia.kernel.conditions import CONDITION_FALSE, MakeSurroundings, NoSurroundings, make_guard
 from maia.kernel.delivery import DeliveryPlan, Subscription, check_readable, uid_filter
+from maia.kernel.topics import clauses_for, requests_for
 from maia.principals import CertificateId, Principal, PublicKey
 
 Network = tuple[Principal, str]
@@ -276,8 +277,11 @@ class Sessions:
         """Return a principal's clauses, or raise what the verifier says when there are none."""
         clauses = self.clauses(principal, action, event_type, evidence, at=at, challenge=challenge)
         if not clauses:
-            request = ask_version(action, event_type)
-            self.verifier.verify(request, principal=principal, evidence=evidence, at=at, challenge=challenge)
+            requests = requests_for(action, event_type)
+            for request in requests:
+                self.verifier.verify(request, principal=principal, evidence=evidence, at=at, challenge=challenge)
+            if len(requests) > 1:  # each holds alone
+                raise ChainError("the rights on the topic and its super-topics leave nothing", code=CONDITION_FALSE)
             raise ChainError("the conditions of the right do not hold", code=CONDITION_FALSE)
         return clauses
 
@@ -301,10 +305,11 @@ class Sessions:
         key = (principal, action, name, evidence.token, moment)
         found = self._clauses.get(key) if challenge is None else None
         if found is None:
-            rights = self.verifier.clauses(
-                ask_version(action, event_type), principal=principal, evidence=evidence, at=at, challenge=challenge
+            rights = (
+                self.verifier.clauses(request, principal=principal, evidence=evidence, at=at, challenge=challenge)
+                for request in requests_for(action, event_type)
             )
-            found = clauses_from(rights, versions_of((event_type,)))
+            found = clauses_for(action, event_type, rights)
             if challenge is None:
                 if len(self._clauses) > 10_000:
                     self._clauses.clear()

@@ -32,7 +32,6 @@ class Kind(Enum):
     CERTIFICATE = b"maia/1 certificate\x00"
     STATEMENT = b"maia/1 statement\x00"
     EVENT_TYPE = b"maia/1 event-type\x00"
-    TOPIC = b"maia/1 topic\x00"
     PARCEL = b"maia/1 parcel\x00"
     REKEY = b"maia/1 rekey\x00"
     AUTHENTICATION = b"maia/1 authentication\x00"

@@ -25,6 +25,7 @@ app = new_app()
         "maia publish results.parquet --type clinic.Result --as lab --publication 2026-06-01 --strict",
         "tail -f results.jsonl | maia publish - --type clinic.Result --as lab",
         "maia publish offers.csv --type shop.Product --as acme --advertise \"message = 'new_product' and price < 53\"",
+        "maia publish quotes.csv --topic MarketQuotes.Stocks.Nokia --as ticker",
     )
 )
 def publish(
@@ -32,7 +33,10 @@ def publish(
         str, typer.Argument(metavar="FILE", help="CSV with a header, JSON lines, Parquet; `-` is stdin.")
     ],
     *,
-    type_: Annotated[str, typer.Option("--type", metavar="NAME", help="The event type: NAME or OWNER/NAME@VERSION.")],
+    type_: options.EventTypeName = None,
+    topic: Annotated[
+        str | None, typer.Option("--topic", metavar="NAME", help="In its place, the topic: NAME or OWNER/NAME.")
+    ] = None,
     client: Annotated[str, principal_option("--as", help="Who publishes: a key of this home, by name.")],
     version: Annotated[
         str | None, typer.Option("--version", metavar="V", help="Which version the rows have, when there are several.")
@@ -64,11 +68,12 @@ def publish(
     the type, or none of its rows. Interrupted, it says what stands.
     """
     from maia.cli.publish.publication import Total, prepare
-    from maia.domain import Published
+    from maia.domain import Published, TypeOrTopic
 
     prepared = prepare(
-        home, source, type_, client=client, version=version, kind=kind, publication=publication, strict=strict,
-        advertise=advertise, passphrase_file=passphrase_file,
+        home, source, TypeOrTopic(type=type_, version=version, topic=topic), client=client, kind=kind,
+        publication=publication, strict=strict, advertise=advertise,
+        passphrase_file=passphrase_file,
     )  # fmt: skip
     total = Total(Published(publication=prepared.name, commit=None, events=0))
     try:

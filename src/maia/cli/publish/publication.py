@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from maia.authority import Action
-from maia.cli.read.clients import denial, name_type, open_client
+from maia.cli.read.clients import denial, open_client
 from maia.cli.show.exits import ExitCode
 from maia.cli.show.output import note
-from maia.domain import ROW_MALFORMED, Client, Domain, Published, audit_malformed, published_before
+from maia.domain import ROW_MALFORMED, Client, Domain, Published, TypeOrTopic, audit_malformed, published_before
 from maia.errors import DeniedError, UsageError
-from maia.events import EventType
+from maia.events import TOPIC, EventType
 
 if TYPE_CHECKING:
     from maia.cli.show.progress import Watch
@@ -110,10 +110,9 @@ class Outgoing:
 def prepare(
     folder: Path,
     source: str,
-    type_text: str,
+    asked: TypeOrTopic,
     *,
     client: str,
-    version: str | None,
     kind: str | None,
     publication: str | None,
     strict: bool,
@@ -134,13 +133,14 @@ def prepare(
             "a publication's name is one line of at most 200 printable characters", code="PUBLICATION_NAME"
         )
     domain, writer = open_client(folder, client, passphrase_file)
-    type_ = name_type(domain, type_text, version)
+    type_ = asked.published(domain)
     chosen = publication or secrets.token_hex(16)
     with denial(domain, client=client, action=Action.PUBLISH, type_text=type_):
         plan = domain.publish_plan(type_, client=writer.proven, publication=chosen, advertise=advertise)
         event_type = plan.event_type()
     if found == "csv":
         missing = {item.name for item in event_type.attributes} - set(read_header(Path(source), event_type))
+        missing -= {TOPIC} if event_type.options.topic else set()
         if missing:
             note(f"no column for {', '.join(f'`{item}`' for item in sorted(missing))}: null in every event")
     return Outgoing(

@@ -10,7 +10,7 @@ import maia
 from maia.authority import Action
 from maia.cli.read.passphrases import passphrase_source
 from maia.cli.show.output import note
-from maia.domain import Client, Domain, find_type, show_type, who_lacks
+from maia.domain import Client, Domain, TypeOrTopic, show_type, who_lacks
 from maia.errors import DeniedError, VerificationError
 
 
@@ -25,14 +25,14 @@ def open_client(home: Path, name: str, passphrase_file: Path | None) -> tuple[Do
     return domain, domain.client(name, passphrase=passphrase_source(passphrase_file, what=f"`{name}`"))
 
 
-def name_type(domain: Domain, text: str, version: str | None) -> str:
-    """Find a type by what people write, and write it in full: ``owner/name@version``.
+def named_type(domain: Domain, asked: TypeOrTopic) -> str:
+    """Find what was asked for, and write the type, or the first of the topics, in full: ``owner/name@version``.
 
     Raises:
-        NotFoundError: This home knows no such type.
+        NotFoundError: This home knows no such type or topic.
         UsageError: Several fit.
     """
-    return show_type(domain.home, find_type(domain.home, text, version))
+    return show_type(domain.home, asked.names(domain)[0])
 
 
 @contextmanager

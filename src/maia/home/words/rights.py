@@ -212,7 +212,8 @@ def name_attributes(uids: Iterable[str], tag: Sexp, home: Folder) -> tuple[str, 
 
 
 def _attribute_names(home: Folder, owner: Sexp, name: Sexp, version: Sexp) -> Mapping[str, str]:
-    """Name the uids of one type; a pattern of types has no names, since each type counts its own uids."""
+    """Name the uids of one type, or of topics, which share them; of a pattern of types each counts its own uids."""
+    name = _topic(name) or name
     if not isinstance(owner, bytes) or not isinstance(name, bytes):
         return {}
     found: dict[str, str] = {}
@@ -241,8 +242,19 @@ def _name(name: Sexp) -> str:
             return _text(pattern, quoted=False)
         case (b"*", b"pieces", *pieces):
             return "*".join(_text(_raw(piece), quoted=False) for piece in pieces)
+        case _ if (topic := _topic(name)) is not None:
+            return f"{_text(topic, quoted=False)} and its sub-topics"
         case _:
             return format_advanced(name)
+
+
+def _topic(name: Sexp) -> bytes | None:
+    """Give the topic of a right on it and on all below it, see `maia.authority.type_right`."""
+    match name:
+        case (b"*", b"set", (b"*", b"prefix", bytes() as start), bytes() as topic) if start == topic + b".":
+            return topic
+        case _:
+            return None
 
 
 def _action(action: Sexp) -> str | None:
