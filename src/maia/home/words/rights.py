@@ -175,7 +175,9 @@ def _view(item: Sexp, home: Folder) -> RightView | None:
             if view is None:
                 return None
             ends = None if broken == ANY else _BROKEN.get(broken, format_advanced(broken))
-            within = tuple(filter(None, map(bounds_of, alternatives(bounds))))
+            within = () if bounds == ANY else tuple(map(bounds_of, alternatives(bounds)))
+            if not all(within):  # something else than bounds: a right that is not fully said is not said in words
+                return None
             return replace(view, broken=ends, bounds=within, names=_attribute_names(home, owner, name, version))
         case _:
             return None
@@ -214,7 +216,7 @@ def name_attributes(uids: Iterable[str], tag: Sexp, home: Folder) -> tuple[str, 
 def _attribute_names(home: Folder, owner: Sexp, name: Sexp, version: Sexp) -> Mapping[str, str]:
     """Name the uids of one type, or of topics, which share them; of a pattern of types each counts its own uids."""
     name = _topic(name) or name
-    if not isinstance(owner, bytes) or not isinstance(name, bytes):
+    if not isinstance(owner, bytes) or len(owner) != 32 or not isinstance(name, bytes):
         return {}
     found: dict[str, str] = {}
     for definition in home.versions(owner, name.decode("utf-8", "replace")):
