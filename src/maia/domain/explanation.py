@@ -47,8 +47,10 @@ class CellExplanation:
         if not self.open_by:
             return [f"{self.principal} never sees `{self.attribute}` (uid {self.uid}): {self.reason}"]
         out = []
-        for demands, chain in self._clauses():
+        for clause, (demands, chain) in zip(self.open_by, self._clauses(), strict=True):
             rows = f"in rows where {demands}" if demands else "in every row"
+            within = words.describe_bounds(clause.cells.bounds, dict(self.names))
+            rows += f", by a subscription within {within}" if within else ""
             out.append(f"{self.principal} sees `{self.attribute}` (uid {self.uid}) {rows}, by {chain}")
         return out
 

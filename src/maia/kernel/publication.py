@@ -92,8 +92,10 @@ def enforce_publication(
     if all(candidate.clause.on_violation is OnViolation.REJECT for candidate in candidates):
         unmet = ~np.logical_or.reduce([candidate.fits for candidate in candidates])
         if unmet.any():
-            codes = np.where(unmet, CONSTRAINT_VIOLATED, BATCH_REJECTED).tolist()
-            rejected = tuple(Refusal(int(row), code) for row, code in zip(rows, codes, strict=True))
+            rejected = tuple(
+                Refusal(int(row), _reason(candidates, at, {})[0] if unmet[at] else BATCH_REJECTED)
+                for at, row in enumerate(rows)
+            )
             return Enforced(_empty(event_type), rows[:0], (*refusals, *rejected))
     chosen = _draw(candidates, transit.num_rows, at, reservation)
     names = {str(item.uid): item.name for item in event_type.attributes}

@@ -175,8 +175,9 @@ def _view(item: Sexp, home: Folder) -> RightView | None:
             if view is None:
                 return None
             ends = None if broken == ANY else _BROKEN.get(broken, format_advanced(broken))
-            within = () if bounds == ANY else tuple(map(bounds_of, alternatives(bounds)))
-            if not all(within):  # something else than bounds: a right that is not fully said is not said in words
+            forms = [form for form in alternatives(bounds) if form != ANY]
+            within = tuple(map(bounds_of, forms))
+            if not all(within):  # something that is no bound: nobody says what it means
                 return None
             return replace(view, broken=ends, bounds=within, names=_attribute_names(home, owner, name, version))
         case _:
