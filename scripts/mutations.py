@@ -968,6 +968,20 @@ MUTATIONS = (
         (f"{LANES}::test_missing_evidence_and_missing_commits_wait_and_lose_nothing",),
     ),
     Mutation(
+        "folders that are no lanes take the places of lanes",
+        "log/store.py",
+        "                    and (shape is None or shape.fullmatch(entry.name) is not None)\n",
+        "",
+        (f"{LANES}::test_no_number_of_strangers_hides_a_lane",),
+    ),
+    Mutation(
+        "a disk that fails for a moment proves a denial",
+        "domain/origins.py",
+        "            return Judged(doubt=error.code)  # a disk that fails for a moment proves nothing\n",
+        "            return Judged()\n",
+        (f"{LANES}::test_evidence_that_cannot_be_read_for_a_moment_is_a_doubt",),
+    ),
+    Mutation(
         "an origin keeps no evidence to put again",
         "log/own_lanes.py",
         "        self._keep_evidence(bytes.fromhex(evidence))\n",

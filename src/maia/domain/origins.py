@@ -34,7 +34,7 @@ from maia.authority import (
 )
 from maia.domain.snapshot import Snapshot
 from maia.domain.statements import named_signers
-from maia.errors import MaiaError, UncheckedError
+from maia.errors import MaiaError, UnavailableError, UncheckedError
 from maia.events import EventType
 from maia.home import Home
 from maia.kernel import FOREVER, Origin, Tenure, clauses_for, milliseconds, requests_for, versions_of
@@ -93,13 +93,20 @@ class Origins:
     def of_commits(
         self, known: Snapshot, event_type: EventType, commits: Iterable[Commit]
     ) -> dict[Origin, tuple[Tenure, ...]]:
-        """Tell which of the brokers that filled these commits might publish the type when, and what they might set."""
+        """Tell which of the brokers that filled these commits might publish the type when, and what they might set.
+
+        Raises:
+            UncheckedError: One is in doubt: whoever offered these commits saw that none was, and nothing may be passed
+                over that can be resolved.
+        """
         found: dict[Origin, dict[Tenure, None]] = {}
         wire = {identity.hex() for identity in self._home.wire_ids(event_type.type_id)}
         for commit in commits:
             if commit.type_id in wire and not commit.wrong:
-                tenures = self.judge(known, event_type, commit).tenures
-                found.setdefault(origin_of(commit), {}).update(dict.fromkeys(tenures))
+                judged = self.judge(known, event_type, commit)
+                if judged.doubt:
+                    raise UncheckedError("whether an origin had a right became a doubt meanwhile", code=judged.doubt)
+                found.setdefault(origin_of(commit), {}).update(dict.fromkeys(judged.tenures))
         return {origin: tuple(tenures) for origin, tenures in found.items() if tenures}
 
     def judge(self, known: Snapshot, event_type: EventType, commit: Commit, *, stamp: int | None = None) -> Judged:
@@ -107,6 +114,8 @@ class Origins:
         origin, book = origin_of(commit), known.verifier.statements
         try:
             evidence = self._read(known.verifier, origin[1])
+        except UnavailableError as error:
+            return Judged(doubt=error.code)  # a disk that fails for a moment proves nothing
         except MaiaError:
             return Judged()
         if not len(evidence.pool):

@@ -34,7 +34,7 @@ if _typing.TYPE_CHECKING:
     from maia.testing.lanes import LaneOf
     from maia.testing.lists import StatementPublisher
     from maia.testing.managed import ManagedHomes, managed_homes
-    from maia.testing.plans import deliver_plan, follow, publish_plan
+    from maia.testing.plans import deliver_plan, follow, offered, publish_plan
     from maia.testing.publishing import publish_here
     from maia.testing.serving import ManagedType, managed_type, served
     from maia.testing.session import spark_session
@@ -82,6 +82,7 @@ __all__ = [
     "naming",
     "numberplate_homes",
     "numberplate_network",
+    "offered",
     "online",
     "publish_here",
     "publish_plan",
@@ -124,6 +125,7 @@ __getattr__ = _on_first_use(
         "follow": "plans",
         "managed_homes": "managed",
         "numberplate_homes": "homes",
+        "offered": "plans",
         "publish_here": "publishing",
         "publish_plan": "plans",
         "spark_session": "session",

@@ -16,7 +16,7 @@ from maia.cli.show.output import note, printable, write_json, write_line
 from maia.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:
-    from maia.home.providers import EmergencyChange, EmergencyFlag
+    from maia.home import providers
 
 EXAMPLES = (
     "maia policy emergency",
@@ -68,12 +68,12 @@ def emergency(
     note(f"`{flag.name}` is {'declared' if holds else 'not declared'}")
 
 
-def _flag(served: Served, name: str | None) -> EmergencyFlag:
+def _flag(served: Served, name: str | None) -> providers.EmergencyFlag:
     """Find the predicate that is meant."""
-    from maia.home.providers import EmergencyFlag, read_providers
+    from maia.home import providers
 
-    providers = read_providers(served.opened.path / "policy").environment.providers()
-    flags = {item.name: item for item in providers if isinstance(item, EmergencyFlag)}
+    declared = providers.read_providers(served.opened.path / "policy").environment.providers()
+    flags = {item.name: item for item in declared if isinstance(item, providers.EmergencyFlag)}
     if name is None and len(flags) == 1:
         return next(iter(flags.values()))
     if name not in flags:
@@ -86,7 +86,7 @@ def _flag(served: Served, name: str | None) -> EmergencyFlag:
     return flags[name]
 
 
-def _told(change: EmergencyChange, flag: EmergencyFlag, served: Served) -> str:
+def _told(change: providers.EmergencyChange, flag: providers.EmergencyFlag, served: Served) -> str:
     said = "declared" if change.declared else "ended"
     until = "" if change.until is None else f" until {show_instant(change.until)}"
     counts = "" if change.by in flag.by else "  (does not count: not in `by`)"
