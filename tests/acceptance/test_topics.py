@@ -245,7 +245,7 @@ def test_a_type_or_a_topic_is_named_and_never_both(exchange: Exchange) -> None:
     client = maia.open(exchange.command.home).client("ticker")
     for how in ({}, {"type": "MarketQuotes", "topic": "MarketQuotes"}, {"topic": "MarketQuotes", "version": "0"}):
         with pytest.raises(UsageError, match="TYPE_OR_TOPIC"):
-            client.read(**how)
+            client.read(**how)  # type: ignore[arg-type]
     assert exchange.command.refused("subscribe", "--as", "trader") == (2, "TYPE_OR_TOPIC")
     with pytest.raises(UsageError, match="TOPIC_PATTERN"):
-        client.publish(None, topic="MarketQuotes.*")  # type: ignore[arg-type]
+        client.publish(None, topic="MarketQuotes.*")
