@@ -144,8 +144,7 @@ PLANTED = (
         "if derived.conditions:", "if False:"),
     # -- origins
     _of("origins prove their right", "origins", "domain.origins:_judge",
-        "rights = verifier.clauses(request, principal=principal",
-        "rights = verifier.clauses(request, principal=name.owner"),
+        "verifier.clauses(request, principal=principal", "verifier.clauses(request, principal=event_type.name.owner"),
     _of("origins keep to their rows", "origins", "kernel.origin_right:within_right",
         "if not np.logical_or.reduce([np.zeros(count, dtype=np.bool_), *masks]).all():", "if False:"),
     _of("origins keep to their cells", "origins", "kernel.origin_right:within_right",
