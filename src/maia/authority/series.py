@@ -84,6 +84,10 @@ class Series:
         bodies = (parse_statement(raw).body for raw in book.raw_statements())
         return cls.of((item for item in bodies if isinstance(item, ListStatement)), kind=kind, signer=signer)
 
+    def next_start(self, *, at: datetime) -> datetime:
+        """Say when the next timed list comes into force: now, or when the last one ends."""
+        return at if self.interval is None else max(at, self.interval[1])
+
     def next_interval(
         self, *, at: datetime, starts: datetime | None = None, ends: datetime | None = None
     ) -> tuple[datetime, datetime] | None:
@@ -96,7 +100,7 @@ class Series:
         if starts is None:
             if ends is None and last is None and self.kind is not TestKind.REVALIDATION:
                 return None
-            starts = at if last is None else max(at, last[1])
+            starts = self.next_start(at=at)
         if ends is None:
             if last is None:
                 raise UsageError("a timed list needs an end; give --until", code="LIST_END")

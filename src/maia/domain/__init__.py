@@ -88,7 +88,7 @@ if _typing.TYPE_CHECKING:
     from maia.domain.register import in_register
     from maia.domain.sealing_keys import SealingKeys
     from maia.domain.sight import Sight, sight_of
-    from maia.domain.status import DomainStatus, LogStatus, TypeStatus, domain_status, who_lacks
+    from maia.domain.status import DomainStatus, LogStatus, TypeStatus, domain_status, publish_step, who_lacks
     from maia.domain.stretches import Stretch, next_stretch, type_stretch, wire_types
     from maia.domain.subscriptions import JOB, DomainPlans, add_subscription, delivery_job
     from maia.domain.types import find_type, show_type
@@ -189,6 +189,7 @@ __all__ = [
     "proof_lines",
     "prove_key",
     "publication_operation",
+    "publish_step",
     "published_before",
     "push_certificates",
     "read_deliveries",
@@ -309,6 +310,7 @@ __getattr__ = _on_first_use(
         "proof_lines": "policy_files",
         "prove_key": "access_control",
         "publication_operation": "publication",
+        "publish_step": "status",
         "published_before": "publication",
         "push_certificates": "certificates",
         "read_deliveries": "deliveries",

@@ -160,6 +160,16 @@ def list_rhythm(folder: Folder, key: PublicKey) -> Rhythm | None:
     return read_settings(Home.open(folder.path)).rhythm
 
 
+def renews_lists(folder: Folder, signer: KeyId, kind: TestKind) -> bool:
+    """Tell whether the lists of a key are renewed without anybody: by this home as it works, or by its service."""
+    key = next((known for known in folder.keys.values() if known.key_id == signer), None)
+    if folder.config is None or key is None or _open_unattended(folder, key) is None:
+        return False
+    if key == _domain_key(folder) and (folder.config.access_control is not None or has_register(folder)):
+        return True
+    return kind is TestKind.CRL and signer in signers_of_lists(folder.path)
+
+
 class OwnLists:
     """Keeps the timed lists of a home's own keys fresh; looking costs next to nothing while none is due."""
 

@@ -10,7 +10,7 @@ import maia
 from maia.authority import Action
 from maia.cli.read.passphrases import passphrase_source
 from maia.cli.show.output import note
-from maia.domain import Client, Domain, find_type, show_type, who_lacks
+from maia.domain import Client, Domain, find_type, publish_step, show_type, who_lacks
 from maia.errors import DeniedError, VerificationError
 
 
@@ -44,4 +44,7 @@ def denial(domain: Domain, *, client: str, action: Action, type_text: str) -> It
         if error.code != "ROWS_REFUSED":
             who = who_lacks(domain, type_text, client=client, action=action)
             note(f"`maia explain --as {who} --type {type_text} --action {action.value}` shows what there is")
+            if action is Action.PUBLISH and who == domain.config.broker:
+                step = publish_step(domain.home, domain.home.folder, type_text.rpartition("@")[0], code=error.code)
+                note(f"`{step.command}` gives the broker its right{f', in {step.where}' if step.where else ''}")
         raise DeniedError(domain.home.folder.decorate(error.message), code=error.code) from error

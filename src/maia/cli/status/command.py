@@ -43,6 +43,7 @@ def _lines(found: DomainStatus) -> list[str]:
     out += ["", "lists"] if found.lists else []
     for held_list in found.lists:
         end = "" if held_list.ends is None else f", until {show_instant(held_list.ends)}"
+        end += ", renewed by itself" if end and held_list.renews else ""
         state = "MISSING" if held_list.number is None else f"number {held_list.number}{end}"
         out.append(f"  {held_list.kind} of {held_list.signer}: {state}")
     out += ["", "ends soon"] if found.renewals else []
@@ -61,7 +62,8 @@ def _lines(found: DomainStatus) -> list[str]:
             for item in found.log.missing
         ]
     out += [f"problem: {text}" for text in found.problems]
-    out += ["", "next" if found.steps else "nothing to do"]
+    nothing = "nothing else to do" if found.problems else "nothing to do"
+    out += ["", "next" if found.steps else nothing]
     for step in found.steps:
         out += [f"  {step.why}", f"    {step.command}{f'    (in {step.where})' if step.where else ''}"]
     return out

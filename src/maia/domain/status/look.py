@@ -11,17 +11,17 @@ from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from maia.authority import Action, ListStatement, StatementBook, parse_statement
+from maia.authority import Action
 from maia.domain.grounds import missing_certificates
 from maia.domain.own_right import prove_own_right
 from maia.domain.parked import read_parked
 from maia.domain.shares import SHARES_FILE, read_shares
 from maia.domain.snapshot import Snapshot
+from maia.domain.status.lists import list_statuses
 from maia.domain.status.steps import next_steps
 from maia.domain.status.values import (
     DomainStatus,
     KeyStatus,
-    ListStatus,
     LogStatus,
     Renewal,
     RightStatus,
@@ -32,10 +32,10 @@ from maia.domain.wanted import read_subscriptions
 from maia.encryption import WHOLE_EVENT, Keyring, groups_of
 from maia.errors import MaiaError, RevokedError, VerificationError
 from maia.events import EventType
-from maia.home import read_file
+from maia.home import ClockFile, read_file
 from maia.kernel import ask_version, instant_at, milliseconds, read_mark
 from maia.log import LogDirectory, Outbox, read_place
-from maia.principals import CertificateId, OnlineTest, PublicKey, TestKind
+from maia.principals import CertificateId, OnlineTest, PublicKey
 
 if TYPE_CHECKING:
     from maia.domain.domain import Domain
@@ -84,6 +84,7 @@ class _Look:
         self.broker = domain.home.key(domain.home.config.broker)
         self.problems: list[str] = []
         self.known: Snapshot | None = None
+        self._clock()
         try:
             self.known = domain.known(at=at)
         except MaiaError as error:
@@ -110,7 +111,7 @@ class _Look:
             connect=None if network is None else self._connect(),
             at=self.at,
             types=types,
-            lists=tuple(self._lists()),
+            lists=() if self.known is None else tuple(list_statuses(self.folder, self.known, at=self.at)),
             renewals=tuple(self._renewals()),
             log=self._log(),
         )
@@ -120,6 +121,13 @@ class _Look:
             steps=steps,
             problems=tuple(self.problems),
         )
+
+    def _clock(self) -> None:
+        """Say when nothing can be planned here: whoever follows the log asks for the same."""
+        try:
+            ClockFile(self.home.path / "clock").check(self.domain.clock())
+        except MaiaError as error:
+            self.problems.append(f"nothing works here: {error}")
 
     def _connect(self) -> RightStatus:
         if self.known is None:
@@ -179,30 +187,6 @@ class _Look:
         except MaiaError as error:
             self.problems.append(f"the keyring cannot be opened: {error}")
             return Keyring()
-
-    def _lists(self) -> Iterator[ListStatus]:
-        if self.known is None:
-            return
-        book = self.known.verifier.statements
-        found: dict[tuple[str, str], ListStatus] = {}
-        for body in _held_lists(book):
-            key = (self.folder.show(body.signer.key_id), body.kind.value)
-            if body.in_force(self.at) and body.sequence > (-1 if key not in found else found[key].number or -1):
-                ends = _reach(book, body, self.at)
-                found[key] = ListStatus(
-                    signer=key[0], kind=key[1], number=body.sequence, ends=ends, certificates=len(body.certificates)
-                )
-        for test, _ in self._demanded():
-            key = (self.folder.show(test.signer.key_id), test.kind.value)
-            if key not in found and test.kind is not TestKind.ONE_TIME:
-                found[key] = ListStatus(signer=key[0], kind=key[1], number=None, ends=None)
-        yield from (found[key] for key in sorted(found))
-
-    def _demanded(self) -> Iterator[tuple[OnlineTest, CertificateId]]:
-        if self.known is not None:
-            for certificate in self.known.pool:
-                for test in certificate.body.tests:
-                    yield test, certificate.certificate_id
 
     def _renewals(self) -> Iterator[Renewal]:
         """List what ends soon: within a quarter of its life, and within two weeks."""
@@ -293,22 +277,3 @@ def _keys(ring: Keyring, event_type: EventType) -> Iterator[KeyStatus]:
             uid=None if whole else group.label.decode("utf-8", "replace"),
             since=instant_at(epochs[-1]) if epochs else None,
         )
-
-
-def _held_lists(book: StatementBook) -> Iterator[ListStatement]:
-    for raw in book.raw_statements():
-        body = parse_statement(raw).body
-        if isinstance(body, ListStatement):
-            yield body
-
-
-def _reach(book: StatementBook, first: ListStatement, at: datetime) -> datetime | None:
-    """Tell until when the lists of a signer follow one another without a gap; a plain list has no end."""
-    if first.ends is None:
-        return None
-    mine = [item for item in _held_lists(book) if (item.signer, item.kind) == (first.signer, first.kind)]
-    end = first.ends
-    for item in sorted((item for item in mine if item.starts is not None), key=lambda item: item.starts or at):
-        if item.starts is not None and item.ends is not None and item.starts <= end < item.ends:
-            end = item.ends
-    return end

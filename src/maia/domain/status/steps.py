@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import UTC, datetime
 
 from maia.domain.peers.records import all_joining
 from maia.domain.status.values import DomainStatus, ListStatus, Step, TypeStatus
 from maia.domain.types import find_type
 from maia.home import Folder, Home
 from maia.principals import TestKind
+
+_OWN_SHARE = 5
+"""A person who has to open a key is told when a fifth of its list is left."""
+_OTHERS_SHARE = 25
+"""Homes that renew by themselves do so an hour before a list of a day ends; until then there is nothing to say."""
 
 
 def next_steps(status: DomainStatus, home: Home, folder: Folder) -> Iterator[Step]:
@@ -60,8 +65,7 @@ def _type_steps(item: TypeStatus, home: Home, folder: Folder) -> Iterator[Step]:
         yield Step(why=f"`{item.type}` does not verify", command=f"maia type show {item.type}")
         return
     if not item.publish.held and item.publishers:
-        grant = f"maia grant --from {owner} --to {home.config.broker} --type {whole} --action publish"
-        yield _asked(folder, owner, f"the broker may not publish `{whole}`: {item.publish.code}", grant)
+        yield publish_step(home, folder, whole, code=item.publish.code)
     if not item.publishers and not item.readers:
         why = f"no client of this home may publish or read `{whole}`"
         yield _asked(folder, owner, why, f"maia grant --from {owner} --to NAME --type {whole} --action subscribe")
@@ -71,18 +75,41 @@ def _type_steps(item: TypeStatus, home: Home, folder: Folder) -> Iterator[Step]:
         yield Step(why=why, command=f"maia keys join {name}")
 
 
+def publish_step(home: Home, folder: Folder, type_: str, *, code: str) -> Step:
+    """Say how the broker of a home gets the right to publish a type: `owner/name`, without a version."""
+    owner = type_.partition("/")[0]
+    grant = f"maia grant --from {owner} --to {home.config.broker} --type {type_} --action publish"
+    return _asked(folder, owner, f"the broker may not publish `{type_}`: {code}", grant)
+
+
 def _list_steps(held: ListStatus, at: datetime, folder: Folder) -> Iterator[Step]:
+    """Warn of lists that nobody renews by itself, in time; of others only when they are over.
+
+    The command names no end: the next list is as long as the last one, and starts where that ends.
+    """
     signer = held.signer.partition(" ")[0]
-    until = " --until +1d" if held.ends is not None or held.kind != TestKind.CRL.value else ""
-    command = f"maia statement {held.kind} --from {signer}{until}"
+    first = " --until +1d" if held.ends is None and held.kind != TestKind.CRL.value else ""
+    names = "".join(f" {name}" for name in held.names)
+    command = f"maia statement {held.kind}{names} --from {signer}{first}"
+    here = _here(folder, signer)
     if held.number is None:
         why = f"certificates here need a {held.kind} of `{held.signer}`, and none is in force"
-        yield _asked(folder, signer, why, command)
-    elif held.ends is not None and held.ends - at < timedelta(days=1):
-        yield _asked(folder, signer, f"the {held.kind} of `{held.signer}` ends within a day", command)
+        yield _asked(
+            folder, signer, why if held.ends is None else f"{why}: the last one ended {_at(held.ends)}", command
+        )
+    elif held.ends is not None and not held.renews and held.due(at, share=_OWN_SHARE if here else _OTHERS_SHARE):
+        who = "its key is here" if here else f"`{signer}` signs the next one"
+        yield _asked(folder, signer, f"the {held.kind} of `{held.signer}` ends {_at(held.ends)}; {who}", command)
+
+
+def _at(instant: datetime) -> str:
+    return f"{instant.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _here(folder: Folder, who: str) -> bool:
+    return who in folder.keys and folder.key_path(who).is_file()
 
 
 def _asked(folder: Folder, who: str, why: str, command: str) -> Step:
     """Make a step of somebody: here when that key is here, else where it is."""
-    here = who in folder.keys and folder.key_path(who).is_file()
-    return Step(why=why, command=command, where="" if here else f"the home of `{who}`")
+    return Step(why=why, command=command, where="" if _here(folder, who) else f"the home of `{who}`")

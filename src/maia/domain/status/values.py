@@ -56,9 +56,17 @@ class TypeStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListStatus:
-    """A signer's validity lists: the number of the newest in force, and until when lists reach without a gap.
+    """A signer's validity lists.
 
-    ``number`` is empty when certificates of this home demand a list and none is in force.
+    Attributes:
+        signer: Whose.
+        kind: What they say.
+        number: That of the newest in force; empty when certificates of this home demand a list and none is in force.
+        ends: Until when timed lists reach without a gap; empty where all are plain.
+        certificates: How many the newest names.
+        starts: When the last of these timed lists begins.
+        renews: Whether this home, or its service, signs the next one by itself.
+        names: What a revalidation has to name.
     """
 
     signer: str
@@ -66,6 +74,15 @@ class ListStatus:
     number: int | None
     ends: datetime | None
     certificates: int = 0
+    starts: datetime | None = None
+    renews: bool = False
+    names: tuple[str, ...] = ()
+
+    def due(self, at: datetime, *, share: int) -> bool:
+        """Tell whether less than a share of the last timed list is left."""
+        if self.ends is None or self.starts is None:
+            return False
+        return self.ends - at < (self.ends - self.starts) / share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,9 +168,10 @@ class DomainStatus:
 
     def __str__(self) -> str:
         """Say it in a line, and each thing to do in one of its own."""
-        todo = "nothing to do" if not self.steps else f"{len(self.steps)} to do"
+        todo = f"{len(self.steps)} to do" if self.steps else "nothing else to do" if self.problems else "nothing to do"
         first = f"{self.name}, a domain in {self.home}: {counted(len(self.types), 'type')}, {todo}"
-        return "\n".join([first, *(f"  {step.why}: {step.command}" for step in self.steps)])
+        problems = [f"  problem: {text}" for text in self.problems]
+        return "\n".join([first, *problems, *(f"  {step.why}: {step.command}" for step in self.steps)])
 
     def __repr__(self) -> str:
         """Say it in one line."""
