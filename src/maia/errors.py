@@ -226,6 +226,7 @@ _HINTS = {
     "KEY_PASSPHRASE": "try again; without the passphrase the key cannot be used",
     "PASSPHRASE_MISSING": (
         "answer the prompt, set MAIA_PASSPHRASE, or give --passphrase-file FILE or --passphrase-fd N; "
+        "in Spark give the option `passphraseFile`; "
         "in Python give `passphrase=` a function that returns it, such as `getpass.getpass`"
     ),
     "NO_SUCH_KEY": "`maia key show` lists the keys of this home; `maia key import` adds a public key",
@@ -257,6 +258,8 @@ _HINTS = {
     "STATEMENT_ROLLBACK": "use a higher sequence number",
     "CONFIRMATION_MISSING": "give --yes, or --dry-run to see what would happen",
     "LIMIT_EXCEEDED": "present only the certificates that matter",
+    "LOG_FILE_MISSING": "bring the file back from a copy of the log; `maia doctor` names all that are missing",
+    "LOG_FILE_DAMAGED": "bring the file back from a copy of the log; `maia doctor --digests` names all that differ",
     "ROWS_REFUSED": "`Published.refused` and the home's folder `refused` say which rows, by code and column",
     "SPARK_SETTING": "`maia.prepare(spark)` looks at a session of your own and sets what can be set while it runs",
 }

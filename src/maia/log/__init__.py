@@ -45,7 +45,7 @@ from maia.log.refused import RefusedRows, write_refused
 from maia.log.segments import PARCEL_SCHEMA, deliver_segment, read_segment
 from maia.log.statements import StatementSubscription, publish_statement, said_statements, tidy_statements
 from maia.log.store import DirectoryStore, Store
-from maia.log.upkeep import Expired, compact, expire, sweep
+from maia.log.upkeep import Expired, compact, expire, lost_segments, sweep
 
 __all__ = [
     "AUDIT_KINDS",
@@ -103,6 +103,7 @@ __all__ = [
     "find_lanes",
     "hash_subscription",
     "instant_of",
+    "lost_segments",
     "migrate",
     "named_errors",
     "notice_lane",

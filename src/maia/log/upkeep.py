@@ -133,6 +133,35 @@ def expire(log: LogDirectory, own: OwnLanes, *, before: datetime, at: datetime, 
     return Expired(upto=upto, commits=commits, events=events, files=files)
 
 
+def lost_segments(log: LogDirectory, own: OwnLanes, *, digests: bool = False) -> Iterator[tuple[str, str]]:
+    """Name the files of one's own lanes that are missing, or are not what was committed, each with the code.
+
+    Args:
+        log: The log.
+        own: The lanes of the broker that looks.
+        digests: Read every file and compare what it holds; else its size has to do.
+
+    Raises:
+        MaiaError: A lane itself cannot be read.
+    """
+    for type_id in own.types():
+        lane = log.lane(lane_name(own.writer(type_id).lane))
+        lane.refresh()
+        for file in (file for commit in lane.commits() for file in commit.files):
+            moved, path = lane.place_of(file), _lies(lane, file)
+            try:
+                size = (log.path / path).lstat().st_size
+                if moved is None and size != file.size:
+                    yield path, "LOG_FILE_DAMAGED"
+                elif digests:
+                    for _ in lane.parcels(file):
+                        pass
+            except FileNotFoundError:
+                yield path, "LOG_FILE_MISSING"
+            except MaiaError as error:
+                yield path, error.code
+
+
 def sweep(log: LogDirectory, own: OwnLanes, *, keep_newer_than: datetime, dry_run: bool = False) -> list[str]:
     """Remove files of one's own lanes that nothing names and that are older than an instant; return their names.
 
@@ -201,8 +230,11 @@ def _groups(log: LogDirectory, lane: EventLane, target: int) -> Iterator[list[_U
             path = _lies(lane, file)
             units = folders.setdefault(path.rpartition("/")[0], {})
             if path not in units:
-                with named_errors(log.path / path):
-                    units[path] = _Unit(path, (log.path / path).lstat().st_size)
+                try:
+                    with named_errors(log.path / path):
+                        units[path] = _Unit(path, (log.path / path).lstat().st_size)
+                except FileNotFoundError as error:
+                    raise UnavailableError(f"the log file `{path}` is missing", code="LOG_FILE_MISSING") from error
             units[path].members.append(file)
     for units in folders.values():
         group: list[_Unit] = []

@@ -6,9 +6,13 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from maia.encoding import counted
 from maia.home import HealthFinding, check_files
+
+if TYPE_CHECKING:
+    from maia.domain import Domain
 
 _PACKAGES = (
     *("alembic", "anyio", "cel-expr-python", "cryptography", "fastapi", "http-message-signatures", "http-sf"),
@@ -18,9 +22,9 @@ _PACKAGES = (
 _OLDEST = (3, 11)
 
 
-def look(home: Path) -> list[HealthFinding]:
+def look(home: Path, *, digests: bool = False) -> list[HealthFinding]:
     """Look at the installation and at a home."""
-    return [_python(), *_packages(), _java(), _peer(), *check_files(home), *_domain(home)]
+    return [_python(), *_packages(), _java(), _peer(), *check_files(home), *_domain(home, digests=digests)]
 
 
 def _python() -> HealthFinding:
@@ -72,7 +76,7 @@ def _peer() -> HealthFinding:
     return HealthFinding(name="sexp-conv", status="ok", detail=found)
 
 
-def _domain(home: Path) -> list[HealthFinding]:
+def _domain(home: Path, *, digests: bool) -> list[HealthFinding]:
     """Tell what a domain lacks, as `maia status` does: rights of its broker, keys, lists, renewals, deliveries."""
     from maia.errors import MaiaError
 
@@ -83,7 +87,8 @@ def _domain(home: Path) -> list[HealthFinding]:
     from maia.home import Home
 
     try:
-        status = domain_status(maia.open(home))
+        domain = maia.open(home)
+        status = domain_status(domain)
     except MaiaError as error:
         return [HealthFinding(name="domain", status="problem", detail=str(error))]
     found = [HealthFinding(name="domain", status="problem", detail=text) for text in status.problems]
@@ -94,7 +99,23 @@ def _domain(home: Path) -> list[HealthFinding]:
         found += find_losses(Home.open(home))
     except MaiaError as error:
         found.append(HealthFinding(name="database", status="problem", detail=str(error)))
+    found += _segments(domain, digests=digests)
     if not found:
         types = counted(len(status.types), "type")
         found.append(HealthFinding(name="domain", status="ok", detail=f"{status.name}: {types}, nothing is missing"))
     return found
+
+
+def _segments(domain: Domain, *, digests: bool) -> list[HealthFinding]:
+    """Look whether the log still has the events that this domain published."""
+    from maia.errors import MaiaError
+    from maia.log import lost_segments
+
+    hint = "bring it back from a copy of the log; readers wait for it"
+    try:
+        return [
+            HealthFinding(name="log", status="problem", detail=f"`{path}`: {code}", hint=hint)
+            for path, code in lost_segments(domain.log, domain.lanes, digests=digests)
+        ]
+    except MaiaError as error:
+        return [HealthFinding(name="log", status="problem", detail=str(error))]

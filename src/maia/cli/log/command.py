@@ -172,7 +172,8 @@ def reassert(home: options.Home = Path(), json: options.Json = False) -> None:
     if json:
         write_json({"put": put})
     else:
-        write_line(f"put {counted(put, 'record')} again" if put else "the log has everything")
+        write_line(f"put {counted(put, 'record')} again" if put else "the log has every record of this domain")
+        note("records and evidence were compared; `maia doctor` looks at the files with the events")
 
 
 @app.command(epilog=examples("maia log adopt", "maia log adopt --yes"))
