@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from datetime import UTC, datetime
 
 import pytest
@@ -102,8 +101,8 @@ def test_an_end_in_the_past_is_refused_and_the_window_is_told(typed):
     worst = "if it is revoked now, it counts at worst for 1 day and 1 second (the end of its validity period)"
     assert worst in told.err
     # the list was signed a moment before
-    assert re.search(r"counts at worst for (30 days|29 days and 23 hours) \(the crl of", typed(*args).err)
-    assert "counts at worst for ever" in typed(*args, "--irrevocable").err
+    assert "counts at worst for 30 days (the crl of" in typed(*args).err
+    assert "it cannot be revoked" in typed(*args, "--irrevocable").err
 
 
 def test_planted_definitions_name_nothing(typed):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,9 @@ from maia.cli.read.bundles import RightOptions, Signing, unpacked
 from maia.cli.read.options import examples, new_app, principal_option
 from maia.cli.show.output import note
 from maia.errors import UsageError
+
+if TYPE_CHECKING:
+    from maia.domain import Granted
 
 app = new_app()
 
@@ -80,7 +83,6 @@ def grant(
     from maia.cli.show.issued import tell_issued
     from maia.cli.show.statements import describe_statement, told_words
     from maia.domain import draft_grant, sign_grant
-    from maia.encoding import duration
     from maia.home import words
 
     folder, instant = signing.folder, signing.instant
@@ -103,10 +105,20 @@ def grant(
     warnings = [finding.code for finding in draft.findings]
     more: dict[str, object] = {"blanket": blanket, "warnings": warnings, "exposure": str(done.exposure)}
     tell_issued(done.certificate, done.file, signing, more=more)
-    worst = "for ever" if done.exposure.window is None else f"for {duration(done.exposure.window)}"
     note(f"gives {right.text}")
-    note(f"if it is revoked now, it counts at worst {worst} ({done.exposure.bounded_by})")
+    note(_worst_case(done))
     if done.made is not None:
         note(f"signed for it: {describe_statement(done.made.body, folder)}; {told_words(done.made.told)}")
     for finding in draft.findings:
         note(f"warning: [{finding.code}] {finding.message}")
+
+
+def _worst_case(done: Granted) -> str:
+    """Say how long a certificate counts after it is revoked, where it can be."""
+    from maia.encoding import duration
+
+    window = done.exposure.window
+    if window is None and not done.certificate.body.tests:
+        return f"it cannot be revoked: it has {done.exposure.bounded_by}"
+    worst = "for ever" if window is None else f"for {duration(window)}"
+    return f"if it is revoked now, it counts at worst {worst} ({done.exposure.bounded_by})"
