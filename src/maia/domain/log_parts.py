@@ -23,6 +23,7 @@ from maia.domain.operations import Operation, audit_of, code_of, intent_to_read
 from maia.domain.origins import origin_of, stamps_of
 from maia.domain.possession import ProvenClient
 from maia.domain.sealing_keys import SealingKeys
+from maia.encoding import counted
 from maia.errors import EncodingError, PlanOverError, UnavailableError
 from maia.home import Home
 from maia.kernel import Clock, DeliverPlan, Delivery, Opened, Outcome
@@ -93,7 +94,7 @@ def begin_read(
     """
     events = sum(commit.events for commit in commits)
     lanes = len({commit.lane for commit in commits})
-    source = f"{len(commits)} commits of {lanes} lanes"
+    source = f"{counted(len(commits), 'commit')} of {counted(lanes, 'lane')}"
     intent = intent_to_read(plan, client, attributes=attributes, source=source, events=events, at=at)
     audit = audit_of(home)
     operation = Operation(audit, audit.begin(intent, parts=parts, process=process), intent)

@@ -158,17 +158,24 @@ def disconnect(
 
     It counts at once where it is heard; the other's consent is not needed.
     """
+    from maia.cli.show.revocations import revocation_lines, revocation_to_json
     from maia.domain import disconnect_peer
 
     if not yes:
         confirm(f"Revoke all that {peer} was given?", otherwise="nothing was revoked")
     state, revoked = disconnect_peer(served.opened, served.service, peer, at=served.instant)
     if served.json:
-        write_json(state.to_json())
+        write_json({**state.to_json(), "revocation": revocation_to_json(revoked, at=served.instant)})
         return
-    for item in revoked.certificates:
-        write_line(printable(f"certificate {item.certificate_id.hex()[:16]}; worst case {item.exposure}"))
+    for row in state.rows:
+        write_line(printable(f"{state.peer} loses {row.words}, which its {row.role} had"))
+    for line in revocation_lines(revoked, at=served.instant):
+        write_line(printable(line))
+    windows = [item.exposure.window for item in revoked.certificates]
+    latest = max((window for window in windows if window is not None), default=None)
+    by = "never" if latest is None or None in windows else f"by {show_instant(served.instant + latest)}"
     note(printable(f"{state.peer} is disconnected: {counted(state.certificates, 'certificate')} revoked"))
+    note(f"it ends at once where the list is heard, {by} where it is not; new events are sealed with new keys")
 
 
 def _show_offer(state: PeerState) -> None:

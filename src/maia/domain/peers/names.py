@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from maia.home import Home
 from maia.kernel import KEY_MANAGER
@@ -15,10 +16,11 @@ _SHOWN = 8
 def key_name(text: str) -> str:
     """Make the name of a key from what people call a domain.
 
-    >>> key_name("St Mary's"), key_name("Krankenhaus  Nord (2)")
-    ('st-marys', 'krankenhaus-nord-2')
+    >>> key_name("St Mary's"), key_name("Krankenhaus  Nord (2)"), key_name("Universität Zürich")
+    ('st-marys', 'krankenhaus-nord-2', 'universitat-zurich')
     """
-    words = re.sub(r"[^a-z0-9]+", "-", re.sub(r"['’]", "", text.lower()))
+    letters = (letter for letter in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(letter))
+    words = re.sub(r"[^a-z0-9]+", "-", re.sub(r"['’]", "", "".join(letters)))
     return words.strip("-")[:_LONGEST].strip("-") or "peer"
 
 
