@@ -195,10 +195,6 @@ def _closed_speech(
     return Diagnosis(Stage.REDUCTION, offences[0]) if offences else None
 
 
-def _joint(node: Node) -> bool:
-    return isinstance(node, ThresholdNode)
-
-
 def _ends(tree: Held | Joined) -> bool:
     return isinstance(tree, Held) and tree.link is None
 
@@ -304,7 +300,7 @@ def _unresolved_name(
     found = reach(graph, probe.roots, probe.principal, admits)
     # SECURITY: among rights of others, a name that nobody bears here says nothing of a key that no certificate names;
     # an outsider would learn with whom a domain shares.
-    if stranger and any(graph.keys_of(link.subject) for link in found.candidates if not _joint(link.subject)):
+    if stranger and any(graph.keys_of(link.subject) for link in found.candidates):
         return None
     for link in found.candidates:
         if isinstance(link.subject, NameNode) and not graph.keys_of(link.subject):
