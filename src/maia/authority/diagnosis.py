@@ -300,7 +300,7 @@ def _unresolved_name(
     found = reach(graph, probe.roots, probe.principal, admits)
     # SECURITY: among rights of others, a name that nobody bears here says nothing of a key that no certificate names;
     # an outsider would learn with whom a domain shares.
-    if stranger and any(graph.keys_of(link.subject) for link in found.candidates):
+    if stranger and any(isinstance(link.subject, bytes) for issued in probe.pool.links.values() for link in issued):
         return None
     for link in found.candidates:
         if isinstance(link.subject, NameNode) and not graph.keys_of(link.subject):

@@ -28,6 +28,7 @@ from maia.log.event_lane import EventLane, lane_name
 from maia.log.numbered import named_errors
 from maia.log.own_lanes import OwnLanes
 from maia.log.segments import PARCEL_SCHEMA, read_moved, rows_digest, segment_writer, sync
+from maia.principals import KeyId
 
 TARGET_SIZE = 128 << 20
 _MAX_MEMBERS = 4096
@@ -133,24 +134,23 @@ def expire(log: LogDirectory, own: OwnLanes, *, before: datetime, at: datetime, 
     return Expired(upto=upto, commits=commits, events=events, files=files)
 
 
-def lost_segments(log: LogDirectory, own: OwnLanes, *, digests: bool = False) -> Iterator[tuple[str, str]]:
-    """Name the files of one's own lanes that are missing, or are not what was committed, each with the code.
+def lost_segments(log: LogDirectory, owner: KeyId, *, digests: bool = False) -> Iterator[tuple[str, str]]:
+    """Name the files of a broker's lanes that are missing, or are not what was committed, each with the code.
 
     Args:
         log: The log.
-        own: The lanes of the broker that looks.
+        owner: The broker whose lanes are looked at.
         digests: Read every file and compare what it holds; else its size has to do.
 
     Raises:
         MaiaError: A lane itself cannot be read.
     """
-    for type_id in own.types():
-        lane = log.lane(lane_name(own.writer(type_id).lane))
-        lane.refresh()
+    for lane in (lane for lane in log.lanes() if lane.name.endswith(f"/{owner.hex()}")):
         for file in (file for commit in lane.commits() for file in commit.files):
             moved, path = lane.place_of(file), _lies(lane, file)
             try:
-                size = (log.path / path).lstat().st_size
+                with named_errors(log.path / path):
+                    size = (log.path / path).lstat().st_size
                 if moved is None and size != file.size:
                     yield path, "LOG_FILE_DAMAGED"
                 elif digests:

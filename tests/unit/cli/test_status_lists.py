@@ -35,8 +35,7 @@ def test_a_list_that_is_renewed_by_itself_is_no_warning_until_it_is_over(maia: A
     build(maia)
     assert list_of(maia, "owner")["renews"] is True
     assert told(maia, hours=23.9)["steps"] == []
-    (step,) = told(maia, hours=26)["steps"]
-    assert "none is in force" in step["why"]
+    (step,) = [item for item in told(maia, hours=26)["steps"] if "none is in force" in item["why"]]
     assert step["command"] == "maia statement crl --from owner"
 
 
@@ -46,8 +45,12 @@ def test_the_command_for_a_sealed_key_signs_a_whole_period(maia: Any) -> None:
     assert maia("key", "new", "nurse", MAIA_PASSPHRASE="secret").code == 0
     ran = maia("statement", "crl", "--from", "nurse", "--until", "+10d", MAIA_PASSPHRASE="secret")
     assert ran.code == 0, ran.err
-    assert told(maia, hours=7 * 24)["steps"] == []
-    (step,) = [item for item in told(maia, hours=9 * 24)["steps"] if "nurse" in item["command"]]
+
+    def steps(days: int) -> list[dict[str, Any]]:
+        return [item for item in told(maia, hours=24 * days)["steps"] if "nurse" in item["command"]]
+
+    assert steps(7) == []
+    (step,) = steps(9)
     assert "its key is here" in step["why"]
     assert maia(*shlex.split(step["command"])[1:], MAIA_PASSPHRASE="secret").code == 0
     ends = datetime.fromisoformat(list_of(maia, "nurse")["ends"])

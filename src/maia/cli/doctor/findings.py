@@ -111,11 +111,12 @@ def _segments(domain: Domain, *, digests: bool) -> list[HealthFinding]:
     from maia.errors import MaiaError
     from maia.log import lost_segments
 
+    broker = domain.home.key(domain.home.config.broker)
     hint = "bring it back from a copy of the log; readers wait for it"
     try:
         return [
             HealthFinding(name="log", status="problem", detail=f"`{path}`: {code}", hint=hint)
-            for path, code in lost_segments(domain.log, domain.lanes, digests=digests)
+            for path, code in dict.fromkeys(lost_segments(domain.log, broker.key_id, digests=digests))
         ]
     except MaiaError as error:
         return [HealthFinding(name="log", status="problem", detail=str(error))]
