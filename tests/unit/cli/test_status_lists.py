@@ -19,7 +19,8 @@ NOW = datetime.now(UTC).replace(microsecond=0)
 
 def told(maia: Any, *, hours: float = 0) -> dict[str, Any]:
     """Look, some hours from now."""
-    ran = maia("status", "--at", (NOW + timedelta(hours=hours)).isoformat(), "--json")
+    moment = ("--at", (NOW + timedelta(hours=hours)).isoformat()) if hours else ()
+    ran = maia("status", *moment, "--json")
     assert ran.code == 0, ran.err
     return dict(ran.data)
 
