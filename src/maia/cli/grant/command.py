@@ -15,7 +15,7 @@ from maia.cli.show.output import note
 from maia.errors import UsageError
 
 if TYPE_CHECKING:
-    from maia.domain import Granted
+    from maia.domain.grants import Granted
 
 app = new_app()
 
