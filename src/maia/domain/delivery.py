@@ -69,9 +69,13 @@ class Planned:
     plans: tuple[DeliverPlan, ...] = ()
     waits: Mapping[str, str] = field(default_factory=dict)
 
-    def by_type(self) -> dict[str, DeliverPlan]:
-        """Give the plans by all ids that their types have in the log."""
-        return {name: plan for plan in self.plans for name in plan.type_ids()}
+    def by_type(self) -> dict[str, tuple[DeliverPlan, ...]]:
+        """Give the plans by all ids that their types, and those that extend them, have in the log."""
+        found: dict[str, tuple[DeliverPlan, ...]] = {}
+        for plan in self.plans:
+            for name in plan.type_ids():
+                found[name] = (*found.get(name, ()), plan)
+        return found
 
     def doubted(self) -> dict[str, str]:
         """Give those that wait by the hashes of their names, as an outbox has them."""
@@ -247,7 +251,7 @@ class DeliveryJob:
             batch, str(self.log.path), str(self.outbox.path), plans, self.make_keys, self.make_secret, self.clock
         )  # fmt: skip
         # SECURITY: what has no proven origin is refused here, and never opened.
-        open_ = [item for item in commits if item.type_id in plans and not refusal(item, plans[item.type_id])]
+        open_ = [item for item in commits if not all(refusal(item, plan) for plan in plans.get(item.type_id, ()))]
         groups = group_files(open_)
         reports = list(run(work, groups)) if groups else []
         if len(reports) != len(groups):
@@ -304,10 +308,14 @@ def check_log(outbox: Outbox, log: LogDirectory) -> None:
             raise UsageError(f"record {ours.number} of a lane is not the one the outbox knows", code="LOG_FOREIGN")
 
 
-def _refused(commits: Sequence[Commit], plans: Mapping[str, DeliverPlan]) -> Iterator[DeadLetter]:
-    """Name what is refused as a whole, a dead letter for each segment."""
+def _refused(commits: Sequence[Commit], plans: Mapping[str, Sequence[DeliverPlan]]) -> Iterator[DeadLetter]:
+    """Name what is refused as a whole, a dead letter for each segment.
+
+    A commit of a child whose origin has no right on the parent is none of the parent's, which is no refusal.
+    """
     for commit in commits:
-        code = refusal(commit, plans[commit.type_id]) if commit.type_id in plans else ""
+        own = (plan for plan in plans.get(commit.type_id, ()) if not plan.reads_child(commit.type_id))
+        code = next((code for plan in own if (code := refusal(commit, plan))), "")
         if code:
             for file in commit.files:
                 yield DeadLetter(commit.sequence, file.path, -1, commit.origin, code, file.events)

@@ -89,7 +89,7 @@ class Work:
     batch: int
     log: str
     outbox: str
-    plans: dict[str, DeliverPlan]
+    plans: dict[str, tuple[DeliverPlan, ...]]
     make_keys: MakeKeys
     make_secret: MakeSecret
     clock: Clock
@@ -106,23 +106,28 @@ class Work:
         writer = OutboxWriter(Path(self.outbox), self.batch, group.number, self.make_secret())
         log = LogDirectory(self.log)
         chains: dict[str, set[str]] = {}
-        compiled: dict[str, DeliveryPlan] = {}
-        for task in group.files:
-            plan = self.plans[task.type_id]
-            if task.type_id not in compiled:
-                compiled[task.type_id] = plan.compiled()
+        compiled: dict[int, DeliveryPlan] = {}
+        told: set[tuple[str, int]] = set()
+        for task, plan in ((item, plan) for item in group.files for plan in self.plans[item.type_id]):
+            if id(plan) not in compiled:
+                compiled[id(plan)] = plan.compiled()
             versions = {item.identity: item.event_type for item in plan.subscriptions}
             outcomes = deliver_segment(
                 plan, log.parcels(task.lane, task.file), keys, file=task.file, origin=task.origin, clock=self.clock,
-                compiled=compiled[task.type_id],
+                compiled=compiled[id(plan)],
             )  # fmt: skip
             for index, outcome in enumerate(outcomes):
                 opened = outcome.opened
                 if opened is None or outcome.refused is not None:
-                    code = str(outcome.refused)
-                    report.dead.append(
-                        DeadLetter(task.commit, task.file.path, index, task.origin, code, outcome.events)
+                    letter = DeadLetter(
+                        task.commit, task.file.path, index, task.origin, str(outcome.refused), outcome.events
                     )
+                    # A child's parcel of an origin without a right on the parent is none of the parent's, and others
+                    # that are refused to readers of both are told once.
+                    none = plan.reads_child(task.type_id) and letter.code == "ORIGIN_NOT_PROVEN"
+                    if not none and (letter.file, letter.parcel) not in told:
+                        told.add((letter.file, letter.parcel))
+                        report.dead.append(letter)
                     continue
                 for delivery in outcome.deliveries:
                     version = versions[delivery.subscription]

@@ -70,7 +70,7 @@ def open_key_manager(
         signer,
         manager_secret(signer.export_seed()),
         verifier=home.verifier,
-        versions=lambda type_id, at: [item.event_type for item in verified_versions(home, type_id, at=at)],
+        versions=lambda type_id, at: [item.definition for item in verified_versions(home, type_id, at=at)],
         notices=notices,
         network=home.network,
         settings=settings,
@@ -173,7 +173,7 @@ def check_admission(home: Home, type_id: TypeId, *, at: datetime) -> None:
         NotFoundError: No version of the type verifies: ``UNKNOWN_TYPE``.
         VerificationError: The broker's right, or its place in a domain, is not proven.
     """
-    versions = [item.event_type for item in verified_versions(home, type_id, at=at)]
+    versions = [item.definition for item in verified_versions(home, type_id, at=at)]
     if not versions:
         raise NotFoundError("no version of the type verifies now", code="UNKNOWN_TYPE")
     admit_broker(home.broker.public_key, versions, home.pool(), verifier=home.verifier(), at=at, network=home.network)
@@ -185,7 +185,7 @@ def _evidence(home: Home, type_id: TypeId, *, at: datetime) -> tuple[bytes, ...]
     All certificates go along when those that count cannot be told from here.
     """
     pool, verifier = home.pool(), home.verifier()
-    versions = [item.event_type for item in verified_versions(home, type_id, at=at)]
+    versions = [item.definition for item in verified_versions(home, type_id, at=at)]
     try:
         found = admit_broker(home.broker.public_key, versions, pool, verifier=verifier, at=at, network=home.network)
         shown = used_evidence(pool, found)

@@ -21,7 +21,7 @@ from maia.domain.own_right import prove_own_right
 from maia.domain.snapshot import Snapshot
 from maia.domain.statements import lists_behind
 from maia.errors import ChainError, DeniedError, UncheckedError, VerificationError
-from maia.events import EventType, TypeName
+from maia.events import EventType, TypeId, TypeName
 from maia.home import Home
 from maia.kernel import (
     CONDITION_FALSE,
@@ -34,6 +34,7 @@ from maia.kernel import (
     Subscription,
     ask_version,
     clauses_from,
+    confined,
     milliseconds,
     tests_behind,
     versions_of,
@@ -95,8 +96,13 @@ class Planner:
         challenge = self._asked(known, client, Action.PUBLISH, name, at=at)
         advertised = sessions.advertise(client, name.type_id, version, known.pool, at=at, challenge=challenge)
         event_type, clauses = advertised.event_type, advertised.clauses
-        ensure_keys(home, self._own, event_type, at=at)
-        evidence, own = self._own_right(known, event_type, clauses, at)
+        evidence, own = self._own_rights(known, event_type, clauses, at)
+        # What the broker may not set is left out, as what the client may not: no reader would take it.
+        held = {clause.holder for clause in own}
+        clauses = tuple(clause for clause in clauses if clause.holder in held)
+        for definition in sessions.lineage(event_type):
+            if definition.type_id == event_type.type_id or any(one.holder == definition.type_id for one in clauses):
+                ensure_keys(home, self._own, definition, at=at)
         ends = sessions.ends(client, event_type, clauses, known.pool, at=at)
         ids, stamp = home.type_ids(), milliseconds(at)
         if ids is not None:
@@ -107,6 +113,7 @@ class Planner:
             mode=event_type.options.encryption,
             evidence=self._log.put_evidence(evidence),
             padding=event_type.options.padding,
+            descent=known.sessions.descent(event_type.type_id),
         )
         return PublishPlan(
             publication=publication,
@@ -117,6 +124,7 @@ class Planner:
             term=self.term(known, (*clauses, *own), (ends, *(item.until for item in own)), at=at),
             own=own,
             max_events=max_events,
+            parents=known.parents(name.type_id, version),
         )
 
     def subscription(
@@ -170,11 +178,15 @@ class Planner:
 
     def _asked(
         self, known: Snapshot, client: PublicKey, action: Action, name: TypeName, *, at: datetime
-    ) -> Challenge | None:
-        """Ask for the answers that this one decision needs."""
+    ) -> dict[TypeName, Challenge]:
+        """Ask for the answers that this one decision needs, on the type and on those that it extends."""
         event_type = known.sessions.event_type(name.type_id, name.version.text, at=at)
-        request = ask_version(action, event_type)
-        return self._fetcher.challenge(known.pool, client, request, known.verifier.statements, at=at)
+        asked = (
+            (item.name, self._fetcher.challenge(known.pool, client, request, known.verifier.statements, at=at))
+            for item in known.sessions.lineage(event_type)
+            for request in (ask_version(action, item),)
+        )
+        return {version: challenge for version, challenge in asked if challenge is not None}
 
     @staticmethod
     def _proof(
@@ -208,18 +220,21 @@ class Planner:
         """
         event_type, home = subscriptions[0].event_type, self._home
         clauses = [clause for item in subscriptions for clause in item.clauses]
-        type_id = event_type.type_id
-        tolerance = GroupKeys(home).tolerance(type_id)
+        type_id, sessions = event_type.type_id, known.sessions
+        descent, children = sessions.descent(type_id), sessions.children(type_id)
+        tolerance = GroupKeys(home).tolerance(type_id, *descent.holders.values())
         return DeliverPlan(
             type_id=type_id,
-            kinds=known.sessions.kinds(type_id),
+            kinds=sessions.kinds(type_id),
             subscriptions=subscriptions,
             term=self.term(known, clauses, (item.until for item in subscriptions), at=at),
             origins=self.origins.of_commits(known, event_type, commits),
             arrives=milliseconds(at),
             tolerance=replace(tolerance, grace=FOREVER) if history else tolerance,
-            modes=known.sessions.modes(type_id),
+            modes=sessions.modes(type_id).union(*(sessions.modes(child) for child in children)),
             aliases=home.wire_ids(type_id) - {type_id},
+            descent=descent,
+            children={alias: seen for child, seen in children.items() for alias in home.wire_ids(child)},
         )
 
     def term(
@@ -231,8 +246,38 @@ class Planner:
             rests_on=tests_behind(clauses, known.pool),
         )  # fmt: skip
 
-    def _own_right(
+    def _own_rights(
         self, known: Snapshot, event_type: EventType, clauses: Iterable[Clause], at: datetime
+    ) -> tuple[tuple[bytes, ...], tuple[Clause, ...]]:
+        """Return what proves this broker's rights on a type and on those that it extends; and what it may set.
+
+        Raises:
+            VerificationError: It has no right on the type itself, or the conditions of its right do not hold.
+        """
+        held, (first, *extended) = tuple(clauses), known.sessions.lineage(event_type)
+        mine = [clause for clause in held if clause.holder is None]
+        evidence, own = self._own_right(known, first, mine, at, confine=bool(extended))
+        for parent in extended:
+            asked = [clause for clause in held if clause.holder == parent.type_id]
+            if asked:
+                try:
+                    shown, more = self._own_right(known, parent, asked, at, confine=True, holder=parent.type_id)
+                except UncheckedError:
+                    raise
+                except VerificationError:
+                    continue
+                evidence, own = (*evidence, *(raw for raw in shown if raw not in evidence)), (*own, *more)
+        return evidence, own
+
+    def _own_right(
+        self,
+        known: Snapshot,
+        definition: EventType,
+        clauses: Iterable[Clause],
+        at: datetime,
+        *,
+        confine: bool = False,
+        holder: TypeId | None = None,
     ) -> tuple[tuple[bytes, ...], tuple[Clause, ...]]:
         """Return what proves this broker's right to publish a type, now and to later readers; and what it may set.
 
@@ -242,16 +287,18 @@ class Planner:
             VerificationError: It has none, or the conditions of its right do not hold.
         """
         pool = known.pool
-        request = ask_version(Action.PUBLISH, event_type)
+        request = ask_version(Action.PUBLISH, definition)
         broker = self._home.broker.public_key
         grant = prove_own_right(known.verifier, request, broker, pool, at=at)
         rights = known.verifier.clauses(request, principal=broker, evidence=pool, at=at)
         asked = frozenset.intersection(*(frozenset(clause.conditions) for clause in clauses))
-        left = (
+        left: Iterable[Clause] = (
             replace(clause, conditions=tuple(text for text in clause.conditions if text not in asked))
-            for clause in clauses_from(rights, versions_of((event_type,)))
+            for clause in clauses_from(rights, versions_of((definition,)))
         )
-        own = known.sessions.guarded(left, broker, Action.PUBLISH, event_type.name.name, pool, at=at)
+        if confine:
+            left = confined(left, definition.uids, holder=holder)
+        own = known.sessions.guarded(left, broker, Action.PUBLISH, definition.name.name, pool, at=at)
         if not own:
             raise ChainError("the conditions of the broker's own right do not hold", code=CONDITION_FALSE)
         found = {item.certificate_id: item.raw for item in grant.certificates}

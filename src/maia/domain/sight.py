@@ -13,6 +13,7 @@ from datetime import datetime
 from maia.domain.parked import read_parked
 from maia.domain.stretches import SILENT
 from maia.encryption import groups_of
+from maia.events import TypeId
 from maia.home import Home
 from maia.kernel import DeliverPlan
 from maia.log import read_audit
@@ -78,7 +79,7 @@ def sight_of(
         item.name
         for item in wanted
         if item.name not in closed
-        and not all(ring.epochs(group) for group in groups_of(plan.type_id, [item.uid.encode()], mode))
+        and not all(ring.epochs(group) for group in groups_of(_type_of(plan, item.uid), [item.uid.encode()], mode))
     )
     counts: dict[tuple[str, str, str], int] = {}
     principal = home.key(client).fingerprint
@@ -103,3 +104,8 @@ def sight_of(
         parked=dict(sorted(codes.items())),
         silent=silent,
     )
+
+
+def _type_of(plan: DeliverPlan, uid: str) -> TypeId:
+    """Tell by which type's keys an attribute is sealed."""
+    return (None if plan.descent is None else plan.descent.type_of(uid)) or plan.type_id

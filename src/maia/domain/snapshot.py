@@ -71,6 +71,13 @@ class Snapshot:
             if (verified.event_type.type_id, verified.event_type.name.version.text) == (type_id, version)
         )
 
+    def parents(self, type_id: TypeId, version: str) -> tuple[bytes, ...]:
+        """Return the bytes of the definitions that a version extends, as they were verified, the nearest first."""
+        for verified, _ in self.types:
+            if (verified.event_type.type_id, verified.event_type.name.version.text) == (type_id, version):
+                return tuple(item.raw for item in verified.lineage[1:])
+        return ()
+
 
 class Snapshots:
     """Gives the snapshot of now, anew only when files or the time have changed it."""

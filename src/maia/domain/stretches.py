@@ -10,6 +10,8 @@ Rules kept here:
   on when the doubt is gone;
 - what is wrong with an object of another party is that party's refusal: whatever its certificates make the verifier
   raise is a denial of that lane;
+- who reads a type goes through the lanes of its children as well, as far as their origins had a right on the type; what
+  else they hold is the child's, and no refusal. A child that is not known here any more waits at its place;
 - each lane has its share of a stretch, so that a busy one delays nobody;
 - an origin with a right that has not said again where its lane ends, when it had promised to, is an alarm
   (``LANE_SILENT``): what it published last may be withheld. What is there is read all the same.
@@ -27,7 +29,7 @@ from maia.domain.memberships import GroupKeys
 from maia.encryption import Keyring, Tolerance
 from maia.errors import MaiaError, MalformedError, NotFoundError, VerificationError
 from maia.events import EventType, TypeId, TypeName
-from maia.kernel import milliseconds, require_heard_of
+from maia.kernel import Descent, milliseconds, require_heard_of
 from maia.log import BEGINNING, Admits, Commit, EventLane, Places, read_place
 
 if TYPE_CHECKING:
@@ -81,11 +83,20 @@ def type_stretch(
     upto: Places | None = None,
     deep: bool = True,
 ) -> Stretch:
-    """Find the next stretch of one type, under all ids that it has in the log; see `next_stretch`."""
+    """Find the next stretch of one type and of those that extend it, under all ids that they have in the log.
+
+    A child's commit is none of the type's when its origin has no right to publish the type. See `next_stretch`.
+    """
     known = domain.known(at=at)
     event_type = known.sessions.event_type(name.type_id, name.version.text, at=at)
-    types = {identity.hex(): event_type for identity in domain.home.wire_ids(name.type_id)}
-    types |= {lane.partition("/")[0]: event_type for lane in after}  # ids that were keyed before
+    children = known.sessions.children(name.type_id)
+    types = {
+        identity.hex(): event_type
+        for type_id in (name.type_id, *children)
+        for identity in domain.home.wire_ids(type_id)
+    }
+    if domain.home.type_ids() is not None:
+        types |= {lane.partition("/")[0]: event_type for lane in after}  # ids that were keyed before
     return next_stretch(domain, types, after=after, at=at, most=most, upto=upto, deep=deep)
 
 
@@ -130,7 +141,7 @@ def _next_stretch(
         deep: Compare the digest of every segment now; otherwise whoever reads them does.
     """
     known = domain.known(at=at)
-    segments = _Segments(domain) if deep else None
+    read, segments = _Reading(domain, known), _Segments(domain) if deep else None
     lanes = domain.log.lanes(types, first=tuple(after))
     waiting = [lane for lane in lanes if lane.count > read_place(after.get(lane.name, BEGINNING))[0].number + 1]
     share = most if not most else max(1, most // max(1, len(waiting)))
@@ -147,11 +158,13 @@ def _next_stretch(
                 if share is not None and number >= share:
                     break
                 if commit is not None:
-                    code = _doubt(domain, known, event_type, lane, commit, at=at, segments=segments)
+                    descent = read.descent(event_type, commit)
+                    code = _doubt(domain, known, event_type, lane, commit, descent, at=at, segments=segments)
                     if code:
                         parked.append((lane.name, code))
                         break
-                    if commit.publication or commit.wrong:  # a heartbeat adds nothing
+                    # A heartbeat adds nothing.
+                    if (commit.publication or commit.wrong) and read.concerns(event_type, commit, descent):
                         found.append(commit)
                 places[lane.name] = place
             else:
@@ -206,6 +219,7 @@ def _doubt(
     event_type: EventType,
     lane: EventLane,
     commit: Commit,
+    descent: Descent,
     *,
     at: datetime,
     segments: _Segments | None,
@@ -220,7 +234,35 @@ def _doubt(
         return ""  # SECURITY: proven to have no right, so nothing of it is opened
     if commit.stamp > milliseconds(at) + domain.home.tolerance.skew:
         return "STAMP_AHEAD"
-    return "" if segments is None else segments.doubt(lane, commit, event_type.type_id)
+    return "" if segments is None else segments.doubt(lane, commit, descent)
+
+
+class _Reading:
+    """Tells as what the commits of a lane are read: the type's own, or a child's."""
+
+    def __init__(self, domain: Domain, known: Snapshot) -> None:
+        self._domain = domain
+        self._known = known
+        self._children: dict[TypeId, dict[str, Descent]] = {}
+        self._own: dict[TypeId, Descent] = {}
+
+    def descent(self, event_type: EventType, commit: Commit) -> Descent:
+        """Tell from which types the attributes of a commit's events come, for whoever reads them as a type's."""
+        type_id, sessions = event_type.type_id, self._known.sessions
+        if type_id not in self._own:
+            self._own[type_id] = sessions.descent(type_id)
+            self._children[type_id] = {
+                alias.hex(): seen
+                for child, seen in sessions.children(type_id).items()
+                for alias in self._domain.home.wire_ids(child)
+            }
+        return self._children[type_id].get(commit.type_id, self._own[type_id])
+
+    def concerns(self, event_type: EventType, commit: Commit, descent: Descent) -> bool:
+        """Tell whether a commit is one of the type's: its own, or a child's by an origin with a right on the type."""
+        if not descent.as_parent:
+            return True
+        return not commit.wrong and bool(self._domain.planner.origins.judge(self._known, event_type, commit).tenures)
 
 
 class _Segments:
@@ -230,9 +272,9 @@ class _Segments:
         self._home = domain.home
         self._follows = (domain.home.path / "groups").exists()
         self._ring: Keyring | None = None
-        self._tolerances: dict[TypeId, Tolerance] = {}
+        self._tolerances: dict[frozenset[TypeId | None], Tolerance] = {}
 
-    def doubt(self, lane: EventLane, commit: Commit, type_id: TypeId) -> str:
+    def doubt(self, lane: EventLane, commit: Commit, descent: Descent) -> str:
         """Tell which segment of a commit is not what was committed; empty when they all are.
 
         Raises:
@@ -250,14 +292,15 @@ class _Segments:
                     raise
                 return error.code
             if newest is not None:
-                self._require_keys(memoryview(newest), type_id)
+                self._require_keys(memoryview(newest), descent)
         return ""
 
-    def _require_keys(self, parcel: memoryview, type_id: TypeId) -> None:
+    def _require_keys(self, parcel: memoryview, descent: Descent) -> None:
         """See that the keys of the groups that this broker follows were heard of as far as a parcel needs them."""
         if self._ring is None:
             self._ring = self._home.keyring()
-        if type_id not in self._tolerances:
-            self._tolerances[type_id] = GroupKeys(self._home).tolerance(type_id)
+        types = frozenset((descent.type_id, *descent.holders.values()))
+        if types not in self._tolerances:
+            self._tolerances[types] = GroupKeys(self._home).tolerance(*types)
         with suppress(MalformedError):  # its origin's fault, and a dead letter
-            require_heard_of(parcel, self._ring, type_id=type_id, tolerance=self._tolerances[type_id])
+            require_heard_of(parcel, self._ring, descent=descent, tolerance=self._tolerances[types])

@@ -86,7 +86,9 @@ class DomainPlans:
         for item in filter(lambda item: whom(item.name), self._kept()):
             try:
                 name = find_type(home, item.type, item.version, among=known.names)
-                if present is not None and present.isdisjoint(i.hex() for i in home.wire_ids(name.type_id)):
+                types = (name.type_id, *known.sessions.children(name.type_id))
+                wire = {identity.hex() for type_id in types for identity in home.wire_ids(type_id)}
+                if present is not None and present.isdisjoint(wire):
                     continue
                 made = domain.planner.subscription(
                     known, name, home.key(item.as_), holder=item.as_, identity=item.name, where=item.where, at=at
@@ -202,7 +204,9 @@ def _has_keys(home: Home, plan: DeliverPlan) -> bool:
         return True
     ring = home.keyring()
     labels = [uid.encode() for uid in plan.kinds]
-    groups = {group for mode in modes for group in groups_of(plan.type_id, labels, mode)}
+    inherited = () if plan.descent is None else plan.descent.holders.values()
+    types = {plan.type_id, *(holder for holder in inherited if holder is not None)}
+    groups = {group for mode in modes for type_id in types for group in groups_of(type_id, labels, mode)}
     return any(ring.epochs(group) for group in groups)
 
 

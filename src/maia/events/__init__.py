@@ -52,7 +52,6 @@ from maia.events.publication import (
     TransitEvent,
     from_transit,
     to_transit,
-    transit_as_parent,
     translate,
 )
 from maia.events.reading import parse_compatible_event_type, parse_event_type
@@ -92,7 +91,7 @@ if _typing.TYPE_CHECKING:
         to_spark_ddl,
         to_spark_json,
     )
-    from maia.events.batches import batch_as_parent, batch_from_transit, batch_to_transit, check_batch, translate_batch
+    from maia.events.batches import batch_from_transit, batch_to_transit, check_batch, translate_batch
     from maia.events.translator import Translator
 
 __all__ = [
@@ -149,7 +148,6 @@ __all__ = [
     "WholeUuids",
     "attribute",
     "attributes_of_rows",
-    "batch_as_parent",
     "batch_from_transit",
     "batch_to_transit",
     "check_attributes",
@@ -191,7 +189,6 @@ __all__ = [
     "topic_event_type",
     "topic_filter",
     "topic_values",
-    "transit_as_parent",
     "translate",
     "translate_batch",
     "type_id",
@@ -208,7 +205,6 @@ __getattr__ = _on_first_use(
         "ARROW_TYPES": "arrow",
         "TYPE_ID_KEY": "arrow",
         "Translator": "translator",
-        "batch_as_parent": "batches",
         "batch_from_transit": "batches",
         "batch_to_transit": "batches",
         "check_batch": "batches",

@@ -73,24 +73,6 @@ def translate_batch(source: EventType, target: EventType, batch: pa.RecordBatch)
     return batch_from_transit(target, batch_to_transit(source, batch))
 
 
-def batch_as_parent(child: EventType, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """See a child's transit batch as one of the type that the child extends: inherited attributes only.
-
-    ``child`` is the definition as signed, listing the child's own attributes.
-
-    Raises:
-        MalformedError: The batch is not the child's, or the child extends nothing.
-    """
-    identity = (batch.schema.metadata or {}).get(TYPE_ID_KEY)
-    if child.extends is None or identity != child.type_id.hex().encode():
-        raise MalformedError(f"the batch holds no events of a child `{child.name.name}`", code="OTHER_TYPE")
-    own = child.uids
-    kept = [at for uid, at in _positions(batch.schema).items() if uid not in own]
-    metadata = {TYPE_ID_KEY: child.extends.type_id.hex().encode()}
-    schema = pa.schema([batch.schema.field(at) for at in kept], metadata=metadata)
-    return _batch([batch.column(at) for at in kept], schema, batch.num_rows)
-
-
 def _positions(schema: pa.Schema) -> dict[str, int]:
     positions = {name: at for at, name in enumerate(schema.names)}
     if len(positions) != len(schema.names):

@@ -7,6 +7,7 @@ from maia.kernel.clauses import Clause, ask_version, clauses_from, versions_of
 from maia.kernel.conditions import CONDITION_FALSE, RATE_LIMITED, NoSurroundings, make_guard
 from maia.kernel.deliver import FOREVER, DeliverPlan, MakeKeys, Origin, Outcome, Tenure, deliver_parcels
 from maia.kernel.delivery import Delivery, DeliveryPlan, Subscription, check_readable, omit_closed, uid_filter
+from maia.kernel.descent import Descent, confined
 from maia.kernel.domains import CLIENTS, DomainTree, check_local, check_served, read_domain
 from maia.kernel.emulation import emulate, key_groups_needed, sub_types
 from maia.kernel.group_admission import GroupAdmission, admit_broker
@@ -47,6 +48,7 @@ __all__ = [
     "DeliverPlan",
     "Delivery",
     "DeliveryPlan",
+    "Descent",
     "DomainTree",
     "GroupAdmission",
     "MakeKeys",
@@ -70,6 +72,7 @@ __all__ = [
     "check_readable",
     "check_served",
     "clauses_from",
+    "confined",
     "deliver_parcels",
     "emulate",
     "enforce_publication",

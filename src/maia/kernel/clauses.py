@@ -40,9 +40,9 @@ from maia.authority import (
 )
 from maia.authority import Tag as ValueTag
 from maia.authority import permits as tag_permits
-from maia.encoding import encode
+from maia.encoding import Sexp, encode
 from maia.errors import DeniedError, TagError
-from maia.events import EventType
+from maia.events import EventType, TypeId
 from maia.kernel.conditions import Guard
 from maia.principals import CertificateId
 
@@ -61,6 +61,7 @@ class Clause:
         guard: Asks the conditions when data meets the clause; a session puts it there.
         until: The first instant at which none of the chains that give it carries it any more, statements being as they
             were when it was derived; ``None`` when there is none.
+        holder: The type that the right is on, when the events are those of a child of it (see `maia.kernel.descent`).
     """
 
     cells: CellRight
@@ -68,6 +69,7 @@ class Clause:
     chain: tuple[CertificateId, ...]
     guard: Guard | None = None
     until: datetime | None = None
+    holder: TypeId | None = None
 
     @property
     def counts(self) -> bool:
@@ -84,7 +86,8 @@ class Clause:
         demands = tuple((uid.encode(), tag.to_sexp()) for uid, tag in self.constraints)
         conditions = tuple(condition.encode() for condition in self.conditions)
         mends = self.cells.mends.to_sexp()
-        return hashlib.sha256(encode((self.cells.uids.to_sexp(), demands, mends, conditions))).digest()
+        said: tuple[Sexp, ...] = (self.cells.uids.to_sexp(), demands, mends, conditions)
+        return hashlib.sha256(encode(said if self.holder is None else (*said, bytes(self.holder)))).digest()
 
     @property
     def constraints(self) -> tuple[tuple[str, ValueTag], ...]:

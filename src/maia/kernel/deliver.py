@@ -20,6 +20,7 @@ from maia.errors import DeniedError, MaiaError
 from maia.events import AttributeType, EncryptionMode, TypeId
 from maia.kernel.clauses import Clause
 from maia.kernel.delivery import Delivery, DeliveryPlan, Subscription
+from maia.kernel.descent import Descent
 from maia.kernel.parcels import Opened, open_batch
 from maia.kernel.plan_html import delivery_html
 from maia.kernel.plan_term import Clock, PlanTerm
@@ -60,6 +61,8 @@ class DeliverPlan:
         modes: How the versions of the type let their events be sealed; a parcel sealed otherwise is refused.
         horizon: The stamp before which parcels are refused, see `repeats`.
         aliases: Keyed ids under which the type travels too.
+        descent: From which types its attributes come, when some are inherited.
+        children: By the ids that types which extend it have in the log, what of their events is the type's.
     """
 
     type_id: TypeId
@@ -72,10 +75,21 @@ class DeliverPlan:
     modes: frozenset[EncryptionMode] = frozenset(EncryptionMode)
     horizon: int = 0
     aliases: frozenset[TypeId] = frozenset()
+    descent: Descent | None = None
+    children: Mapping[TypeId, Descent] = field(default_factory=dict)
 
     def type_ids(self) -> frozenset[str]:
-        """Name all ids of the type, in hex, as commits have them."""
-        return frozenset(identity.hex() for identity in (self.type_id, *self.aliases))
+        """Name all ids of the type and of its children, in hex, as commits have them."""
+        return frozenset(identity.hex() for identity in (self.type_id, *self.aliases, *self.children))
+
+    def reads_child(self, type_id: str) -> bool:
+        """Tell whether an id, in hex, is that of a type that extends the one that is read."""
+        return bytes.fromhex(type_id) in self.children
+
+    def find_descent(self, header: ParcelHeader) -> Descent:
+        """Tell from which types the attributes of a parcel come."""
+        own = Descent(type_id=self.type_id) if self.descent is None else self.descent
+        return self.children.get(header.type_id, own)
 
     def compiled(self) -> DeliveryPlan:
         """Build the index over the subscriptions."""
@@ -90,7 +104,7 @@ class DeliverPlan:
 
     def check_origin(self, header: ParcelHeader) -> tuple[Clause, ...] | None:
         """Refuse a parcel of another type, or of a broker without a right at its stamp; say what that one may set."""
-        if header.type_id != self.type_id and header.type_id not in self.aliases:
+        if header.type_id != self.type_id and header.type_id not in self.aliases | self.children.keys():
             raise DeniedError("a parcel of another type", code="PARCEL_OTHER_TYPE")
         tenures = self._tenures((header.origin, header.evidence))
         if tenures is None:
@@ -168,6 +182,7 @@ def deliver_parcels(
                     modes=plan.modes,
                     horizon=plan.horizon,
                     type_id=plan.type_id,
+                    find_descent=plan.find_descent,
                 )
                 outcome.deliveries = compiled.deliver(outcome.opened.batch)
             except MaiaError as error:

@@ -7,7 +7,8 @@ For every subscription (rows 7.06, 5.11, 5.12; design 4.2):
    filter is a conjunction and a hidden cell matches nothing, that is the match on the true values, provided that every
    attribute the filter names is visible there;
 3. a cell is visible when some clause holds its attribute and that clause's constraint and conditions are true for the
-   row; others are null;
+   row; others are null. Rights on types that the event inherits from open what is inherited, and admit no row by
+   themselves;
 4. uids become the names of the subscriber's version.
 
 The clauses see true values; the client's filter never does. Nothing here decides who holds which clause: that what a
@@ -81,6 +82,7 @@ class _Compiled:
 
     Attributes:
         demands: For each clause the number of its constraint in the plan.
+        admitting: Those of them that are on the type itself, of which one must hold.
         openers: By uid, the numbers of the constraints of the clauses that open it.
         together: Positions of the attributes that the same clauses open, which are seen and hidden together.
         schema: Of the subscriber's version.
@@ -88,6 +90,7 @@ class _Compiled:
 
     subscription: Subscription
     demands: tuple[int, ...]
+    admitting: tuple[int, ...]
     openers: dict[str, tuple[int, ...]]
     together: dict[tuple[int, ...], list[int]]
     schema: pa.Schema
@@ -152,6 +155,8 @@ class DeliveryPlan:
         clauses = tuple(clause for clause in subscription.clauses if clause.counts)
         subscription = replace(subscription, clauses=clauses)
         demands = tuple(self._demands.setdefault(_demand(clause), len(self._demands)) for clause in clauses)
+        # SECURITY: who may see a parent's attributes has no right yet to see which events are the child's.
+        admitting = tuple(sorted({n for n, clause in zip(demands, clauses, strict=True) if clause.holder is None}))
         uids = {item.uid for item in subscription.event_type.attributes} | subscription.filter.attributes
         openers = {
             uid: tuple(sorted({n for n, clause in zip(demands, clauses, strict=True) if clause.opens(uid)}))
@@ -160,7 +165,8 @@ class DeliveryPlan:
         together: dict[tuple[int, ...], list[int]] = {}
         for at, item in enumerate(subscription.event_type.attributes):
             together.setdefault(openers[item.uid], []).append(at)
-        return _Compiled(subscription, demands, openers, together, to_arrow_schema(subscription.event_type))
+        schema = to_arrow_schema(subscription.event_type)
+        return _Compiled(subscription, demands, admitting, openers, together, schema)
 
 
 class _Views:
@@ -176,7 +182,7 @@ class _Views:
     def screen(self, compiled: _Compiled, rows: Positions) -> Delivery | None:
         """Cut the matched rows down to what the subscriber may see."""
         subscription = compiled.subscription
-        admitted = self._any(tuple(sorted(set(compiled.demands))))[rows]
+        admitted = self._any(compiled.admitting)[rows]
         for uid in subscription.filter.attributes:
             admitted &= self._any(compiled.openers[uid])[rows]
         kept = rows if admitted.all() else rows[admitted]

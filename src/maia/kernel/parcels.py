@@ -42,7 +42,8 @@ from maia.encryption import (
 from maia.errors import DeniedError, EncodingError, MalformedError, SealError, UncheckedError, UsageError
 from maia.events import ARROW_TYPES, TYPE_ID_KEY, AttributeType, EncryptionMode, TypeId
 from maia.kernel.clauses import Clause
-from maia.kernel.origin_right import within_right
+from maia.kernel.descent import Descent
+from maia.kernel.origin_right import within_rights
 from maia.kernel.rows import batch_of, kind_of
 from maia.principals import Signer
 
@@ -50,6 +51,8 @@ MAX_EVENTS = 1 << 20
 _FREE_EVENTS, _EVENTS_PER_OCTET = 1024, 8
 """Most events of a parcel unless the caller says otherwise; bounds what a small parcel makes its reader allocate."""
 
+FindDescent = Callable[[ParcelHeader], Descent]
+"""Tells from which types the attributes of a parcel come."""
 OriginCheck = Callable[[ParcelHeader], Iterable[Clause] | None]
 """Raises a `MaiaError` unless the origin of a parcel may publish its type; returns its clauses, or ``None`` for all."""
 
@@ -58,7 +61,8 @@ OriginCheck = Callable[[ParcelHeader], Iterable[Clause] | None]
 class Sealing:
     """How events of one type leave this broker, at most ``max_events`` at a time.
 
-    ``key_type`` is the type whose key groups seal, when ``type_id`` is a keyed one (see `maia.encryption.TypeIds`).
+    ``key_type`` is the type whose key groups seal, when ``type_id`` is a keyed one (see `maia.encryption.TypeIds`);
+    ``descent`` says which attributes are sealed by those of other types, from which they are inherited.
     """
 
     type_id: TypeId
@@ -69,10 +73,20 @@ class Sealing:
     network: bytes | None = None
     max_events: int = MAX_EVENTS
     key_type: TypeId | None = None
+    descent: Descent | None = None
 
     def group(self, label: bytes) -> KeyGroupId:
-        """Name the key group of a block."""
-        return KeyGroupId(self.type_id if self.key_type is None else self.key_type, label)
+        """Name the key group of a block.
+
+        Raises:
+            SealError: The attribute belongs to two types at once: ``UID_REUSED``.
+        """
+        if self.descent is None:
+            return KeyGroupId(self.type_id if self.key_type is None else self.key_type, label)
+        group = self.descent.group(label)
+        if group is None:
+            raise SealError("an attribute that known versions inherit from two types", code="UID_REUSED")
+        return group
 
 
 def seal_batch(
@@ -216,6 +230,7 @@ def open_batch(
     max_events: int = MAX_EVENTS,
     horizon: int = 0,
     type_id: TypeId | None = None,
+    find_descent: FindDescent | None = None,
 ) -> Opened:
     """Check a parcel and open what this broker may open.
 
@@ -230,6 +245,10 @@ def open_batch(
         max_events: The most events that this broker takes in one parcel.
         horizon: The stamp before which a parcel is refused: an older one could be a repetition that nobody knows again.
         type_id: The type that the parcel is of, when it bears a keyed id; that it is, ``check_origin`` has found.
+        find_descent: Tells from which types the attributes of a parcel come, when some are inherited.
+
+    Returns:
+        The events; none when they are a child's and carry nothing of the type that is read.
 
     Raises:
         MalformedError: It is no parcel, or its uids have other types.
@@ -252,9 +271,34 @@ def open_batch(
         raise SealError("a stamp from before all that the log holds", code="STAMP_BEHIND")
 
     identity = header.type_id if type_id is None else type_id
+    descent = Descent(type_id=identity) if find_descent is None else find_descent(header)
+    if descent.as_parent and not any(descent.group(label) for label in header.labels):
+        return Opened(header, _transit(header, identity, {}, kinds).slice(0, 0))
+    columns = open_parcel(verified, _keys_for(parcel, keys, descent, arrives=arrives, tolerance=tolerance))
+    groups = {label: group for label in (*header.labels, *columns) if (group := descent.group(label)) is not None}
+    # SECURITY: what is not sealed opens without a key, the own attributes of a child among them.
+    columns = {label: column for label, column in columns.items() if label in groups}
+    if not columns and any(keys.epochs(group) for group in groups.values()):
+        # SECURITY: of an epoch that this broker must not have; it is refused rather than shown as rows of nothing.
+        raise SealError("no key of this parcel's epoch is held here", code="NO_KEY")
+    if clauses is not None:
+        closed = header.labels if not columns else tuple(label for label in _carried(header) if label not in columns)
+        columns = within_rights(
+            columns, tuple(clauses), header.count, labels=_carried(header), closed=closed, descent=descent
+        )
+    return Opened(header, _transit(header, identity, columns, kinds))
+
+
+def _keys_for(
+    parcel: Parcel, keys: KeyProvider, descent: Descent, *, arrives: int, tolerance: Tolerance
+) -> Callable[[bytes], bytes | None]:
+    """Give the function that finds the key of a block, by the epoch that was current at the stamp."""
+    header = parcel.header
 
     def key_of(label: bytes) -> bytes | None:
-        group = KeyGroupId(identity, label)
+        group = descent.group(label)
+        if group is None:
+            return None
         epochs = keys.epochs(group)
         if not epochs or epochs[0] > header.stamp:
             return None
@@ -267,14 +311,7 @@ def open_batch(
             raise SealError("the parcel cannot be opened")
         return key
 
-    columns = open_parcel(verified, key_of)
-    if not columns and any(keys.epochs(KeyGroupId(identity, label)) for label in header.labels):
-        # SECURITY: of an epoch that this broker must not have; it is refused rather than shown as rows of nothing.
-        raise SealError("no key of this parcel's epoch is held here", code="NO_KEY")
-    if clauses is not None:
-        closed = header.labels if not columns else tuple(label for label in _carried(header) if label not in columns)
-        columns = within_right(columns, tuple(clauses), header.count, closed=closed)
-    return Opened(header, _transit(header, identity, columns, kinds))
+    return key_of
 
 
 def _replaced_key(
@@ -302,7 +339,7 @@ def _replaced_key(
     return None
 
 
-def require_heard_of(data: bytes | memoryview, keys: KeyProvider, *, type_id: TypeId, tolerance: Tolerance) -> None:
+def require_heard_of(data: bytes | memoryview, keys: KeyProvider, *, descent: Descent, tolerance: Tolerance) -> None:
     """See that a parcel is of no epoch that this broker has not heard of yet.
 
     Its origin heard of a key before us, or somebody keeps the announcement from us: what cannot be opened now can be
@@ -316,7 +353,9 @@ def require_heard_of(data: bytes | memoryview, keys: KeyProvider, *, type_id: Ty
     parcel = parse_parcel(data)
     header = parcel.header
     for label in header.labels:
-        group = KeyGroupId(type_id, label)
+        group = descent.group(label)
+        if group is None:
+            continue
         epochs = keys.epochs(group)
         key = keys.key(group, epochs[-1]) if epochs and epochs[-1] < header.epoch <= header.stamp else None
         if (

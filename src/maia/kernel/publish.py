@@ -15,13 +15,15 @@ import pyarrow as pa
 
 from maia.encoding import encode
 from maia.encryption import KeyProvider, Parcel
-from maia.events import EventType, parse_event_type
+from maia.events import EventType, inherit, parse_event_type
 from maia.kernel.clauses import Clause
+from maia.kernel.descent import Descent
 from maia.kernel.origin_right import keep_to_right
 from maia.kernel.parcels import Sealing, seal_batch
 from maia.kernel.plan_html import publishing_html
 from maia.kernel.plan_term import PlanTerm
 from maia.kernel.publication import Enforced, enforce_publication
+from maia.kernel.rows import pick
 from maia.kernel.type_check import Refusal
 from maia.principals import Kind, Signer
 
@@ -41,6 +43,7 @@ class PublishPlan:
         publication: Names the publication; a retry has the same name.
         principal: Fingerprint of the publisher, for the audit.
         definition: The signed definition of the advertised version.
+        parents: Those that it extends, the nearest first.
         clauses: The publisher's clauses; their conditions are asked again for each parcel, when it is made.
         sealing: Mode, evidence, padding.
         own: The clauses of the broker that seals, which readers will hold it to; ``None`` leaves them unasked.
@@ -56,10 +59,15 @@ class PublishPlan:
     term: PlanTerm
     own: tuple[Clause, ...] | None = None
     max_events: int = 16_384
+    parents: tuple[bytes, ...] = ()
 
     def event_type(self) -> EventType:
-        """Read the version back; it was verified when the plan was made."""
-        return parse_event_type(self.definition).definition
+        """Read the version back, with what it inherits; it was verified when the plan was made."""
+        own, *extended = (parse_event_type(raw).definition for raw in (self.definition, *self.parents))
+        parent: EventType | None = None
+        for ancestor in reversed(extended):
+            parent = ancestor if parent is None else inherit(ancestor, parent)
+        return own if parent is None else inherit(own, parent)
 
     def _repr_html_(self) -> str:
         """Show the plan in a notebook."""
@@ -107,9 +115,10 @@ def publish_batches(
         for start in range(0, batch.num_rows, plan.max_events):
             name = event_base(signer, plan.publication, partition, index)
             part = batch.slice(start, plan.max_events)
-            enforced = enforce_publication(event_type, part, plan.clauses, reservation=name)
+            descent = plan.sealing.descent
+            enforced = enforce_publication(event_type, part, plan.clauses, reservation=name, descent=descent)
             if plan.own is not None:
-                enforced = _within_own(enforced, plan.own, name)
+                enforced = _within_own(enforced, plan.own, name, descent)
             refused: dict[str, int] = {}
             for refusal in enforced.refusals:
                 refused[refusal.code] = refused.get(refusal.code, 0) + 1
@@ -132,12 +141,12 @@ def publish_batches(
         done += batch.num_rows
 
 
-def _within_own(enforced: Enforced, own: tuple[Clause, ...], reservation: bytes) -> Enforced:
+def _within_own(enforced: Enforced, own: tuple[Clause, ...], reservation: bytes, descent: Descent | None) -> Enforced:
     """Keep what a client may publish within what its broker may, which readers check."""
-    batch, met = keep_to_right(enforced.batch, own, reservation=reservation)
+    batch, met = keep_to_right(enforced.batch, own, reservation=reservation, descent=descent)
     refusals = tuple(Refusal(int(row), BEYOND_BROKER) for row in enforced.rows[~met].tolist())
     before = enforced.batch if met.all() else enforced.batch.filter(pa.array(met))
-    nulled = enforced.nulled + _nulls(batch) - _nulls(before)
+    nulled = enforced.nulled + _nulls(batch) - _nulls(pick(before, batch.schema.names))
     return Enforced(batch, enforced.rows[met], (*enforced.refusals, *refusals), nulled, enforced.forced)
 
 

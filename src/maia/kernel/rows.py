@@ -7,6 +7,8 @@ attribute that is not there at all, meets no constraint.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -45,6 +47,27 @@ def batch_of(columns: list[pa.Array], schema: pa.Schema, rows: int) -> pa.Record
     if not columns:
         return pa.RecordBatch.from_struct_array(pa.nulls(rows, pa.struct([]))).replace_schema_metadata(schema.metadata)
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def pick(batch: pa.RecordBatch, uids: Collection[str]) -> pa.RecordBatch:
+    """Pick columns, in the order of the batch."""
+    if len(uids) == batch.num_columns:
+        return batch
+    kept = [item for item in batch.schema if item.name in uids]
+    columns = [batch.column(item.name) for item in kept]
+    return batch_of(columns, pa.schema(kept, metadata=batch.schema.metadata), batch.num_rows)
+
+
+def without(batch: pa.RecordBatch, uids: Collection[str]) -> pa.RecordBatch:
+    """Leave columns out."""
+    return pick(batch, [name for name in batch.schema.names if name not in uids])
+
+
+def exchange(batch: pa.RecordBatch, part: pa.RecordBatch) -> pa.RecordBatch:
+    """Put other columns in the places of those with the same names."""
+    names = set(part.schema.names)
+    columns = [part.column(name) if name in names else batch.column(name) for name in batch.schema.names]
+    return batch_of(columns, batch.schema, batch.num_rows)
 
 
 def take_visible(columns: list[pa.Array], visible: Mask, rows: Positions | None) -> list[pa.Array]:

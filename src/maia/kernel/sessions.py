@@ -7,6 +7,9 @@ a certificate or statement came, so a right that ends takes the session's view w
 A clause with conditions counts only while all of them hold. Those that depend on the moment are asked here at each
 request; the clause then carries a guard that asks the others when data meets it. What they may ask beyond the moment is
 the caller's to provide.
+
+A session of a type that extends another one has clauses of each type of the lineage, each on that type's attributes
+(`descent`). It stands on a right on the type itself; without a right on a parent what is inherited stays closed.
 """
 
 from __future__ import annotations
@@ -16,23 +19,27 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from maia.authority import (
+    SPEAKS_OF_CLOSED,
     Action,
     CertificatePool,
     Challenge,
-    VerifiedEventType,
     Verifier,
     ask_network,
     first_end,
 )
-from maia.errors import ChainError, DeniedError, NotFoundError, VerificationError
-from maia.events import AttributeType, EncryptionMode, EventType, TypeId
+from maia.errors import ChainError, DeniedError, NotFoundError, UncheckedError, VerificationError
+from maia.events import EventType, TypeId, TypeName
 from maia.filters import Bound, Side, TypedFilter, allows, compile_filter
 from maia.kernel.clauses import Clause, ask_version, clauses_from, versions_of
 from maia.kernel.conditions import CONDITION_FALSE, MakeSurroundings, NoSurroundings, make_guard
 from maia.kernel.delivery import DeliveryPlan, Subscription, check_readable, uid_filter
+from maia.kernel.descent import confined
+from maia.kernel.known_types import KnownTypes
 from maia.principals import CertificateId, Principal, PublicKey
 
 Network = tuple[Principal, str]
+Challenges = Mapping[TypeName, Challenge]
+"""What was asked for one decision, by the version that the right is on: that of the session, and those it extends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +65,7 @@ class LiveSubscription:
 
 
 @dataclass(slots=True)
-class Sessions:
+class Sessions(KnownTypes):
     """The advertisements and subscriptions of one broker, and the rights behind them.
 
     Attributes:
@@ -73,43 +80,10 @@ class Sessions:
     network: Network | None = None
     surroundings: MakeSurroundings = NoSurroundings
     bounds: Mapping[TypeId, tuple[Bound, ...]] = field(default_factory=dict)
-    _types: dict[tuple[TypeId, str], VerifiedEventType] = field(default_factory=dict)
     _advertisements: dict[tuple[PublicKey, TypeId], Advertisement] = field(default_factory=dict)
     _subscriptions: dict[str, LiveSubscription] = field(default_factory=dict)
     _clauses: dict[tuple[object, ...], tuple[Clause, ...]] = field(default_factory=dict)
     _filters: dict[tuple[EventType, str], tuple[TypedFilter, TypedFilter]] = field(default_factory=dict)
-
-    def install(self, verified: VerifiedEventType) -> None:
-        """Learn a verified definition."""
-        name = verified.event_type.name
-        self._types[name.type_id, name.version.text] = verified
-
-    def event_type(self, type_id: TypeId, version: str, *, at: datetime) -> EventType:
-        """Return a known, unexpired version.
-
-        Raises:
-            NotFoundError: The version was never installed here: ``UNKNOWN_TYPE``.
-            VerificationError: Its credentials have expired: ``TYPE_EXPIRED``.
-        """
-        known = self._types.get((type_id, version))
-        if known is None:
-            raise NotFoundError("the type, or this version of it, is not known here", code="UNKNOWN_TYPE")
-        if not known.holds_at(at):
-            raise VerificationError("the credentials of the type have expired", code="TYPE_EXPIRED")
-        return known.event_type
-
-    def kinds(self, type_id: TypeId) -> dict[str, AttributeType]:
-        """Return the attribute types by uid over all known versions of a type."""
-        found: dict[str, AttributeType] = {}
-        for (identity, _), verified in sorted(self._types.items()):
-            if identity == type_id:
-                found.update({item.uid: item.type for item in verified.event_type.attributes})
-        return found
-
-    def modes(self, type_id: TypeId) -> frozenset[EncryptionMode]:
-        """Return how the known versions of a type let their events be sealed."""
-        known = [verified for (identity, _), verified in self._types.items() if identity == type_id]
-        return frozenset(verified.event_type.options.encryption for verified in known)
 
     def advertise(
         self,
@@ -119,7 +93,7 @@ class Sessions:
         evidence: CertificatePool,
         *,
         at: datetime,
-        challenge: Challenge | None = None,
+        challenge: Challenges | None = None,
     ) -> Advertisement:
         """Check a client's right to publish once, before any state exists; with a challenge, on its answers too.
 
@@ -158,7 +132,7 @@ class Sessions:
         evidence: CertificatePool,
         *,
         at: datetime,
-        challenge: Challenge | None = None,
+        challenge: Challenges | None = None,
     ) -> LiveSubscription:
         """Check a client's right to subscribe and its filter, then remember it; with a challenge, on its answers too.
 
@@ -273,15 +247,45 @@ class Sessions:
         evidence: CertificatePool,
         *,
         at: datetime,
-        challenge: Challenge | None = None,
+        challenge: Challenges | None = None,
     ) -> tuple[Clause, ...]:
         """Return a principal's clauses, or raise what the verifier says when there are none."""
         clauses = self.clauses(principal, action, event_type, evidence, at=at, challenge=challenge)
+        asked = challenge or {}
+        own, *extended = self.lineage(event_type)
         if not clauses:
-            request = ask_version(action, event_type)
-            self.verifier.verify(request, principal=principal, evidence=evidence, at=at, challenge=challenge)
+            request = ask_version(action, own)
+            question = asked.get(own.name)
+            self.verifier.verify(request, principal=principal, evidence=evidence, at=at, challenge=question)
+            if extended and self._derived(principal, action, own, evidence, at=at, challenge=question):
+                raise ChainError(
+                    f"the right on `{own.name.name}` opens none of its own attributes, or speaks of inherited ones",
+                    code=SPEAKS_OF_CLOSED,
+                )
             raise ChainError("the conditions of the right do not hold", code=CONDITION_FALSE)
+        for parent in extended:
+            if all(clause.holder != parent.type_id for clause in clauses):
+                self._check_doubt(principal, action, parent, evidence, at=at, challenge=asked.get(parent.name))
         return clauses
+
+    def _check_doubt(
+        self,
+        principal: PublicKey,
+        action: Action,
+        definition: EventType,
+        evidence: CertificatePool,
+        *,
+        at: datetime,
+        challenge: Challenge | None,
+    ) -> None:
+        """Raise when a right on a parent is in doubt: to show nulls for what comes later would be to lose it."""
+        request = ask_version(action, definition)
+        try:
+            self.verifier.verify(request, principal=principal, evidence=evidence, at=at, challenge=challenge)
+        except UncheckedError:
+            raise
+        except VerificationError:
+            return  # no right, and what is inherited stays closed
 
     def clauses(
         self,
@@ -291,27 +295,51 @@ class Sessions:
         evidence: CertificatePool,
         *,
         at: datetime,
-        challenge: Challenge | None = None,
+        challenge: Challenges | None = None,
     ) -> tuple[Clause, ...]:
         """Return a principal's clauses for an action at an instant, those whose conditions hold.
 
-        With a challenge, clauses that rest on its answers count as well, this once.
+        With challenges, clauses that rest on their answers count as well, this once.
         """
-        name = event_type.name
+        lineage = self.lineage(event_type)
+        found: list[Clause] = []
+        for definition in lineage:
+            question = None if challenge is None else challenge.get(definition.name)
+            part = self._derived(principal, action, definition, evidence, at=at, challenge=question)
+            if len(lineage) > 1:
+                holder = None if definition is lineage[0] else definition.type_id
+                part = confined(part, definition.uids, holder=holder)
+            part = self.guarded(part, principal, action, definition.name.name, evidence, at=at)
+            if not part and definition is lineage[0]:
+                return ()
+            found += part
+        return tuple(found)
+
+    def _derived(
+        self,
+        principal: PublicKey,
+        action: Action,
+        definition: EventType,
+        evidence: CertificatePool,
+        *,
+        at: datetime,
+        challenge: Challenge | None,
+    ) -> tuple[Clause, ...]:
+        """Derive a principal's clauses on one type, conditions unasked."""
         book = self.verifier.statements
         moment = (evidence.phase(at), book.phase(at), book.revision)
-        key = (principal, action, name, evidence.token, moment)
+        key = (principal, action, definition.name, evidence.token, moment)
         found = self._clauses.get(key) if challenge is None else None
         if found is None:
             rights = self.verifier.clauses(
-                ask_version(action, event_type), principal=principal, evidence=evidence, at=at, challenge=challenge
+                ask_version(action, definition), principal=principal, evidence=evidence, at=at, challenge=challenge
             )
-            found = clauses_from(rights, versions_of((event_type,)))
+            found = clauses_from(rights, versions_of((definition,)))
             if challenge is None:
                 if len(self._clauses) > 10_000:
                     self._clauses.clear()
                 self._clauses[key] = found
-        return self.guarded(found, principal, action, name.name, evidence, at=at)
+        return found
 
     def guarded(
         self,

@@ -187,10 +187,13 @@ class MaiaStreamReader(LogFollower):
         name = self.domain.find_type(self.asked.type, self.asked.version)
         return type_stretch(self.domain, name, after=after, at=at, most=most, upto=upto, deep=deep)
 
-    def ends(self, *, at: datetime) -> Offset:  # noqa: ARG002 - as the one above
-        """Tell where the lanes of the type end now."""
+    def ends(self, *, at: datetime) -> Offset:
+        """Tell where the lanes of the type, and of those that extend it, end now."""
         name = self.domain.find_type(self.asked.type, self.asked.version)
-        return self.domain.log.ends(identity.hex() for identity in self.domain.home.wire_ids(name.type_id))
+        types = (name.type_id, *self.domain.known(at=at).sessions.children(name.type_id))
+        return self.domain.log.ends(
+            identity.hex() for type_id in types for identity in self.domain.home.wire_ids(type_id)
+        )
 
     def judge(self, start: Places, found: Stretch, *, at: datetime) -> None:
         """Plan what is going to be offered; a denial that is proven is told when the micro-batch begins.

@@ -33,7 +33,7 @@ class HomeHoldings:
             networks = () if self._home.network is None else (self._home.network,)
             checked = check_types(self._home, verifier=self._home.verifier(), at=at)
             # nobody can be given a right on what does not verify
-            found = (verified.event_type for _, verified in checked if verified is not None)
+            found = (verified.definition for _, verified in checked if verified is not None)
             known = self._types = (state, at, TypeCatalogue(found, networks=networks))
         return known[2]
 

@@ -175,14 +175,13 @@ def _type_right(
 def _versioned(right: Right, home: Folder) -> Right:
     """Say what the versions have of the one type that a right is about, where its own is among those known here.
 
-    Nor where a version takes attributes over from another type: which, only the kernel puts together.
+    What they inherit is not among it: rights on the type that it comes from speak of that.
     """
     match right.tag.to_sexp():
         case (b"maia-type", bytes() as owner, bytes() as name, *rest):
             kept = home.versions(owner, name.decode("utf-8", "replace"))
             known = KnownVersions.of((item.name.version.text, (one.uid for one in item.attributes)) for item in kept)
-            whole = kept and all(item.extends is None for item in kept)
-            return replace(right, versions=known) if whole and known.knows(_version(rest)) else right
+            return replace(right, versions=known) if kept and known.knows(_version(rest)) else right
         case _:
             return right
 
