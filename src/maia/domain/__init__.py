@@ -41,6 +41,7 @@ if _typing.TYPE_CHECKING:
     from maia.domain.grants import RevocationDraft, draft_grant, draft_revocation, sign_grant, sign_revocation
     from maia.domain.grounds import let_go_of, missing_certificates
     from maia.domain.handed import keep_handed
+    from maia.domain.inherited import inherited_rights
     from maia.domain.key_groups import (
         check_admission,
         join_key_groups,
@@ -163,6 +164,7 @@ __all__ = [
     "format_file",
     "home_notices",
     "in_register",
+    "inherited_rights",
     "invite_peer",
     "join_key_groups",
     "keep_handed",
@@ -284,6 +286,7 @@ __getattr__ = _on_first_use(
         "ensure_keys": "keys",
         "expire_log": "expiry",
         "explain_chains": "chains",
+        "inherited_rights": "inherited",
         "find_subscription": "deliveries",
         "find_type": "types",
         "format_file": "policy_files",

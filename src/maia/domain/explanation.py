@@ -28,6 +28,7 @@ class CellExplanation:
         reason: When nothing opens it: the code and message of the denial, or that no clause lists it.
         names: The names of the version's attributes by uid, to speak of rows with.
         chains: For each clause, who gave it to whom, by the names that the home knows.
+        inherited: The type that the attribute is inherited from, whose rights decide; empty when it is the type's own.
     """
 
     principal: str
@@ -37,6 +38,7 @@ class CellExplanation:
     reason: str | None
     names: tuple[tuple[str, str], ...] = ()
     chains: tuple[str, ...] = ()
+    inherited: str = ""
 
     def __bool__(self) -> bool:
         """Tell whether the attribute is open in some rows."""
@@ -44,12 +46,13 @@ class CellExplanation:
 
     def lines(self) -> list[str]:
         """Say it, one clause a line."""
+        what = f"`{self.attribute}` (uid {self.uid}{f', of `{self.inherited}`' if self.inherited else ''})"
         if not self.open_by:
-            return [f"{self.principal} never sees `{self.attribute}` (uid {self.uid}): {self.reason}"]
+            return [f"{self.principal} never sees {what}: {self.reason}"]
         out = []
         for demands, chain in self._clauses():
             rows = f"in rows where {demands}" if demands else "in every row"
-            out.append(f"{self.principal} sees `{self.attribute}` (uid {self.uid}) {rows}, by {chain}")
+            out.append(f"{self.principal} sees {what} {rows}, by {chain}")
         return out
 
     def __str__(self) -> str:
@@ -115,19 +118,24 @@ def explain_cell(
     item = event_type.by_name(attribute)
     clauses = sessions.clauses(client, Action.SUBSCRIBE, event_type, pool, at=at)
     opened = tuple(clause for clause in clauses if clause.opens(item.uid))
+    own, *extended = sessions.lineage(event_type)
+    parent = next((one for one in extended if item.uid in one.uids), None)
     reason = None
-    if not clauses:
-        request = ask_version(Action.SUBSCRIBE, event_type)
+    if not opened:
+        asked = own if not clauses or parent is None else parent
         try:
-            sessions.verifier.verify(request, principal=client, evidence=pool, at=at)
-            reason = "the conditions of its right do not hold"
+            sessions.verifier.verify(ask_version(Action.SUBSCRIBE, asked), principal=client, evidence=pool, at=at)
+            reason = (
+                "no clause of its authority lists this attribute"
+                if any(clause.holder == (None if asked is own else asked.type_id) for clause in clauses)
+                else "the conditions of its right do not hold"
+            )
         except VerificationError as error:
             reason = f"[{error.code}] {folder.decorate(error.message)}"
-    elif not opened:
-        reason = "no clause of its authority lists this attribute"
     by_id = {one.certificate_id: one for one in pool}
     chains = tuple(_chain(clause, by_id, folder) for clause in opened)
-    return CellExplanation(principal, attribute, item.uid, opened, reason, names, chains)
+    inherited = "" if parent is None else parent.name.name
+    return CellExplanation(principal, attribute, item.uid, opened, reason, names, chains, inherited)
 
 
 def _chain(clause: Clause, certificates: Mapping[CertificateId, UnverifiedCertificate], folder: Folder) -> str:

@@ -13,6 +13,7 @@ from typing import TypeAlias
 from maia.errors import MalformedError
 from maia.events.attributes import Attribute, AttributeType, Uid
 from maia.events.definition import EventType, UnverifiedEventType
+from maia.events.names import TypeName
 from maia.events.uids import FoldedUids, UidPolicy
 from maia.events.versions import Version, hash_version, next_counter, uuid_version
 
@@ -77,6 +78,7 @@ def evolve(
     uids: UidPolicy | None = None,
     known: Iterable[EventType] = (),
     embed: bool = False,
+    extends: TypeName | None = None,
 ) -> EventType:
     """Apply operations to a version, one after the other, and give the unsigned new one.
 
@@ -91,6 +93,7 @@ def evolve(
         uids: Where new uids come from; folded UUIDs unless said otherwise.
         known: Other versions whose uids must not be used again.
         embed: Put the old version into the new one, for verifiers that cannot look it up.
+        extends: Which version of which type the new one extends; as the old one unless said.
 
     Raises:
         MalformedError: An operation names an attribute that is not there, or makes a name stand twice, or a named uid
@@ -105,11 +108,12 @@ def evolve(
     new = replace(
         base,
         attributes=tuple(attributes),
+        extends=base.extends if extends is None else extends,
         previous=old if embed else base.definition_id,
         credentials=(),
     )
     number = version if isinstance(version, Version) else version(new)
-    if number == base.name.version and new.attributes != base.attributes:
+    if number == base.name.version and (new.attributes, new.extends) != (base.attributes, base.extends):
         raise MalformedError(f"version `{number}` is the old one", code="VERSION_TAKEN")
     return replace(new, name=replace(new.name, version=number))
 
@@ -143,8 +147,10 @@ def _new(name: str, kind: AttributeType, uid: Uid | None, taken: set[Uid], polic
     return Attribute(name=name, uid=chosen, type=kind)
 
 
-def first_attributes(wanted: Iterable[Add], uids: UidPolicy) -> tuple[Attribute, ...]:
-    """Make the attributes of a first version; those without a uid get one that no other has.
+def first_attributes(
+    wanted: Iterable[Add], uids: UidPolicy, *, known: Iterable[Attribute] = ()
+) -> tuple[Attribute, ...]:
+    """Make the attributes of a first version; those without a uid get one that no other has, known ones included.
 
     >>> from maia.events.uids import SequenceUids
     >>> wanted = [Add("plate", AttributeType.STRING, "7"), Add("speed", AttributeType.INTEGER)]
@@ -152,7 +158,7 @@ def first_attributes(wanted: Iterable[Add], uids: UidPolicy) -> tuple[Attribute,
     [('plate', '7'), ('speed', '8')]
     """
     adds = tuple(wanted)
-    taken = {item.uid for item in adds if item.uid is not None}
+    taken = {item.uid for item in adds if item.uid is not None} | {item.uid for item in known}
     made = []
     for item in adds:
         uid = item.uid if item.uid is not None else uids.next_uid(taken)

@@ -18,13 +18,14 @@ from maia.events import (
     EventType,
     UnverifiedEventType,
     check_owner,
+    inherit,
     parse_event_type,
     parse_version,
     sign_event_type,
 )
 from maia.home.files import read_file
 from maia.home.folder import Folder
-from maia.home.types import verify_with_registry
+from maia.home.types import MAX_PARENTS, verify_with_registry
 from maia.home.words import split_type
 from maia.principals import Principal, Signer, UnverifiedCertificate, parse_certificate
 
@@ -49,6 +50,36 @@ def find_definition(home: Folder, text: str) -> UnverifiedEventType:
     if len(versions) > 1:
         raise UsageError(f"`{text}` has the versions {', '.join(versions)}; add @VERSION", code="AMBIGUOUS")
     return found[0]
+
+
+def extended_definitions(home: Folder, definition: EventType) -> tuple[EventType, ...]:
+    """List the definitions that one extends, the nearest first, as far as some that speak for their owners are kept."""
+    found: list[EventType] = []
+    wanted = definition.extends
+    while wanted is not None and len(found) < MAX_PARENTS:
+        kept = (item for item in home.versions(wanted.owner_id, wanted.name) if item.name == wanted)
+        parent = next(kept, None)
+        if parent is None:
+            break
+        found.append(parent)
+        wanted = parent.extends
+    return tuple(found)
+
+
+def whole_type(home: Folder, definition: EventType) -> EventType:
+    """Put a definition together with what it inherits.
+
+    Raises:
+        NotFoundError: A type that it extends is not kept: ``PARENT_MISSING``.
+        MalformedError: They do not fit together.
+    """
+    lineage = (definition, *extended_definitions(home, definition))
+    whole = lineage[-1]
+    if whole.extends is not None:
+        raise NotFoundError(f"the type `{whole.extends}` that is extended is not kept here", code="PARENT_MISSING")
+    for item in reversed(lineage[:-1]):
+        whole = inherit(item, whole)
+    return whole
 
 
 def sign_definition(

@@ -48,7 +48,7 @@ _log = logging.getLogger(__name__)
 Network: TypeAlias = "tuple[Principal, str]"
 _Keep: TypeAlias = "Callable[[str, TypeId, bytes, bytes], None]"
 _T = TypeVar("_T")
-_MAX_PARENTS = 16
+MAX_PARENTS = 16
 _MAX_KEPT = 100_000
 
 
@@ -63,7 +63,7 @@ def fetch_type(
         NotFoundError: The registry has nothing under this name.
         VerificationError: Nothing it has under this name verifies; the error is about the first.
     """
-    return _fetch(registry, name, verifier, at, network, _MAX_PARENTS)
+    return _fetch(registry, name, verifier, at, network, MAX_PARENTS)
 
 
 def verify_with_registry(
@@ -79,7 +79,7 @@ def verify_with_registry(
     Raises:
         VerificationError: Not proven, for whatever reason.
     """
-    return _verify(registry, unverified, verifier, at, network, _MAX_PARENTS)
+    return _verify(registry, unverified, verifier, at, network, MAX_PARENTS)
 
 
 def _fetch(
@@ -116,7 +116,7 @@ def _verify(
     extends = unverified.definition.extends
     if extends is not None:
         if parents <= 0:
-            raise UncheckedError(f"more than {_MAX_PARENTS} types extend each other", code="LIMIT_EXCEEDED")
+            raise UncheckedError(f"more than {MAX_PARENTS} types extend each other", code="LIMIT_EXCEEDED")
         try:
             parent = _fetch(registry, extends, verifier, at, None, parents - 1)
         except NotFoundError:
@@ -154,16 +154,26 @@ class _Registry(ABC):
         unverified = parse_event_type(raw)
         definition = unverified.definition
         with self._writing() as keep:
-            verify_with_registry(self, unverified, verifier=self._verifier, at=at, network=self._network)
+            verified = verify_with_registry(self, unverified, verifier=self._verifier, at=at, network=self._network)
             kept = self._kept(definition.type_id)
             if self._accepted(definition.name) not in (None, definition.meaning):
                 raise _taken(definition.name)
             if all(item.raw != unverified.raw for item in kept):
                 _check_room(len(kept))
-                _check_consistent(definition, [item.definition for item in kept if self._counts(item, at)])
+                counted = [item for item in kept if self._counts(item, at)]
+                _check_consistent(definition, [item.definition for item in counted])
+                _check_holders(verified, [self._lineage(item, at) for item in counted])
                 keep("type", definition.type_id, unverified.definition_id, unverified.raw)
             self._accept(definition.name, definition.meaning)
         return unverified.definition_id
+
+    def _lineage(self, kept: UnverifiedEventType, at: datetime) -> list[EventType]:
+        """Give a kept version and the definitions that it extends, as far as they verify now."""
+        try:
+            verified = verify_with_registry(self, kept, verifier=self._verifier, at=at)
+        except VerificationError:
+            return [kept.definition]
+        return [item.definition for item in verified.lineage]
 
     def _counts(self, kept: UnverifiedEventType, at: datetime) -> bool:
         """Tell whether a kept version binds later ones: it verifies, or did before it expired.
@@ -257,6 +267,23 @@ def _check_consistent(new: EventType, kept: list[EventType]) -> None:
         if item.name == new.name and item.meaning != new.meaning:
             raise _taken(new.name)
     check_meanings(new, _previous(new, kept), kept)
+
+
+def _check_holders(new: VerifiedEventType, kept: list[list[EventType]]) -> None:
+    """Refuse a version that takes an attribute from another type than a kept version does, itself included.
+
+    Raises:
+        MalformedError: A uid would be another type's, and so other rights would open it: ``UID_REUSED``.
+    """
+    holders: dict[str, TypeId] = {}
+    for lineage in (*kept, [item.definition for item in new.lineage]):
+        for definition in lineage:
+            for uid in definition.uids:
+                # SECURITY: events say uids and no version, so a uid that changes hands could be either's.
+                if holders.setdefault(uid, definition.type_id) != definition.type_id:
+                    raise MalformedError(
+                        f"uid `{uid}` is inherited in one version and not in another", code="UID_REUSED"
+                    )
 
 
 def _taken(name: TypeName) -> MalformedError:

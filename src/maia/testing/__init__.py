@@ -35,6 +35,7 @@ if _typing.TYPE_CHECKING:
     from maia.testing.managed import ManagedHomes, managed_homes
     from maia.testing.plans import deliver_plan, follow, publish_plan
     from maia.testing.publishing import publish_here
+    from maia.testing.reading import read_here
     from maia.testing.serving import ManagedType, managed_type, served
     from maia.testing.session import spark_session
     from maia.testing.stock import CONTRACTS, FLOWS, Firm, StockWorld, firm_policy, stock_world
@@ -83,6 +84,7 @@ __all__ = [
     "online",
     "publish_here",
     "publish_plan",
+    "read_here",
     "right",
     "served",
     "spark_session",
@@ -123,6 +125,7 @@ __getattr__ = _on_first_use(
         "numberplate_homes": "homes",
         "publish_here": "publishing",
         "publish_plan": "plans",
+        "read_here": "reading",
         "spark_session": "session",
         "stock_world": "stock",
     },

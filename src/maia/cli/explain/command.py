@@ -8,7 +8,7 @@ from maia.cli.read import options
 from maia.cli.read.bundles import CommandPlace, RightOptions, unpacked
 from maia.cli.read.options import examples, new_app, principal_option
 from maia.cli.show.exits import ExitCode
-from maia.cli.show.output import draw, note, write_json, write_line
+from maia.cli.show.output import draw, note, printable, write_json, write_line
 
 if TYPE_CHECKING:
     from maia.authority import Decision
@@ -37,12 +37,12 @@ def explain(
     Every chain is shown: rights of several chains add up and are never mixed. Conditions are asked now, and in a home
     the broker is looked at as well: it has to hold the right to publish, and keys to deliver. Without a chain, the
     stages that were passed, the nearest missing link and what to do about it; then, and when no condition holds, the
-    command exits with 3.
+    command exits with 3. What a type inherits is decided by rights on the type that it comes from: a line for each.
     """
     from maia.cli.read.question import check_version, read_question
     from maia.cli.show.decisions import not_proven
     from maia.cli.show.proofs import grant_to_json, proof_tree
-    from maia.domain import explain_chains
+    from maia.domain import explain_chains, inherited_rights
 
     check_version(asked.type_, place.folder)
     question = read_question(place, asked, principal, certificates=certificates, statements=statement)
@@ -54,15 +54,19 @@ def explain(
     chains = explain_chains(question, decision.grant)
     if chains.count > len(chains.steps):
         note(f"showing {len(chains.steps)} of {chains.count} chains")
-    lacks = _lacks(chains.broker, question)
+    lacks, inherited = _lacks(chains.broker, question), inherited_rights(question)
     code = ExitCode.DONE if chains.usable else ExitCode.DENIED
     if place.json:
         data = {**grant_to_json(decision.grant, question.home), **chains.to_json()}
+        if inherited:
+            data["inherited"] = [item.to_json() for item in inherited]
         write_json(data | ({} if lacks is None else {"broker_lacks": lacks[0]}), code=code)
     else:
         for step in chains.steps:
             draw(proof_tree(step))
         write_line(f"{question.home.show(question.principal.key_id)} {chains.text()}")
+        for item in inherited:
+            write_line(printable(item.text(question.home)))
     if lacks is not None:
         note(f"warning: {lacks[0]}")
         note(f"hint: {lacks[1]}")

@@ -42,7 +42,15 @@ from maia.events import (
 from maia.events import diff as compare
 from maia.events import evolve as make_version
 from maia.events import lint as find_harm
-from maia.home import Folder, find_definition, read_file, verify_with_registry, words
+from maia.home import (
+    Folder,
+    extended_definitions,
+    find_definition,
+    read_file,
+    verify_with_registry,
+    whole_type,
+    words,
+)
 from maia.principals import KeyHash, KeyId
 
 app = new_app("Define, evolve and check event types.")
@@ -57,6 +65,7 @@ _Uids = Annotated[str, typer.Option("--uids", metavar="KIND", help="Where uids c
     epilog=examples(
         "maia type define pito/uk.gov.pito.Numberplate@8516 --attribute numberplate:string:3265 \\",
         "    --attribute timestamp:timestamp:9058 --attribute location:string:3467",
+        "maia type define met/uk.police.Pursuit --extends pito/uk.gov.pito.Numberplate@8516 --attribute unit:string",
     )
 )
 @unpacked
@@ -68,7 +77,10 @@ def define(
         typer.Option("--attribute", metavar="NAME:TYPE[:UID]", help="An attribute; uids count from 0 unless given."),
     ] = None,
     extends: Annotated[
-        str | None, typer.Option("--extends", metavar="OWNER/NAME@VERSION", help="Inherit from this type.")
+        str | None,
+        typer.Option(
+            "--extends", metavar="OWNER/NAME@VERSION", help="Inherit from this type; needs its `extend` right."
+        ),
     ] = None,
     travel: Travel,
     uids: _Uids = "sequence",
@@ -76,14 +88,21 @@ def define(
 ) -> None:
     """Define an event type, sign it, and keep it in the home.
 
-    Attribute types: integer, float, decimal, string, boolean, date, timestamp, binary.
+    Attribute types: integer, float, decimal, string, boolean, date, timestamp, binary. A type that extends another one
+    names its own attributes only, travels as the other does, and its events are events of the other as well.
     """
     place = making.folder
+    parent = None if extends is None else find_definition(place, extends).definition
+    taken = () if parent is None else (parent, *extended_definitions(place, parent))
     definition = EventType(
         name=words.new_name(name, place),
-        attributes=first_attributes([words.parse_add(text) for text in attribute or ()], words.uid_policy(uids)),
-        options=travel.options(),
-        extends=None if extends is None else find_definition(place, extends).definition.name,
+        attributes=first_attributes(
+            [words.parse_add(text) for text in attribute or ()],
+            words.uid_policy(uids),
+            known=[item for version in taken for item in version.attributes],
+        ),
+        options=travel.options(None if parent is None else parent.options),
+        extends=None if parent is None else parent.name,
     )
     making.keep(definition)
 
@@ -113,10 +132,11 @@ def show(
     if spark:
         from maia.events import to_spark_ddl, to_spark_json
 
-        ddl, schema = to_spark_ddl(found.definition), json_text.loads(to_spark_json(found.definition))
+        whole = whole_type(place, found.definition)
+        ddl, schema = to_spark_ddl(whole), json_text.loads(to_spark_json(whole))
         write_json({"ddl": ddl, "schema": schema}) if json else write_line(ddl)
     elif json:
-        write_json({**view.type_to_json(found), "notes": list(notes)})
+        write_json({**view.type_to_json(found), **view.inherited_to_json(found, place), "notes": list(notes)})
     else:
         view.draw_type(found, place)
     for text in notes:
@@ -188,6 +208,10 @@ def evolve(
     ] = "uuid",
     uids: _Uids = "folded",
     embed: Annotated[bool, typer.Option("--embed", help="Put the old version into the new one.")] = False,
+    extends: Annotated[
+        str | None,
+        typer.Option("--extends", metavar="OWNER/NAME@VERSION", help="Inherit from this version from now on."),
+    ] = None,
     making: Making,
 ) -> None:
     """Make a new version; the old one stays in use.
@@ -203,8 +227,9 @@ def evolve(
         *(words.parse_retype(text) for text in retype or ()),
         *(words.parse_add(text) for text in add or ()),
     ]
-    if not steps:
-        raise UsageError("say what changes: --add, --remove, --rename, --retype", code="NOTHING_CHANGES")
+    parent = None if extends is None else find_definition(place, extends).definition
+    if not steps and parent is None:
+        raise UsageError("say what changes: --add, --remove, --rename, --retype, --extends", code="NOTHING_CHANGES")
     policies = {"uuid": drawn, "hash": hashed, "counter": counted(old.definition)}
     name = old.definition.name
     new = make_version(
@@ -212,8 +237,13 @@ def evolve(
         steps,
         version=policies[number] if number in policies else parse_version(number),
         uids=words.uid_policy(uids),
-        known=[item.definition for item in place.types.versions(name.owner, name.name)],
+        known=[
+            *(item.definition for item in place.types.versions(name.owner, name.name)),
+            *extended_definitions(place, old.definition),
+            *(() if parent is None else (parent, *extended_definitions(place, parent))),
+        ],
         embed=embed,
+        extends=None if parent is None else parent.name,
     )
     making.keep(new, old=old)
 

@@ -20,7 +20,7 @@ from maia.events import (
     UnverifiedEventType,
     VersionFinding,
 )
-from maia.home import Folder, words
+from maia.home import Folder, extended_definitions, words
 
 _SEALED = {
     EncryptionMode.PLAIN: "nothing is sealed (encryption: plain)",
@@ -71,6 +71,19 @@ def type_to_json(unverified: UnverifiedEventType) -> dict[str, object]:
     }
 
 
+def inherited_to_json(unverified: UnverifiedEventType, home: Folder) -> dict[str, object]:
+    """Write what a definition inherits for machines; nothing when it extends no other."""
+    if unverified.definition.extends is None:
+        return {}
+    return {
+        "inherited": [
+            {**attribute_to_json(item), "from": name_to_json(parent.name)}
+            for parent in extended_definitions(home, unverified.definition)
+            for item in parent.attributes
+        ]
+    }
+
+
 def verified_to_json(verified: VerifiedEventType) -> dict[str, object]:
     """Write the outcome of a verification for machines."""
     return {
@@ -91,7 +104,13 @@ def draw_type(unverified: UnverifiedEventType, home: Folder) -> None:
     """Draw a definition: its name, attributes, options and evidence."""
     definition = unverified.definition
     write_line(show_name(definition.name, home))
-    draw_table(("attribute", "uid", "type"), [(item.name, item.uid, item.type.value) for item in definition.attributes])
+    if definition.extends is None:
+        own = [(item.name, item.uid, item.type.value) for item in definition.attributes]
+        draw_table(("attribute", "uid", "type"), own)
+    else:
+        whole = [(definition, ""), *((one, one.name.name) for one in extended_definitions(home, definition))]
+        rows = [(item.name, item.uid, item.type.value, of) for one, of in whole for item in one.attributes]
+        draw_table(("attribute", "uid", "type", "inherited from"), rows)
     options = definition.options
     write_line(_SEALED[options.encryption])
     write_line(_CLOSED[options.closed])

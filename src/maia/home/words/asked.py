@@ -308,8 +308,9 @@ def find_attribute(word: str, known: Sequence[EventType]) -> tuple[str, Attribut
         return item.uid, item.type
     if known and not by_uid:
         near = did_you_mean(word, {item.name for item in every})
-        what = known[0].name.name
-        raise UsageError(f"`{what}` has no attribute `{word}`{near}", code="NO_SUCH_ATTRIBUTE")
+        what, parents = known[0].name.name, {item.extends.name for item in known if item.extends is not None}
+        own = f" of its own; rights on {', '.join(f'`{name}`' for name in sorted(parents))} give what it inherits"
+        raise UsageError(f"`{what}` has no attribute `{word}`{own if parents else ''}{near}", code="NO_SUCH_ATTRIBUTE")
     try:
         return parse_uid(word.removeprefix(_UID)), None
     except MalformedError as error:
