@@ -57,9 +57,80 @@ AUDIT = "test_audit.py"
 TIME = "test_plans_end.py"
 HOLDERS = "test_who_holds_keys.py"
 PEERS = "test_peers.py"
+INHERITED = "test_inheritance.py"
 BROKERS, WRITES, TREES = "test_dishonest_brokers.py", "test_spark_writes.py", "test_key_trees.py"
 
 MUTATIONS = (
+    Mutation(
+        "inherited: a right on the child opens what the child inherits",
+        "kernel/descent.py",
+        "cells=replace(clause.cells, uids=uids_tag(opened))",
+        "cells=clause.cells",
+        (f"{INHERITED}::test_a_right_on_a_type_opens_the_attributes_that_the_type_defines",),
+    ),
+    Mutation(
+        "inherited: a right on the child chooses rows by what the child inherits",
+        "kernel/descent.py",
+        "        if _named(clause) <= own and (opened or not own):\n",
+        "        if opened or not own:\n",
+        (f"{INHERITED}::test_a_right_on_the_child_speaks_of_no_inherited_attribute",),
+    ),
+    Mutation(
+        "inherited: a right on the parent admits rows of the child",
+        "kernel/delivery.py",
+        "        admitting = tuple(sorted({n for n, clause in zip(demands, clauses, strict=True) if clause.holder is None}))\n",
+        "        admitting = tuple(sorted(set(demands)))\n",
+        (f"{INHERITED}::test_a_right_on_the_parent_admits_no_row_of_the_child",),
+    ),
+    Mutation(
+        "inherited: what is inherited is sealed by the child's keys",
+        "kernel/descent.py",
+        "        return None if holder is None else KeyGroupId(holder, label)\n",
+        "        return None if holder is None else KeyGroupId(self.type_id, label)\n",
+        (f"{INHERITED}::test_a_childs_event_is_the_parents_with_the_parents_attributes",),
+    ),
+    Mutation(
+        "inherited: a child has key groups for what it inherits",
+        "domain/key_groups.py",
+        "        versions=lambda type_id, at: [item.definition for item in verified_versions(home, type_id, at=at)],\n",
+        "        versions=lambda type_id, at: [item.event_type for item in verified_versions(home, type_id, at=at)],\n",
+        (f"{INHERITED}::test_keys_of_what_is_inherited_are_the_parents",),
+    ),
+    Mutation(
+        "inherited: a reader of the parent opens the child's own attributes",
+        "kernel/descent.py",
+        "        return self.holders.get(uid, None if self.as_parent else self.type_id)\n",
+        "        return self.holders.get(uid, self.type_id)\n",
+        (f"{INHERITED}::test_versions_of_parent_and_child_are_read_in_each_others_shape",),
+    ),
+    Mutation(
+        "inherited: an origin sets what it has no right on",
+        "kernel/origin_right.py",
+        "        if holder is None or mine:\n            part = {",
+        "        if True:\n            mine = mine or list(clauses)\n            part = {",
+        (f"{INHERITED}::test_readers_hold_a_broker_to_its_right_on_the_parent",),
+    ),
+    Mutation(
+        "inherited: who may not publish the parent sets its attributes",
+        "kernel/publication.py",
+        "        if holder is not None and not mine:\n",
+        "        if holder is not None and not mine:\n            continue\n        if False:\n",
+        (f"{INHERITED}::test_who_may_not_publish_the_parent_publishes_the_child_alone",),
+    ),
+    Mutation(
+        "inherited: a child is sealed as it likes",
+        "events/inheritance.py",
+        "    if (ours.encryption, ours.padding, ours.release) != (theirs.encryption, theirs.padding, theirs.release):\n",
+        "    if False:\n",
+        (f"{INHERITED}::test_a_child_travels_as_its_parent",),
+    ),
+    Mutation(
+        "inherited: a uid changes hands between versions",
+        "home/types.py",
+        "                if holders.setdefault(uid, definition.type_id) != definition.type_id:\n",
+        "                if False:\n",
+        (f"{INHERITED}::test_versions_of_parent_and_child_are_read_in_each_others_shape",),
+    ),
     Mutation(
         "who does not prove a client's key is not in the audit",
         "domain/operations.py",
@@ -728,8 +799,8 @@ MUTATIONS = (
     Mutation(
         "own_version: a broker publishes every version on a right to one",
         "domain/plans.py",
-        "        request = ask_version(Action.PUBLISH, event_type)\n",
-        "        request = ask_type(Action.PUBLISH, event_type.name.owner, event_type.name.name, None)\n",
+        "        request = ask_version(Action.PUBLISH, definition)\n",
+        "        request = ask_type(Action.PUBLISH, definition.name.owner, definition.name.name, None)\n",
         (f"{ON_VERSIONS}::test_a_broker_publishes_no_version_that_it_has_no_right_to",),
     ),
     Mutation(
@@ -855,7 +926,7 @@ MUTATIONS = (
     Mutation(
         "conditions of a broker's own right are not asked",
         "domain/plans.py",
-        "        own = known.sessions.guarded(left, broker, Action.PUBLISH, event_type.name.name, pool, at=at)\n",
+        "        own = known.sessions.guarded(left, broker, Action.PUBLISH, definition.name.name, pool, at=at)\n",
         "        own = tuple(replace(clause, conditions=()) for clause in left)\n",
         (f"{TIME}::test_conditions_of_a_broker_are_asked_where_it_publishes",),
     ),
@@ -1242,7 +1313,7 @@ MUTATIONS = (
     Mutation(
         "a parcel of another type counts",
         "kernel/deliver.py",
-        "        if header.type_id != self.type_id and header.type_id not in self.aliases:\n",
+        "        if header.type_id != self.type_id and header.type_id not in self.aliases | self.children.keys():\n",
         "        if False:\n",
         (f"{BROKERS}::test_a_parcel_of_another_type_is_refused",),
     ),
