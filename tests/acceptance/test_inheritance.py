@@ -168,6 +168,15 @@ def test_versions_of_parent_and_child_are_read_in_each_others_shape(home: Comman
     assert home.refused(*follow, "--remove", "unit") == (1, "UID_REUSED")
 
 
+@pytest.mark.requirement("23.09")
+def test_a_number_that_the_parent_takes_later_is_not_the_childs(tmp_path: Path) -> None:
+    """Nothing is sealed, and a later version of the parent uses the uid of what the child adds: it sees none of it."""
+    home = make_world(tmp_path / "home", mode="plain")
+    home.do("type", "evolve", f"pito/{PARENT}@1", "--add", f"speed:string:{UNIT}", "--number", "2")
+    publish(home, f"{CHILD}@1", "camera", ROW)
+    assert read(home, f"{PARENT}@2", "parents") == [{**SEEN, "speed": None}]
+
+
 def test_a_child_travels_as_its_parent(home: Command) -> None:
     """What a parent's owner seals, no child shows; a type that is sealed as a whole has no children."""
     child = ("type", "define", "met/Loud@1", "--extends", f"pito/{PARENT}@1", "--attribute", "b:string")

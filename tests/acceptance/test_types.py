@@ -222,7 +222,7 @@ def test_six_item_healthcare_definition_loads_and_verifies() -> None:
             attribute("path-report-text", "b831c325-4d63-4d98-b7c0-782a1d4a1c44", "binary"),
             attribute("SNOMED-CT-codes", "3514a33d-5173-453c-8b5a-11e8ead71761", "string"),
         ),
-        options=Options.for_lifetime("long"),
+        options=Options(release="direct"),
     )
     chain = _grant(nhs, authority, MANAGE, owner=nhs, name="uk.nhs.*")
     verified = _verify(_sign(report, authority, chain))

@@ -159,7 +159,7 @@ def verify_event_type(
     if definition.extends is not None:
         grants.extend(case.prove_extend(signed, parent))
     if network is not None:
-        grants.append(case.prove(ask_network(Action.INSTALL, *network), signed.signer, definition.credentials))
+        grants.append(case.prove_install(signed, network))
     extended = None if definition.extends is None else parent
     return VerifiedEventType(
         definition, definition if extended is None else _inherit(definition, extended), signed.signer, tuple(grants),
@@ -254,6 +254,15 @@ class _Case:
         if parent is None:
             raise UncheckedError(f"the type `{wanted}` that is extended is not at hand", code="PARENT_MISSING")
         return (grant, *parent.grants)
+
+    def prove_install(self, signed: SignedEventType, network: Network) -> Grant:
+        """Prove that the signer may install types on a network."""
+        request = ask_network(Action.INSTALL, *network)
+        try:
+            return self.prove(request, signed.signer, signed.definition.credentials)
+        except ChainError as error:
+            message = f"its signer may not install types on `{network[1]}`: {error.message}"
+            raise ChainError(message, code="NOT_INSTALLED") from error
 
     def _previous(self, definition: EventType) -> SignedEventType | None:
         """Find the previous version, and check what can be checked of it without its credentials."""

@@ -51,6 +51,7 @@ if _typing.TYPE_CHECKING:
     )
     from maia.domain.keys import HomeKeys, ensure_keys
     from maia.domain.lists import MadeList, known_series, make_list
+    from maia.domain.live import live_clients
     from maia.domain.log_parts import LogPart, begin_read, parts_of, scan, share_out
     from maia.domain.losses import find_losses
     from maia.domain.malformed import ROW_MALFORMED, audit_malformed
@@ -172,6 +173,7 @@ __all__ = [
     "known_series",
     "leave_key_groups",
     "let_go_of",
+    "live_clients",
     "make_list",
     "manager_signer",
     "mark_outbox",
@@ -287,6 +289,7 @@ __getattr__ = _on_first_use(
         "expire_log": "expiry",
         "explain_chains": "chains",
         "inherited_rights": "inherited",
+        "live_clients": "live",
         "find_subscription": "deliveries",
         "find_type": "types",
         "format_file": "policy_files",

@@ -19,7 +19,7 @@ from stat import S_ISDIR
 from typing import TypeAlias
 
 from maia.authority import CertificatePool, SignatureCache, VerifiedEventType, Verifier
-from maia.domain.types import check_types
+from maia.domain.types import check_types, why_refused
 from maia.events import TypeId, TypeName
 from maia.home import CertificateFolder, Home
 from maia.kernel import Sessions
@@ -122,6 +122,9 @@ class Snapshots:
             names.append(unverified.definition.name)
             if verified is None:
                 failed = True
+                sessions.refuse(
+                    unverified.definition.name, why_refused(self._home, unverified, verifier=verifier, at=at)
+                )
             else:
                 # INVARIANT: what sessions judge by is what plans carry, byte for byte.
                 name = verified.event_type.name

@@ -76,6 +76,15 @@ def check_types(
         yield from ((item, None) for item, _ in beside)
 
 
+def why_refused(home: Home, item: UnverifiedEventType, *, verifier: Verifier, at: datetime) -> VerificationError:
+    """Tell why a definition that a home keeps does not count."""
+    try:
+        verify_with_registry(home.types, item, verifier=verifier, at=at, network=home.network)
+    except VerificationError as error:
+        return error
+    return VerificationError("another definition of this version contradicts it", code="TYPE_CONFLICT")
+
+
 def type_conflicts(home: Home, *, verifier: Verifier, at: datetime) -> tuple[TypeName, ...]:
     """List the versions of which a home holds two definitions that verify and contradict each other."""
     registry, found = home.types, []

@@ -18,7 +18,7 @@ from maia.events.attributes import (
     parse_attribute_type,
     parse_uid,
 )
-from maia.events.changes import Change, Diff, ManageAction, check_meanings, diff, parse_manage_action
+from maia.events.changes import Change, Diff, ManageAction, check_meanings, diff
 from maia.events.definition import (
     EVENT_TYPE_LIMITS,
     MAX_CREDENTIALS,
@@ -46,7 +46,7 @@ from maia.events.inheritance import inherit
 from maia.events.lint import LiveClient, VersionFinding, lint, misleading_names, parse_live_clients
 from maia.events.lookalikes import lookalikes, skeleton
 from maia.events.names import Owner, TypeId, TypeName, check_owner, type_id
-from maia.events.options import MAX_PADDING, ClosedAttributes, EncryptionMode, Lifetime, Options, Release
+from maia.events.options import MAX_PADDING, ClosedAttributes, EncryptionMode, Options, Release
 from maia.events.publication import (
     Publication,
     TransitEvent,
@@ -116,7 +116,6 @@ __all__ = [
     "EventType",
     "EventTypeId",
     "FoldedUids",
-    "Lifetime",
     "LiveClient",
     "ManageAction",
     "Operation",
@@ -175,7 +174,6 @@ __all__ = [
     "parse_compatible_event_type",
     "parse_event_type",
     "parse_live_clients",
-    "parse_manage_action",
     "parse_topic",
     "parse_uid",
     "parse_version",

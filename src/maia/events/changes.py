@@ -32,26 +32,6 @@ class ManageAction(StrEnum):
     RETYPE = "editAttributeType"
 
 
-_ALIASES = {
-    "add": ManageAction.ADD,
-    "remove": ManageAction.REMOVE,
-    "rename": ManageAction.RENAME,
-    "change": ManageAction.RETYPE,
-}
-
-
-def parse_manage_action(word: str) -> ManageAction:
-    """Read a part of `manage`: the healthcare chapter's word, or the thesis's (add, remove, rename, change).
-
-    >>> parse_manage_action("rename") is parse_manage_action("editAttributeName")
-    True
-    """
-    try:
-        return _ALIASES.get(word) or ManageAction(word)
-    except ValueError as error:
-        raise MalformedError("no such part of `manage`", code="MANAGE_ACTION") from error
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """One change of one attribute.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from maia.encoding import Sexp
-from maia.errors import EncodingError, MalformedError, UsageError
+from maia.errors import EncodingError, MalformedError
 from maia.principals import decode_text
 
 MAX_PADDING = 1 << 16
@@ -34,13 +34,6 @@ class Release(StrEnum):
     DIRECT = "direct"
 
 
-class Lifetime(StrEnum):
-    """How long the events stay sensitive; what outlives its encryption must not cross foreign brokers."""
-
-    SHORT = "short"
-    LONG = "long"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """The options of one version of a type.
@@ -66,18 +59,6 @@ class Options:
                 raise MalformedError(f"the option `{name}` has no such value", code="TYPE_OPTION") from error
         if type(self.padding) is not int or not 0 <= self.padding <= MAX_PADDING:
             raise MalformedError(f"padding is a number from 0 to {MAX_PADDING}", code="TYPE_OPTION")
-
-    @classmethod
-    def for_lifetime(cls, lifetime: Lifetime | str) -> Options:
-        """Choose by how long the events stay sensitive: short-lived ones may cross the overlay, others go directly.
-
-        >>> Options.for_lifetime("long").release.value
-        'direct'
-        """
-        try:
-            return cls(release=Release.DIRECT if Lifetime(lifetime) is Lifetime.LONG else Release.OVERLAY)
-        except ValueError as error:
-            raise UsageError("a lifetime is `short` or `long`") from error
 
     def to_sexp(self) -> Sexp:
         """Write ``(options (encryption …) (closed …) (release …) (padding …))``, always all of them."""

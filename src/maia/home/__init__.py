@@ -12,7 +12,7 @@ from maia.home import providers, words
 from maia.home.agent import KeyAgent, ask_agent
 from maia.home.certificates import CertificateFolder
 from maia.home.config import DEFAULT_SILENCE, HomeConfig
-from maia.home.definitions import extended_definitions, find_definition, sign_definition, whole_type
+from maia.home.definitions import extended_definitions, fetch_into, find_definition, sign_definition, whole_type
 from maia.home.files import PRIVATE_FILE, PRIVATE_FOLDER, list_files, locked, make_folder, read_file, write_file
 from maia.home.folder import Folder, key_of
 from maia.home.formats import HOME_FORMAT, newer_format, with_head, without_head
@@ -59,6 +59,7 @@ __all__ = [
     "check_key_name",
     "check_passphrase",
     "extended_definitions",
+    "fetch_into",
     "find_definition",
     "key_of",
     "list_files",

@@ -10,12 +10,15 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from maia.authority import MANAGE_PARTS, Action, Request, Verifier, ask_network, ask_type
+from maia.authority import MANAGE_PARTS, Action, Request, VerifiedEventType, Verifier, ask_network, ask_type
 from maia.encoding import did_you_mean
 from maia.errors import NotFoundError, UsageError
 from maia.events import (
     EVENT_TYPE_LIMITS,
+    MAX_LINEAGE,
     EventType,
+    Registry,
+    TypeName,
     UnverifiedEventType,
     check_owner,
     inherit,
@@ -25,7 +28,7 @@ from maia.events import (
 )
 from maia.home.files import read_file
 from maia.home.folder import Folder
-from maia.home.types import MAX_PARENTS, verify_with_registry
+from maia.home.types import MAX_PARENTS, fetch_type, verify_with_registry
 from maia.home.words import split_type
 from maia.principals import Principal, Signer, UnverifiedCertificate, parse_certificate
 
@@ -80,6 +83,37 @@ def whole_type(home: Folder, definition: EventType) -> EventType:
     for item in reversed(lineage[:-1]):
         whole = inherit(item, whole)
     return whole
+
+
+def fetch_into(
+    home: Folder, registry: Registry, name: TypeName, *, at: datetime, network: tuple[Principal, str] | None = None
+) -> VerifiedEventType:
+    """Fetch a version from a registry, verify it as a stranger would, and keep it with what it refers to.
+
+    Raises:
+        NotFoundError: The registry has nothing under this name: ``TYPE_NOT_FOUND``.
+        VerificationError: Nothing it has under this name verifies; nothing is kept.
+        MalformedError: It contradicts a version that is kept.
+    """
+    found = fetch_type(registry, name, verifier=Verifier(statements=home.book()), at=at, network=network)
+    for item in reversed(found.lineage):
+        for raw in _with_previous(registry, item):
+            home.types.put(raw, at=at)
+    return found
+
+
+def _with_previous(registry: Registry, verified: VerifiedEventType) -> list[bytes]:
+    """List a definition after the versions that it came from, as far as a registry has them."""
+    found = [verified.raw]
+    reference = verified.definition.previous
+    while isinstance(reference, bytes) and len(found) <= MAX_LINEAGE:
+        try:
+            previous = registry.get(reference)
+        except NotFoundError:
+            break
+        found.insert(0, previous.raw)
+        reference = previous.definition.previous
+    return found
 
 
 def sign_definition(

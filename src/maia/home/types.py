@@ -73,13 +73,14 @@ def verify_with_registry(
     verifier: Verifier,
     at: datetime,
     network: Network | None = None,
+    accept_compatible: bool = False,
 ) -> VerifiedEventType:
-    """Verify a definition, looking in a registry for what it refers to.
+    """Verify a definition, looking in a registry for what it refers to; a compatible one only when told to.
 
     Raises:
         VerificationError: Not proven, for whatever reason.
     """
-    return _verify(registry, unverified, verifier, at, network, MAX_PARENTS)
+    return _verify(registry, unverified, verifier, at, network, MAX_PARENTS, accept_compatible=accept_compatible)
 
 
 def _fetch(
@@ -111,6 +112,8 @@ def _verify(
     at: datetime,
     network: Network | None,
     parents: int,
+    *,
+    accept_compatible: bool = False,
 ) -> VerifiedEventType:
     parent = None
     extends = unverified.definition.extends
@@ -122,8 +125,9 @@ def _verify(
         except NotFoundError:
             parent = None  # the verifier says what is missing
     return verify_event_type(
-        unverified, verifier=verifier, at=at, network=network, find_previous=registry.get, parent=parent
-    )
+        unverified, verifier=verifier, at=at, network=network, find_previous=registry.get, parent=parent,
+        accept_compatible=accept_compatible,
+    )  # fmt: skip
 
 
 class _Registry(ABC):

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from maia.authority import VerifiedEventType
 from maia.errors import NotFoundError, VerificationError
-from maia.events import AttributeType, EncryptionMode, EventType, TypeId
+from maia.events import AttributeType, EncryptionMode, EventType, TypeId, TypeName
 from maia.kernel.descent import Descent, descent_of
 
 
@@ -16,6 +16,7 @@ class KnownTypes:
     """Verified definitions; what is not here is not known."""
 
     _types: dict[tuple[TypeId, str], VerifiedEventType] = field(init=False, default_factory=dict)
+    _refused: dict[tuple[TypeId, str], VerificationError] = field(init=False, default_factory=dict)
     _children: dict[TypeId, dict[TypeId, Descent]] = field(init=False, default_factory=dict)
 
     def install(self, verified: VerifiedEventType) -> None:
@@ -24,14 +25,22 @@ class KnownTypes:
         self._types[name.type_id, name.version.text] = verified
         self._children.clear()
 
+    def refuse(self, name: TypeName, error: VerificationError) -> None:
+        """Remember why the definition of a version that is kept here does not count."""
+        self._refused[name.type_id, name.version.text] = error
+
     def event_type(self, type_id: TypeId, version: str, *, at: datetime) -> EventType:
         """Return a known, unexpired version.
 
         Raises:
-            NotFoundError: The version was never installed here: ``UNKNOWN_TYPE``.
-            VerificationError: Its credentials have expired: ``TYPE_EXPIRED``.
+            NotFoundError: The version was never here: ``UNKNOWN_TYPE``.
+            VerificationError: Its credentials have expired (``TYPE_EXPIRED``), or its definition does not count for
+                another reason: it may not be installed on the network (``NOT_INSTALLED``), a version or a parent to
+                verify it by is missing (``PREVIOUS_MISSING``, ``PARENT_MISSING``), it is not its owner's.
         """
-        known = self._types.get((type_id, version))
+        known, refused = self._types.get((type_id, version)), self._refused.get((type_id, version))
+        if known is None and refused is not None:
+            raise type(refused)(f"the definition does not count here: {refused.message}", code=refused.code)
         if known is None:
             raise NotFoundError("the type, or this version of it, is not known here", code="UNKNOWN_TYPE")
         if not known.holds_at(at):

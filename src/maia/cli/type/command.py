@@ -1,4 +1,4 @@
-"""`maia type define|add|show|verify|evolve|diff|lint|from-schema`: event types and their versions.
+"""`maia type define|add|fetch|show|verify|evolve|diff|lint|from-schema`: event types and their versions.
 
 Types live in the home's folder `types`, which is a registry like any other: what is read there is verified before it
 counts. A type is written OWNER/NAME@VERSION, or as the file of a signed definition.
@@ -30,11 +30,13 @@ from maia.events import (
     Remove,
     Rename,
     TypeName,
+    check_owner,
     counted,
     drawn,
     first_attributes,
     hashed,
     misleading_names,
+    parse_compatible_event_type,
     parse_event_type,
     parse_live_clients,
     parse_version,
@@ -43,8 +45,10 @@ from maia.events import diff as compare
 from maia.events import evolve as make_version
 from maia.events import lint as find_harm
 from maia.home import (
+    DirectoryRegistry,
     Folder,
     extended_definitions,
+    fetch_into,
     find_definition,
     read_file,
     verify_with_registry,
@@ -168,15 +172,54 @@ def add(
     answer(view.type_to_json(found), f"kept {view.show_name(found.definition.name, folder)}", json=place.json)
 
 
+@app.command(epilog=examples("maia type fetch pito/uk.gov.pito.Numberplate@8516 --from /mnt/registry"))
+@unpacked
+def fetch(
+    type_: Annotated[str, typer.Argument(metavar="OWNER/NAME@VERSION", help="The full name: the owner is a key here.")],
+    *,
+    source: Annotated[Path, typer.Option("--from", metavar="DIR", help="A registry: the folder `types` of any home.")],
+    network: OnNetwork = None,
+    place: CommandPlace,
+) -> None:
+    """Fetch a version from a registry that nobody has to trust, verify it, and keep it with what it refers to."""
+    folder = place.folder
+    owner, name, version = words.split_type(type_, folder)
+    if version is None:
+        raise UsageError(f"`{type_}` names no version; add @VERSION", code="AMBIGUOUS")
+    found = fetch_into(
+        folder, DirectoryRegistry(source), TypeName(check_owner(owner), name, parse_version(version)), at=place.instant,
+        network=words.split_network(network, folder),
+    )  # fmt: skip
+    kept = view.show_name(found.definition.name, folder)
+    answer(view.verified_to_json(found), f"fetched and verified: {kept}", json=place.json)
+
+
 @app.command(epilog=examples("maia type verify numberplate.type --network 'pito/UK Police Network'"))
 @unpacked
-def verify(type_: _TypeArgument, *, network: OnNetwork = None, place: CommandPlace) -> None:
-    """Check that a definition speaks for its owner now: signature, credentials, previous version, parents."""
+def verify(
+    type_: _TypeArgument,
+    *,
+    network: OnNetwork = None,
+    compatible: Annotated[
+        bool, typer.Option("--compatible", help="Read a file whose signature leaves the credentials out.")
+    ] = False,
+    place: CommandPlace,
+) -> None:
+    """Check that a definition speaks for its owner now: signature, credentials, previous version, parents.
+
+    Definitions in the scope of the healthcare chapter sign names and attributes alone; they are accepted only by name.
+    """
     folder = place.folder
-    found, on = find_definition(folder, type_), words.split_network(network, folder)
-    verified = verify_with_registry(
-        folder.types, found, verifier=Verifier(statements=folder.book()), at=place.instant, network=on
+    on = words.split_network(network, folder)
+    found = (
+        parse_compatible_event_type(read_file(Path(type_), limit=EVENT_TYPE_LIMITS.max_bytes))
+        if compatible
+        else find_definition(folder, type_)
     )
+    verified = verify_with_registry(
+        folder.types, found, verifier=Verifier(statements=folder.book()), at=place.instant, network=on,
+        accept_compatible=compatible,
+    )  # fmt: skip
     ends = "" if verified.expires is None else f", until {verified.expires.isoformat()}"
     signed = f"{view.show_name(verified.definition.name, folder)}, signed by {folder.show(verified.signer.key_id)}"
     answer(view.verified_to_json(verified), f"verified: {signed}{ends}", json=place.json)
@@ -272,7 +315,7 @@ def diff(
         note("nothing changes")
 
 
-@app.command(epilog=examples("maia type lint OLD NEW --clients clients.jsonl"))
+@app.command(epilog=examples("maia type lint OLD NEW", "maia type lint OLD NEW --clients clients.jsonl"))
 def lint(
     old: _Old,
     new: _New,
@@ -288,12 +331,20 @@ def lint(
     home: options.Home = Path(),
     json: options.Json = False,
 ) -> int:
-    """Warn about what a new version takes away from live clients; exit code 1 when there is a warning."""
+    """Warn about what a new version takes away from live clients; exit code 1 when there is a warning.
+
+    The subscriptions that the home keeps (`maia deliver add`) are known, with what their rights show; a file names
+    clients of other homes.
+    """
     place = Folder(home)
     before, after = find_definition(place, old).definition, find_definition(place, new).definition
-    findings = find_harm(
-        before, after, [] if clients is None else parse_live_clients(read_source(str(clients)), before)
-    )
+    live = [] if clients is None else parse_live_clients(read_source(str(clients)), before)
+    if place.config is not None:
+        from maia.domain import Domain, live_clients
+
+        with Domain.open(home) as domain:
+            live += live_clients(domain, before.type_id, at=place.clock())
+    findings = find_harm(before, after, live)
     code = ExitCode.FAILED if findings else ExitCode.DONE
     if json:
         write_json({"findings": [view.finding_to_json(finding) for finding in findings]}, code=code)
