@@ -60,6 +60,8 @@ def test_what_a_registry_gives_is_verified_before_it_is_kept(pito: Command, met:
     other.do("key", "import", "pito", str(pito.home / "keys" / "pito.pub"))
     for path in (pito.home / "types").glob("*/*.type"):
         path.write_bytes(path.read_bytes().replace(b"5:place", b"5:where"))
+    for path in (pito.home / "types").rglob("*.accepted"):
+        path.unlink()
     first = ("type", "fetch", f"{PLATE}@1", "--from", str(pito.home / "types"))
     assert other.refused(*first) == (4, "BAD_SIGNATURE")
     assert other.do("type", "show")["types"] == []
@@ -92,7 +94,8 @@ def test_each_reason_for_which_a_type_does_not_count_has_its_code(pito: Command,
             path.unlink()
     assert code(pito, "Other@2") == "PREVIOUS_MISSING"
     settings = met.home / "maia.toml"
-    settings.write_text(settings.read_text("utf-8") + '\nnetwork = ["pito", "UK Police Network"]\n', "utf-8")
+    network = '\n[network]\nowner = "pito"\nname = "UK Police Network"\n'
+    settings.write_text(settings.read_text("utf-8") + network, "utf-8")
     met.do("type", "fetch", f"{PLATE}@1", "--from", str(pito.home / "types"))
     met.keys("ccs")
     met.do("type", "define", "ccs/Own@1", "--attribute", "a:string:1")

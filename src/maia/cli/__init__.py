@@ -70,6 +70,7 @@ _VERBS = _MappingProxy(
         "role": _Verb("maia.cli.role.command", "Activate and list roles; record what they stand on."),
         "publish": _Verb("maia.cli.publish.command", "Publish the rows of a file as events."),
         "subscribe": _Verb("maia.cli.subscribe.command", "See events as a client may see them."),
+        "translate": _Verb("maia.cli.translate.command", "Move events from one type to another, as a client."),
         "deliver": _Verb("maia.cli.deliver.command", "Run the delivery job of a domain; read a subscription's outbox."),
         "status": _Verb("maia.cli.status.command", "Tell what a domain has and lacks, and what to do next."),
         "keys": _Verb("maia.cli.keys.command", "Show and refresh the key groups that a home manages."),

@@ -93,6 +93,7 @@ if _typing.TYPE_CHECKING:
     from maia.domain.status import DomainStatus, LogStatus, TypeStatus, domain_status, who_lacks
     from maia.domain.stretches import Stretch, next_stretch, type_stretch, wire_types
     from maia.domain.subscriptions import JOB, DomainPlans, add_subscription, delivery_job
+    from maia.domain.translation import make_translator, start_translator
     from maia.domain.types import find_type, show_type
     from maia.domain.wanted import Wanted, parse_wanted, read_subscriptions, write_wanted
 
@@ -175,6 +176,7 @@ __all__ = [
     "let_go_of",
     "live_clients",
     "make_list",
+    "make_translator",
     "manager_signer",
     "mark_outbox",
     "missing_certificates",
@@ -205,6 +207,7 @@ __all__ = [
     "sight_of",
     "sign_grant",
     "sign_revocation",
+    "start_translator",
     "submit_policy",
     "sweep_home",
     "type_stretch",
@@ -290,6 +293,8 @@ __getattr__ = _on_first_use(
         "explain_chains": "chains",
         "inherited_rights": "inherited",
         "live_clients": "live",
+        "make_translator": "translation",
+        "start_translator": "translation",
         "find_subscription": "deliveries",
         "find_type": "types",
         "format_file": "policy_files",

@@ -50,8 +50,8 @@ class VersionFinding:
 
 
 _ADVICE = (
-    "define a new type and run a translator client that subscribes to the old one and publishes the new one, "
-    "or keep the attribute"
+    "define a new type and run a translator client, which subscribes to the old one and publishes the new one "
+    "(`maia translate OLD NEW`), or keep the attribute"
 )
 
 
