@@ -32,10 +32,19 @@ from maia.encryption import Keyring
 from maia.events import EventType, TypeName, attribute, parse_version, sign_event_type
 from maia.home import Home, HomeConfig
 from maia.kernel import milliseconds
-from maia.log import NoticeLog, Outbox, OutboxCommit, StatementPublisher
+from maia.log import NoticeLog, Outbox, OutboxCommit
 from maia.principals import Certificate, CertificateId, KeySigner, TestKind
 from maia.spark import session
-from maia.testing import ATTRIBUTES, TYPE_NAME, TYPE_VERSION, grant, numberplate_network, online, publish_here
+from maia.testing import (
+    ATTRIBUTES,
+    TYPE_NAME,
+    TYPE_VERSION,
+    StatementPublisher,
+    grant,
+    numberplate_network,
+    online,
+    publish_here,
+)
 
 PER_WAY = 8
 BEATS = Rhythm(period=timedelta(seconds=5), lead=timedelta(seconds=2))

@@ -37,10 +37,19 @@ from maia.home import Home, HomeConfig
 from maia.kernel import DeliverPlan, Subscription, milliseconds, parcel_row
 from maia.kernel import publish_batches as sealed_batches
 from maia.log import START as LANE_START
-from maia.log import LogDirectory, NoticeKind, NoticeLog, Place, StatementPublisher, StatementSubscription
+from maia.log import LogDirectory, NoticeKind, NoticeLog, Place, StatementSubscription
 from maia.policy import PolicyEngine, parse_policy
 from maia.principals import Certificate, CertificateId, KeySigner, TestKind
-from maia.testing import ATTRIBUTES, TYPE_NAME, TYPE_VERSION, grant, numberplate_network, online, publish_plan
+from maia.testing import (
+    ATTRIBUTES,
+    TYPE_NAME,
+    TYPE_VERSION,
+    StatementPublisher,
+    grant,
+    numberplate_network,
+    online,
+    publish_plan,
+)
 
 START = datetime(2026, 6, 1, 9, tzinfo=UTC)
 KINDS = {"numberplate": "string", "timestamp": "timestamp", "location": "string"}

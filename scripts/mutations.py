@@ -58,6 +58,10 @@ TIME = "test_plans_end.py"
 HOLDERS = "test_who_holds_keys.py"
 PEERS = "test_peers.py"
 INHERITED = "test_inheritance.py"
+BOUNDS, BOUNDED, CARRIED = (
+    "test_access_control_filters.py", "test_access_control_filters_stream.py", "test_bounds_in_certificates.py"
+)  # fmt: skip
+TOPICS, TOPIC_STREAM = "test_topics.py", "test_topics_stream.py"
 BROKERS, WRITES, TREES = "test_dishonest_brokers.py", "test_spark_writes.py", "test_key_trees.py"
 
 MUTATIONS = (
@@ -118,6 +122,70 @@ MUTATIONS = (
         (f"{INHERITED}::test_versions_of_parent_and_child_are_read_in_each_others_shape",),
     ),
     Mutation(
+        "topics: publishing under a topic needs no right on its super-topics",
+        "kernel/topics.py",
+        "    names = lineage(name.name) if _binds(action, event_type) else (name.name,)\n",
+        "    names = (name.name,)\n",
+        (f"{TOPICS}::test_publishing_needs_a_right_on_every_super_topic",),
+    ),
+    Mutation(
+        "topics: what the right on a topic demands is lost beside that on its super-topic",
+        "kernel/topics.py",
+        "    return _demanding(met, other.constraints)\n",
+        "    return met\n",
+        (f"{TOPICS}::test_what_a_super_topic_demands_counts_below_it",),
+    ),
+    Mutation(
+        "topics: a row that says another topic goes out under this one",
+        "kernel/topics.py",
+        "    other = np.asarray(pc.not_equal(column, name).fill_null(False))\n",
+        "    other = np.zeros(len(column), dtype=np.bool_)\n",
+        (f"{TOPICS}::test_a_row_that_says_another_topic_is_refused",),
+    ),
+    Mutation(
+        "topics: an origin writes the name of another topic into its events",
+        "kernel/topics.py",
+        "    if not _binds(action, event_type):\n        return found\n",
+        "    if True:\n        return found\n",
+        (f"{TOPIC_STREAM}::test_a_broker_that_writes_another_topic_into_an_event_is_refused",),
+    ),
+    Mutation(
+        "topics: readers believe an origin that lacks a super-topic",
+        "domain/origins.py",
+        "    requests = requests_for(Action.PUBLISH, definition, any_version=True, versions=versions)\n",
+        "    requests = requests_for(Action.PUBLISH, definition, any_version=True, versions=versions)[-1:]\n",
+        (f"{TOPIC_STREAM}::test_a_broker_that_lacks_a_super_topic_is_believed_by_nobody",),
+    ),
+    Mutation(
+        "topics: a definition that does not verify is a topic all the same",
+        "domain/topics.py",
+        "    known = [verified.event_type for verified, _ in domain.known(at=domain.clock()).types]\n",
+        "    types = domain.home.types\n"
+        "    known = [item.definition for name in types.names() for item in types.find(name)]\n",
+        (f"{TOPICS}::test_a_topic_that_its_owner_did_not_sign_is_refused_by_every_broker",),
+    ),
+    Mutation(
+        "topics: a topic of another owner is taken for the one that was named",
+        "domain/topics.py",
+        "        topics = [item for item in topics if is_owner(domain.home, owner, item.name.owner)]\n",
+        "        topics = topics[:]\n",
+        (f"{TOPICS}::test_whoever_takes_the_name_of_a_topic_gets_one_of_its_own",),
+    ),
+    Mutation(
+        "topics: who has no right on a topic reads what is below it by its name",
+        "domain/topics.py",
+        '    needed = parts if "*" in asked.topic else parts[:1]\n',
+        "    needed = parts\n",
+        (f"{TOPICS}::test_subscribing_needs_the_right_on_that_topic_only",),
+    ),
+    Mutation(
+        "topics: a right on a topic reaches names that merely start alike",
+        "authority/rights.py",
+        """    return one_of((_name_tag(name), parse_tag((b"*", b"prefix", encode_name(f"{name}.")))))\n""",
+        """    return one_of((_name_tag(name), parse_tag((b"*", b"prefix", encode_name(name)))))\n""",
+        (f"{TOPICS}::test_subscribing_needs_the_right_on_that_topic_only",),
+    ),
+    Mutation(
         "who does not prove a client's key is not in the audit",
         "domain/operations.py",
         "        if key is not None and error.code not in _NOT_TRIED:\n",
@@ -151,6 +219,84 @@ MUTATIONS = (
         "            if told is not None and told <= at < told + _EVERY:\n",
         "            if False:\n",
         ("test_possession.py::test_who_does_not_prove_a_key_to_a_service_is_in_its_audit",),
+    ),
+    # -- access-control filters
+    Mutation(
+        "a subscription is not held to the bounds of its right",
+        "kernel/sessions.py",
+        "        clauses = require_bounds(clauses, filter_, Side.SUBSCRIBE)\n",
+        "",
+        (f"{BOUNDS}::test_subscriptions_are_held_to_the_bounds_of_the_right_at_the_first_broker",),
+    ),
+    Mutation(
+        "an advertisement is not held to the bounds of its right",
+        "kernel/sessions.py",
+        "            clauses = advertised(require_bounds(clauses, wanted, Side.ADVERTISE), wanted)\n",
+        "            clauses = advertised(clauses, wanted)\n",
+        (f"{BOUNDS}::test_many_fake_advertisements_and_subscriptions_leave_no_state",),
+    ),
+    Mutation(
+        "a right whose bounds forbid a filter opens its attributes to it",
+        "kernel/bounds.py",
+        "    if held and not found:\n",
+        "    if held and found:\n        return held\n    if held:\n",
+        (f"{BOUNDS}::test_what_one_right_bounds_another_does_not_loosen",),
+    ),
+    Mutation(
+        "rows are not held to the bounds of the right to publish",
+        "kernel/publication.py",
+        "        fits = met & bounds_mask(result, clause.cells.bounds)\n",
+        "        fits = met\n",
+        (f"{BOUNDED}::test_publications_are_held_to_the_bounds_of_the_right",),
+    ),
+    Mutation(
+        "a strict bound leaves other attributes free",
+        "kernel/bounds.py",
+        "            if uid not in named:\n",
+        "            if False:\n",
+        (f"{BOUNDED}::test_publications_are_held_to_the_bounds_of_the_right",),
+    ),
+    Mutation(
+        "a publisher is not held to what it announced",
+        "kernel/bounds.py",
+        "    word = Bound(filter=wanted, kind=BoundKind.STRICT_LOWER)\n",
+        "    return tuple(clauses)\n    word = Bound(filter=wanted, kind=BoundKind.STRICT_LOWER)\n",
+        (f"{BOUNDED}::test_a_publisher_is_held_to_what_it_announced",),
+    ),
+    Mutation(
+        "a broker is not held to the bounds of its own right",
+        "kernel/origin_right.py",
+        "    return mask & bounds_mask(batch, clause.cells.bounds, hidden=None if whole else hidden)\n",
+        "    return mask\n",
+        (f"{BOUNDED}::test_a_broker_is_held_to_the_bounds_of_its_own_right",),
+    ),
+    Mutation(
+        "a link takes away the bounds of the links above it",
+        "authority/bounds.py",
+        "        return Bounds.of((*self.members, *other.members))\n",
+        "        return other\n",
+        (f"{CARRIED}::test_the_bounds_of_a_chain_hold_together",),
+    ),
+    Mutation(
+        "a link bounds by attributes that are closed to its issuer",
+        "authority/speech.py",
+        "    return {uid for uid in named if not permits(uids, uid.encode(), budget)}\n",
+        "    return set()\n",
+        (f"{CARRIED}::test_nobody_bounds_by_what_is_closed_to_it",),
+    ),
+    Mutation(
+        "two limits of one entry become alternatives of a lower bound",
+        "authority/bounds.py",
+        "                if len(found) == 1:\n",
+        "                if found:\n",
+        (f"{CARRIED}::test_bounds_are_a_form_of_tags_that_is_read_in_one_way",),
+    ),
+    Mutation(
+        "a right within a bound opens a key group",
+        "authority/rights.py",
+        "        return bool(self.bounds) or any(",
+        "        return any(",
+        (f"{HOLDERS}::test_a_right_within_a_bound_brings_no_key",),
     ),
     # -- a broker's own right
     Mutation(
@@ -748,8 +894,8 @@ MUTATIONS = (
     Mutation(
         "a publication that breaks a demand is sent",
         "kernel/publication.py",
-        "        fits = mask_of(result, tuple(drops))\n",
-        "        fits = mask_of(result, ())\n",
+        "        met = mask_of(result, tuple(drops))\n",
+        "        met = mask_of(result, ())\n",
         (f"{VERSIONS}::test_what_breaks_a_demand_is_dropped_and_a_flooder_is_held_to_its_rate_and_revoked",),
     ),
     # -- the law of speech
@@ -785,8 +931,8 @@ MUTATIONS = (
     Mutation(
         "own_version: a broker publishes every version on a right to one",
         "domain/plans.py",
-        "        request = ask_version(Action.PUBLISH, definition)\n",
-        "        request = ask_type(Action.PUBLISH, definition.name.owner, definition.name.name, None)\n",
+        "        requests = requests_for(Action.PUBLISH, definition)\n",
+        "        requests = requests_for(Action.PUBLISH, definition, any_version=True)\n",
         (f"{ON_VERSIONS}::test_a_broker_publishes_no_version_that_it_has_no_right_to",),
     ),
     Mutation(
@@ -820,7 +966,7 @@ MUTATIONS = (
     Mutation(
         "the rows of an origin's right are not looked at",
         "kernel/origin_right.py",
-        "    masks = [_met(batch, clause.constraints, hidden) for clause in clauses]\n",
+        "    masks = [_met(batch, clause, hidden) for clause in clauses]\n",
         "    masks = [np.ones(count, dtype=np.bool_) for clause in clauses]\n",
         (f"{HOLDERS}::test_readers_hold_an_origin_to_the_rows_of_its_right",),
     ),
@@ -958,6 +1104,20 @@ MUTATIONS = (
         "        parked=dict(sorted(codes.items())),\n",
         "",
         (f"{LANES}::test_missing_evidence_and_missing_commits_wait_and_lose_nothing",),
+    ),
+    Mutation(
+        "folders that are no lanes take the places of lanes",
+        "log/store.py",
+        "                    and (shape is None or shape.fullmatch(entry.name) is not None)\n",
+        "",
+        (f"{LANES}::test_no_number_of_strangers_hides_a_lane",),
+    ),
+    Mutation(
+        "a disk that fails for a moment proves a denial",
+        "domain/origins.py",
+        "            return Judged(doubt=error.code)  # a disk that fails for a moment proves nothing\n",
+        "            return Judged()\n",
+        (f"{LANES}::test_evidence_that_cannot_be_read_for_a_moment_is_a_doubt",),
     ),
     Mutation(
         "an origin keeps no evidence to put again",
@@ -1277,8 +1437,8 @@ MUTATIONS = (
     Mutation(
         "a flood of rights comes before what others gave",
         "kernel/clauses.py",
-        "    for clause in fairly(clauses, lambda clause: (*clause.chain, (clause.cells, clause.conditions))):\n",
-        "    for clause in clauses:\n",
+        "    for clause in fairly(ordered, lambda clause: (*clause.chain, (clause.cells, clause.conditions))):\n",
+        "    for clause in ordered:\n",
         ("test_one_bad_chain.py::test_a_bad_right_takes_nothing_from_who_did_not_ask_for_it",),
     ),
     Mutation(
@@ -1287,6 +1447,13 @@ MUTATIONS = (
         "        if not permits(uids, uid, budget) and",
         "        if not permits(uids, uid) and",
         ("test_one_bad_chain.py::test_the_law_of_speech_draws_from_the_budget",),
+    ),
+    Mutation(
+        "anybody's word is an emergency",
+        "home/providers/emergency.py",
+        "if change.at <= at and change.by in self.by]",
+        "if change.at <= at]",
+        ("test_conditions.py::test_an_emergency_opens_what_waits_for_it_and_only_those_who_may_declare_it",),
     ),
     # -- what readers take no broker's word for
     Mutation(
@@ -1441,7 +1608,7 @@ MUTATIONS = (
     Mutation(
         "a stream that is refused leaves no audit",
         "spark/reader.py",
-        "                _refuse(self.domain, self.asked, found, error.code)\n",
+        "                note_refused(self.domain, refused, self.asked.as_)\n",
         "",
         (f"{STREAM}::test_a_subscriber_that_was_away_gets_what_it_missed_once_and_nothing_after_its_end",),
     ),

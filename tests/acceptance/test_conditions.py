@@ -236,3 +236,38 @@ def test_nobody_publishes_as_the_exchange(home: Command, tmp_path: Path) -> None
     assert home.refused("publish", str(tmp_path / "rows.json"), "--type", "stock.Quote", "--as", "eve")[0] == 3
     when = london("2027-06-03T12:00")
     assert (allowed(home, "firm", "publish", when), allowed(home, "eve", "publish", when)) == (True, False)
+
+
+@pytest.mark.requirement("12.08")
+def test_an_emergency_opens_what_waits_for_it_and_only_those_who_may_declare_it(home: Command) -> None:
+    """The chief declares a flood until noon: open until then; a deputy's word, or a touched file, opens nothing."""
+    home.keys("chief", "deputy")
+    policy = home.home / "policy"
+    policy.mkdir(exist_ok=True)
+    (policy / "providers.toml").write_text('[[predicate]]\nname = "emergency"\nkind = "emergency"\nby = ["chief"]\n')
+    home.grant("--from", "exchange", "--to", "desk", *RIGHT, "subscribe", "--condition", "emergency()")
+    flood, morning, noon = "2027-06-03T09:00:00Z", at("2027-06-03T10:00"), at("2027-06-03T12:00")
+    assert not allowed(home, "desk", "subscribe", at("2027-06-03T08:00"))
+    word = ("policy", "emergency", "--as", "deputy", "--reason", "rain", "--at", flood)
+    assert home.refused(*word) == (3, "EMERGENCY_DENIED")
+    assert not allowed(home, "desk", "subscribe", at("2027-06-03T08:30"))
+    home.do(
+        "policy", "emergency", "--as", "chief", "--reason", "flood", "--until", "2027-06-03T12:00:00Z", "--at", flood
+    )
+    assert [allowed(home, "desk", "subscribe", when) for when in (morning, noon)] == [True, False]
+    told = home.do("policy", "emergency", "--at", flood)
+    assert [(item["declared"], item["reason"]) for item in told["changes"]] == [(True, "flood")]
+    home.do("policy", "emergency", "--as", "chief", "--reason", "again", "--at", "2027-06-03T13:00:00Z")
+    assert allowed(home, "desk", "subscribe", at("2027-06-03T13:30"))
+    home.do("policy", "emergency", "--end", "--as", "chief", "--reason", "dry", "--at", "2027-06-03T14:00:00Z")
+    assert not allowed(home, "desk", "subscribe", at("2027-06-03T14:30"))
+    rules = (policy / "providers.toml").read_text()
+    (policy / "providers.toml").write_text(rules.replace('["chief"]', '["chief", "deputy"]'))
+    home.do("policy", "emergency", "--as", "deputy", "--reason", "rain", "--at", "2027-06-03T14:40:00Z")
+    assert allowed(home, "desk", "subscribe", at("2027-06-03T14:45"))
+    (policy / "providers.toml").write_text(rules)
+    assert not allowed(home, "desk", "subscribe", at("2027-06-03T14:50")), "what a deputy said counts no longer"
+    file = policy / "emergency.jsonl"
+    file.write_bytes(file.read_bytes().replace(b"dry", b"wet"))
+    assert not allowed(home, "desk", "subscribe", at("2027-06-03T15:00"))
+    assert home.refused("policy", "emergency")[1] == "EMERGENCY_DAMAGED"

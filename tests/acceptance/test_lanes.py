@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sys
@@ -25,6 +26,7 @@ from maia.testing import (
     NumberplateHomes,
     grant,
     numberplate_homes,
+    offered,
     publish_here,
 )
 
@@ -255,6 +257,7 @@ def test_no_number_of_strangers_hides_a_lane(spark: Any, world: NumberplateHomes
     topic = lane_folder(world).parent
     for number in range(1_100):
         (topic / f"origin={number:064x}").mkdir()
+        (topic / f"origin=!{number:06d}").mkdir()  # no lane by its name
     stranger_lane(world, KeySigner.generate(), tmp_path / "eve")
     assert read(world) == ["P1"]
     checkpoint = tmp_path / "checkpoint"
@@ -262,6 +265,27 @@ def test_no_number_of_strangers_hides_a_lane(spark: Any, world: NumberplateHomes
     publish(world, "P2")
     assert follow(world, checkpoint) == ["P2"]
     assert len(Command(world.ccs).do("log", "show")["commits"]) >= 2
+
+
+@pytest.mark.fault("F06")
+def test_evidence_that_cannot_be_read_for_a_moment_is_a_doubt(
+    world: NumberplateHomes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that fails proves nothing: what rests on the evidence waits, and comes when the disk is well again."""
+    publish(world, "P1")
+    [evidence] = (world.ccs.parent / "log" / "_evidence").iterdir()
+    real = os.open
+
+    def failing(path: Any, flags: int, *args: Any, **named: Any) -> int:
+        if os.fspath(path) == evidence.name:
+            raise OSError(errno.EIO, "input/output error")
+        return real(path, flags, *args, **named)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "open", failing)
+        assert offered(world.ccs) == ([], ["FILE_UNAVAILABLE"])
+    published, parked_for = offered(world.ccs)
+    assert (len(published), parked_for) == (1, [])
 
 
 def test_a_damaged_segment_parks_its_lane_and_no_other(spark: Any, world: NumberplateHomes, tmp_path: Path) -> None:

@@ -199,14 +199,14 @@ def test_a_subscriber_that_was_away_gets_what_it_missed_once_and_nothing_after_i
         publish("Q8")
         running.processAllAvailable()
         publish("Q9")
+        running.processAllAvailable()  # a micro-batch that is worked on while its right ends fails: PLAN_OVER
         command.do("revoke", given.certificate_id.hex()[:16], "--yes")
         publish("QX")
         running.processAllAvailable()
     finally:
         running.stop()
     plates = [row["numberplate"] for row in got]
-    assert plates[0] == "Q8"
-    assert "QX" not in plates, "what was stored is delivered by the right of now, not of then"
+    assert plates == ["Q8", "Q9"], "what was stored is delivered by the right of now, not of then"
     refused = [row for row in command.do("audit", "--as", "Guest")["rows"] if row["kind"] == "refuse"]
     assert {row["reason"] for row in refused} == {"REVOKED"}
     with pytest.raises(RevokedError):

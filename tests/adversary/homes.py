@@ -49,8 +49,9 @@ from maia.errors import MaiaError
 from maia.home import Home, HomeConfig
 from maia.kernel import event_ids, event_name, milliseconds, parcel_row, publish_batches
 from maia.key_manager import KeyManager, KeySettings
-from maia.log import LogDirectory, Places, StatementPublisher
+from maia.log import LogDirectory, Places
 from maia.principals import CertificateId, parse_certificate, verify_certificate
+from maia.testing import StatementPublisher
 
 SILENCE, HEARD = 10, 30
 """How long a manager may be silent beyond its promise, and what it promises, in seconds."""

@@ -197,8 +197,8 @@ PLANTED = (
         "proof.key)",
         "pass"),
     # -- keys that are not heard of
-    _of("an epoch that was not heard of waits", "rekeys", "domain.stretches:_doubt",
-        "_require_keys(domain, event_type, lane, commit)", "pass"),
+    _of("an epoch that was not heard of waits", "rekeys", "domain.stretches:_Segments.doubt",
+        "self._require_keys(memoryview(newest), type_id)", "pass"),
     _of("what a publisher that was kept deaf sealed is not lost", "rekeys silence", "encryption.epochs:replaced_epochs",
         "found.append(epochs[position])", "pass"),
     _of("who does not hear the manager seals nothing", "silence", "domain.heard:require_heard",

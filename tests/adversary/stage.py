@@ -72,7 +72,6 @@ from maia.log import (
     NoticeLog,
     OwnLanes,
     Places,
-    StatementPublisher,
     deliver_segment,
 )
 from maia.principals import (
@@ -87,7 +86,7 @@ from maia.principals import (
     unsafe_sign_certificate,
 )
 from maia.principals import Naming as NameBody
-from maia.testing import People
+from maia.testing import People, StatementPublisher
 
 TYPE = "T"
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -151,6 +151,10 @@ REFUSING = {
 }  # fmt: skip
 
 
+UNAVAILABLE = ("=FILE_UNAVAILABLE", "=AUDIT_UNAVAILABLE")
+"""How it is said: the audit hears of an operation before anything of it is written."""
+
+
 def work_once(root: Path, *before: str, **environment: str) -> tuple[int, list[str]]:
     """Do the work in a process of its own; return how it ended and what it said."""
     command = [*before, sys.executable, killing.__file__, str(root), json.dumps(PUBLICATIONS)]
@@ -166,7 +170,8 @@ def test_system_that_refuses_stops_the_work_by_name_and_loses_nothing(
     """An error of the disk is said by its code; when the disk is well again the work goes on, exactly once."""
     root = copy(template, tmp_path / "net")
     ended, said = work_once(root, require_tool("strace"), "-f", "-qq", "-o", os.devnull, *REFUSING[case])
-    assert (ended, said[-1]) == (3, "=FILE_UNAVAILABLE")
+    assert ended == 3
+    assert said[-1] in UNAVAILABLE
     assert work_once(root)[0] == 0
     check_exactly_once(root)
 
@@ -177,6 +182,7 @@ def test_file_that_cannot_grow_stops_the_work_by_name_and_loses_nothing(template
     for size in (300, 1000, 1500, 2000, 2500):
         root = copy(template, tmp_path / "net")
         ended, said = work_once(root, KILLING_FILE_SIZE=str(size))
-        assert (ended, said[-1]) == (3, "=FILE_UNAVAILABLE"), size
+        assert ended == 3, size
+        assert said[-1] in UNAVAILABLE, size
         assert work_once(root)[0] == 0
         check_exactly_once(root)

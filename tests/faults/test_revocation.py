@@ -21,7 +21,7 @@ from maia.domain.delivery_work import Group, Report, Work
 from maia.errors import UnavailableError
 from maia.home import Home
 from maia.kernel import MAX_LEAD, milliseconds, reserve_stamps
-from maia.log import StatementPublisher
+from maia.testing import StatementPublisher
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 TORTURE = bool(os.environ.get("MAIA_TORTURE"))

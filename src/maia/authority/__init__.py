@@ -1,6 +1,7 @@
 """Rights and their algebra, chains and proofs, validity: does this evidence prove this right, now?"""
 
 from maia.authority.book import Confirmation, StatementBook
+from maia.authority.bounds import Bounds
 from maia.authority.budget import Budget, MonotonicClock
 from maia.authority.bundles import MAX_BUNDLE, bundle, open_bundle
 from maia.authority.condition_attributes import attributes_of
@@ -53,7 +54,6 @@ from maia.authority.statements import (
 )
 from maia.authority.tag_forms import EVERYTHING, NOTHING, Tag, is_nothing, one_of
 from maia.authority.tags import alternatives, check_ground, covers, intersect, parse_tag, patterns_in, permits, splits
-from maia.authority.topics import VerifiedTopic, prove_topic_publish, prove_topic_subscribe, verify_topic
 from maia.authority.tuples import (
     FiveTuple,
     FourTuple,
@@ -84,6 +84,7 @@ __all__ = [
     "TRUSTED",
     "UNENFORCEABLE",
     "Action",
+    "Bounds",
     "Budget",
     "CellRight",
     "CertificatePool",
@@ -127,7 +128,6 @@ __all__ = [
     "ThresholdNode",
     "UnverifiedStatement",
     "VerifiedEventType",
-    "VerifiedTopic",
     "Verifier",
     "VerifierLimits",
     "alternatives",
@@ -168,8 +168,6 @@ __all__ = [
     "patterns_in",
     "permits",
     "principal_node",
-    "prove_topic_publish",
-    "prove_topic_subscribe",
     "reach",
     "read_proof",
     "reduce_chain",
@@ -188,7 +186,6 @@ __all__ = [
     "value_tag",
     "verify_event_type",
     "verify_statement",
-    "verify_topic",
     "walk",
     "write_proof",
 ]

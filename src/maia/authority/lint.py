@@ -52,7 +52,7 @@ def lint_right(body: Authorisation, tag: Tag) -> tuple[RightFinding, ...]:
         return found
     for option in tag.members if isinstance(tag, OneOf) else (tag,):
         try:
-            constrained = any(cells.constraints for cells in cell_rights(option))
+            constrained = any(cells.constraints or cells.bounds for cells in cell_rights(option))
         except TagError:
             continue
         if constrained:

@@ -64,6 +64,7 @@ _VERBS = _MappingProxy(
         "revoke": _Verb("maia.cli.revoke.command", "Revoke a certificate, a role or a membership."),
         "statement": _Verb("maia.cli.statement.command", "Make and keep validity statements."),
         "type": _Verb("maia.cli.type.command", "Define, evolve and check event types."),
+        "topic": _Verb("maia.cli.topic.command", "Define and show topics, and give rights on them."),
         "filter": _Verb("maia.cli.filter.command", "Check, format and compare filters."),
         "domain": _Verb("maia.cli.domain.command", "Make the home of a domain; its members, and other domains."),
         "policy": _Verb("maia.cli.policy.command", "Check, format, preview and apply a domain's policy."),

@@ -20,6 +20,7 @@ if _typing.TYPE_CHECKING:
         prove_key,
     )
     from maia.domain.agreements import AgreementState, advance_agreement, draft_and_sign
+    from maia.domain.bounds import BoundQuestion, client_bounds, rule_bounds
     from maia.domain.certificates import push_certificates
     from maia.domain.chains import BrokerNeeds, explain_chains
     from maia.domain.client import Client
@@ -93,6 +94,7 @@ if _typing.TYPE_CHECKING:
     from maia.domain.status import DomainStatus, LogStatus, TypeStatus, domain_status, who_lacks
     from maia.domain.stretches import Stretch, next_stretch, type_stretch, wire_types
     from maia.domain.subscriptions import JOB, DomainPlans, add_subscription, delivery_job
+    from maia.domain.topics import TypeOrTopic, TypePart, note_refused, plan_parts
     from maia.domain.translation import make_translator, start_translator
     from maia.domain.types import find_type, show_type
     from maia.domain.wanted import Wanted, parse_wanted, read_subscriptions, write_wanted
@@ -103,6 +105,7 @@ __all__ = [
     "ROW_MALFORMED",
     "AgreementState",
     "Asked",
+    "BoundQuestion",
     "BrokerNeeds",
     "CellExplanation",
     "Client",
@@ -133,6 +136,8 @@ __all__ = [
     "SealingKeys",
     "Sight",
     "Stretch",
+    "TypeOrTopic",
+    "TypePart",
     "TypeStatus",
     "Wanted",
     "Work",
@@ -147,6 +152,7 @@ __all__ = [
     "check_home_audit",
     "check_log",
     "check_policy",
+    "client_bounds",
     "commit_publication",
     "connect_peer",
     "delivered_since",
@@ -181,6 +187,7 @@ __all__ = [
     "mark_outbox",
     "missing_certificates",
     "next_stretch",
+    "note_refused",
     "note_unproven",
     "open_access_control",
     "open_home_groups",
@@ -190,6 +197,7 @@ __all__ = [
     "own_lanes",
     "parse_wanted",
     "parts_of",
+    "plan_parts",
     "policy_paths",
     "policy_sources",
     "proof_lines",
@@ -201,6 +209,7 @@ __all__ = [
     "read_parked",
     "read_subscriptions",
     "reader_of",
+    "rule_bounds",
     "scan",
     "share_out",
     "show_type",
@@ -236,6 +245,7 @@ __getattr__ = _on_first_use(
         "ROW_MALFORMED": "malformed",
         "AgreementState": "agreements",
         "Asked": "engine",
+        "BoundQuestion": "bounds",
         "BrokerNeeds": "chains",
         "CellExplanation": "explanation",
         "Client": "client",
@@ -263,6 +273,10 @@ __getattr__ = _on_first_use(
         "RightQuestion": "questions",
         "SealingKeys": "sealing_keys",
         "Sight": "sight",
+        "TypeOrTopic": "topics",
+        "TypePart": "topics",
+        "note_refused": "topics",
+        "plan_parts": "topics",
         "TypeStatus": "status",
         "Wanted": "wanted",
         "Work": "delivery_work",
@@ -280,6 +294,7 @@ __getattr__ = _on_first_use(
         "check_log": "delivery",
         "check_home_audit": "operations",
         "check_policy": "policy_files",
+        "client_bounds": "bounds",
         "commit_publication": "publication",
         "delivered_since": "deliveries",
         "delivery_job": "subscriptions",
@@ -318,6 +333,7 @@ __getattr__ = _on_first_use(
         "policy_paths": "policy_files",
         "policy_sources": "policy_files",
         "proof_lines": "policy_files",
+        "rule_bounds": "bounds",
         "prove_key": "access_control",
         "publication_operation": "publication",
         "published_before": "publication",

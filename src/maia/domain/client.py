@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from maia.domain.engine import Asked
 from maia.domain.possession import ProvenClient
 from maia.domain.publication import Published
+from maia.domain.topics import TypeOrTopic
 from maia.encoding import html_table
 from maia.errors import UsageError
 from maia.principals import PublicKey
@@ -81,10 +83,12 @@ class Client:
     def publish(
         self,
         rows: Rows,
-        type: str,  # noqa: A002 - as everywhere
+        type: str | None = None,  # noqa: A002 - as everywhere
         *,
+        topic: str | None = None,
         version: str | None = None,
         publication: str | None = None,
+        advertise: str | None = None,
         strict: bool = False,
     ) -> Published | StreamingQuery:
         """Publish rows: a DataFrame, batch or streaming, an Arrow table or a pandas frame.
@@ -92,8 +96,11 @@ class Client:
         Args:
             rows: Columns named as the attributes of the version.
             type: The type: ``owner/name@version``, with what is clear left out.
+            topic: In its place, the topic to publish under: ``owner/name``.
             version: Which version the rows have, when the type does not say.
             publication: Names the publication; publishing it twice counts once. Streams need one.
+            advertise: What will be published, as a filter whose constraints are alternatives: refused when the bounds
+                of the right do not allow it, and rows that it does not cover are refused.
             strict: Publish nothing and raise when any row is refused.
 
         Returns:
@@ -103,7 +110,8 @@ class Client:
             DeniedError: With ``strict``, rows were refused: ``ROWS_REFUSED``.
             MaiaError: The type is unknown, or the client or the domain's broker has no right.
         """
-        asked = self._asked(type, "", None, version, with_event_id=False)
+        events = TypeOrTopic(type=type, version=version, topic=topic)
+        asked = replace(self._asked(events, "", None, with_event_id=False), advertise=advertise)
         engine = self._engine()
         if not engine.is_stream(rows):
             name = publication or secrets.token_hex(16)
@@ -119,8 +127,9 @@ class Client:
 
     def read(
         self,
-        type: str,  # noqa: A002 - as everywhere
+        type: str | None = None,  # noqa: A002 - as everywhere
         *,
+        topic: str | None = None,
         where: str = "",
         attributes: str | Sequence[str] | None = None,
         version: str | None = None,
@@ -130,6 +139,7 @@ class Client:
 
         Args:
             type: The type: ``owner/name@version``, with what is clear left out.
+            topic: In its place, a topic with all below it: ``owner/name``, with ``*`` where any component may stand.
             where: The client's filter; it may speak of attributes that are open to the client.
             attributes: Which attributes, in which order; all of the version when there are none.
             version: Which version to see events as, when the type does not say.
@@ -138,12 +148,14 @@ class Client:
         Raises:
             MaiaError: The type is unknown, the client has no right, or the filter is refused.
         """
-        return self._engine().read(self._asked(type, where, attributes, version, with_event_id=with_event_id))
+        events = TypeOrTopic(type=type, version=version, topic=topic)
+        return self._engine().read(self._asked(events, where, attributes, with_event_id=with_event_id))
 
     def subscribe(
         self,
-        type: str,  # noqa: A002 - as everywhere
+        type: str | None = None,  # noqa: A002 - as everywhere
         *,
+        topic: str | None = None,
         where: str = "",
         attributes: str | Sequence[str] | None = None,
         version: str | None = None,
@@ -154,6 +166,7 @@ class Client:
 
         Args:
             type: The type: ``owner/name@version``, with what is clear left out.
+            topic: In its place, a topic with all below it, also what is defined there later; see `read`.
             where: The client's filter; it may speak of attributes that are open to the client.
             attributes: Which attributes, in which order; all of the version when there are none.
             version: Which version to see events as, when the type does not say.
@@ -163,20 +176,20 @@ class Client:
         Raises:
             MaiaError: The type is unknown, the client has no right, or the filter is refused.
         """
-        asked = self._asked(type, where, attributes, version, with_event_id=with_event_id)
+        events = TypeOrTopic(type=type, version=version, topic=topic)
+        asked = self._asked(events, where, attributes, with_event_id=with_event_id)
         return self._engine().subscribe(asked, starting=starting)
 
     def _asked(
         self,
-        name: str,
+        events: TypeOrTopic,
         where: str,
         attributes: str | Sequence[str] | None,
-        version: str | None,
         *,
         with_event_id: bool,
     ) -> Asked:
         one = (attributes,) if isinstance(attributes, str) else attributes
         return Asked(
-            client=self.proven, agent=self.agent if self._locked else None, type=name, version=version, where=where,
+            client=self.proven, agent=self.agent if self._locked else None, events=events, where=where,
             attributes=None if one is None else tuple(one), with_event_id=with_event_id,
         )  # fmt: skip

@@ -24,6 +24,7 @@ from maia.domain.publication import own_lanes
 from maia.domain.snapshot import Snapshot, Snapshots
 from maia.domain.status import DomainStatus, domain_status
 from maia.domain.stretches import admits_by, wire_types
+from maia.domain.topics import TypeOrTopic
 from maia.domain.types import find_type
 from maia.encoding import html_table
 from maia.errors import UsageError
@@ -198,24 +199,26 @@ class Domain:
         version: str | None = None,
         publication: str,
         max_events: int = MAX_EVENTS,
+        advertise: str | None = None,
         at: datetime | None = None,
     ) -> PublishPlan:
         """Advertise for a client, whose key was proven, and compile what its rows will go through.
 
         Raises:
-            MaiaError: The type is unknown, or the client or the broker has no right.
+            MaiaError: The type is unknown, the client or the broker has no right, or what the client announces is out
+                of the bounds of its right.
         """
         moment = self.follow(at=at)
         known = self.known(at=moment)
         found = find_type(self.home, name, version, among=known.names)
         with refusals(self.home, client, found, at=moment):
             return self._planner.publish(
-                known, found, client.key, publication=publication, at=moment, max_events=max_events
+                known, found, client.key, publication=publication, at=moment, max_events=max_events, advertise=advertise
             )
 
     def deliver_plan(
         self,
-        name: str,
+        name: str | TypeName,
         *,
         client: ProvenClient,
         where: str = "",
@@ -235,7 +238,7 @@ class Domain:
         """
         moment = at if followed and at is not None else self.follow(at=at)
         known = self.known(at=moment)
-        found = find_type(self.home, name, version, among=known.names)
+        found = name if isinstance(name, TypeName) else find_type(self.home, name, version, among=known.names)
         with refusals(self.home, client, found, at=moment, tell=tell):
             who = {"holder": client.name, "identity": client.name}
             made = self._planner.subscription(known, found, client.key, **who, where=where, at=moment, proven=True)
@@ -319,11 +322,14 @@ class Domain:
     def grant(
         self,
         to: str,
-        type: str,  # noqa: A002 - as everywhere
+        type: str | None = None,  # noqa: A002 - as everywhere
         *,
+        topic: str | None = None,
+        sub_topics: bool = False,
         by: str | None = None,
         actions: str | Sequence[str] = "subscribe",
         attributes: str | Sequence[str] | None = None,
+        bounds: str | Sequence[str] = (),
         conditions: str | Sequence[str] = (),
         delegate: bool = False,
         not_before: datetime | None = None,
@@ -332,17 +338,21 @@ class Domain:
         irrevocable: bool = False,
         passphrase: AskPassphrase | None = None,
     ) -> Granted:
-        """Give a right on a type, signed with a key of this home, and keep its certificate.
+        """Give a right on a type or a topic, signed with a key of this home, and keep its certificate.
 
         Where several texts may stand, one alone may stand for itself: ``actions="publish"``, ``attributes="ward"``.
 
         Args:
             to: Who receives it: the name of a key here, a fingerprint, or a local name such as ``met: brokers``.
             type: The type: ``owner/name@version``, or ``owner/name@*`` for every version.
+            topic: In its place, a topic; a right to subscribe is on all below it as well.
+            sub_topics: With a topic: whether a right to publish is on all below it as well.
             by: Whose key signs; the type's owner when its key is here, else the key that speaks for the domain.
             actions: ``publish``, ``subscribe``, ``manage``.
             attributes: Which attributes, by name, each with a demand on the row where there is one
                 (``numberplate='AE05 XYZ'``); all when there are none.
+            bounds: Access-control filters that what is published or subscribed to must keep to, all of them:
+                ``upper (message = 'new_product')``.
             conditions: What must hold whenever the right is used.
             delegate: Whether the receiver may pass it on.
             not_before: From when it is valid.
@@ -357,7 +367,13 @@ class Domain:
             MaiaError: Something is unknown or useless; the message says what.
         """
         folder, at = self.home.folder, self.clock()
-        right = words.parse_right(folder, type_=type, actions=several(actions), attributes=several(attributes))
+        events, does, cells = TypeOrTopic(type=type, topic=topic), several(actions), several(attributes)
+        if events.topic is None:
+            right = words.parse_right(folder, type_=type, actions=does, attributes=cells, bounds=several(bounds))
+        else:
+            right = words.parse_topic_right(
+                folder, events.topic, actions=does, attributes=cells, sub_topics=sub_topics
+            )  # fmt: skip
         issuer = folder.key(self._issuer(folder, right.owner) if by is None else by)
         draft = draft_grant(
             folder, issuer, right, to=words.parse_principal_text(to, folder), at=at, delegate=delegate,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from maia.domain.possession import ProvenClient
 from maia.domain.publication import Published
+from maia.domain.topics import TypeOrTopic
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,25 +21,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What a client asks for: a type, and how much of it.
+    """What a client asks for: a type or topics, and how much of it.
 
     Attributes:
         client: Who asks; its key was proven.
         agent: The socket of the agent that proves a sealed key to other processes.
-        type: ``owner/name@version``, with what is clear left out.
-        version: The version, when the type does not say.
+        events: The type or the topics.
         where: The client's filter.
         attributes: Which attributes, in which order; all when there are none.
         with_event_id: Whether rows carry ``_event`` and ``_stamp``.
+        advertise: What a publisher says that it will publish, as a filter.
     """
 
     client: ProvenClient
     agent: str | None
-    type: str
-    version: str | None = None
+    events: TypeOrTopic
     where: str = ""
     attributes: tuple[str, ...] | None = None
     with_event_id: bool = False
+    advertise: str | None = None
 
 
 class Engine(Protocol):

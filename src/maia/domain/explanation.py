@@ -12,7 +12,7 @@ from maia.encoding import did_you_mean, html_table
 from maia.errors import UsageError, VerificationError
 from maia.events import TypeName
 from maia.home import Folder, words
-from maia.kernel import Clause, ask_version
+from maia.kernel import Clause, requests_for
 from maia.principals import CertificateId, PublicKey, UnverifiedCertificate
 
 
@@ -50,8 +50,10 @@ class CellExplanation:
         if not self.open_by:
             return [f"{self.principal} never sees {what}: {self.reason}"]
         out = []
-        for demands, chain in self._clauses():
+        for clause, (demands, chain) in zip(self.open_by, self._clauses(), strict=True):
             rows = f"in rows where {demands}" if demands else "in every row"
+            within = words.describe_bounds(clause.cells.bounds, dict(self.names))
+            rows += f", by a subscription within {within}" if within else ""
             out.append(f"{self.principal} sees {what} {rows}, by {chain}")
         return out
 
@@ -123,8 +125,9 @@ def explain_cell(
     reason = None
     if not opened:
         asked = own if not clauses or parent is None else parent
+        [request] = requests_for(Action.SUBSCRIBE, asked)
         try:
-            sessions.verifier.verify(ask_version(Action.SUBSCRIBE, asked), principal=client, evidence=pool, at=at)
+            sessions.verifier.verify(request, principal=client, evidence=pool, at=at)
             reason = (
                 "no clause of its authority lists this attribute"
                 if any(clause.holder == (None if asked is own else asked.type_id) for clause in clauses)

@@ -140,9 +140,9 @@ def assure_list(folder: Folder, signer: Signer, *, at: datetime) -> MadeList | N
             service.beat(at=at)
             return None
     series = known_series(folder, signer.public_key, TestKind.CRL, at=at)
-    if series.interval is None and series.sequence:
-        return None  # a signer of plain lists goes on with them, and the newest serves
     rhythm = list_rhythm(folder, signer.public_key)
+    if series.interval is None and series.sequence and rhythm is None:
+        return None  # a signer of plain lists goes on with them, and the newest serves
     interval = None
     if series.interval is not None or rhythm is not None:
         interval = _due(series, rhythm, at=at)

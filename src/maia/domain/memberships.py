@@ -115,10 +115,6 @@ class GroupKeys:
         """List the groups that are followed, sorted."""
         return tuple(sorted(self._load()))
 
-    def epoch_numbers(self) -> dict[KeyGroupId, int]:
-        """Tell the newest epoch of each group that was applied; 0 before the first."""
-        return {group: item.member.number for group, item in self._load().items()}
-
     def heard(self) -> dict[KeyGroupId, Heard]:
         """Tell what was heard of each group's manager."""
         return {

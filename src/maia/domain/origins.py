@@ -32,15 +32,14 @@ from maia.authority import (
     Statement,
     StatementBook,
     Verifier,
-    ask_type,
     split_evidence,
 )
 from maia.domain.snapshot import Snapshot
 from maia.domain.statements import named_signers
-from maia.errors import MaiaError, UncheckedError
+from maia.errors import MaiaError, UnavailableError, UncheckedError
 from maia.events import EventType, TypeId, TypeName
 from maia.home import Home
-from maia.kernel import FOREVER, Clause, Origin, Tenure, clauses_from, confined, milliseconds, versions_of
+from maia.kernel import FOREVER, Clause, Origin, Tenure, clauses_for, confined, milliseconds, requests_for, versions_of
 from maia.log import Commit, LogDirectory
 from maia.principals import KeyHash, KeyId, OnlineTest, TestKind
 
@@ -96,14 +95,20 @@ class Origins:
     def of_commits(
         self, known: Snapshot, event_type: EventType, commits: Iterable[Commit]
     ) -> dict[Origin, tuple[Tenure, ...]]:
-        """Tell which of the brokers that filled these commits might publish the type when, and what they might set."""
+        """Tell which of the brokers that filled these commits might publish the type when, and what they might set.
+
+        Raises:
+            UncheckedError: One is in doubt: whoever offered these commits saw that none was, and nothing may be passed
+                over that can be resolved.
+        """
         found: dict[Origin, dict[Tenure, None]] = {}
-        types = (event_type.type_id, *known.sessions.children(event_type.type_id))
-        wire = {identity.hex() for type_id in types for identity in self._home.wire_ids(type_id)}
+        wire = known.read_as(event_type.type_id, self._home)
         for commit in commits:
             if commit.type_id in wire and not commit.wrong:
-                tenures = self.judge(known, event_type, commit).tenures
-                found.setdefault(origin_of(commit), {}).update(dict.fromkeys(tenures))
+                judged = self.judge(known, event_type, commit)
+                if judged.doubt:
+                    raise UncheckedError("whether an origin had a right became a doubt meanwhile", code=judged.doubt)
+                found.setdefault(origin_of(commit), {}).update(dict.fromkeys(judged.tenures))
         return {origin: tuple(tenures) for origin, tenures in found.items() if tenures}
 
     def judge(self, known: Snapshot, event_type: EventType, commit: Commit, *, stamp: int | None = None) -> Judged:
@@ -132,6 +137,8 @@ class Origins:
         origin, book = origin_of(commit), known.verifier.statements
         try:
             evidence = self._read(known.verifier, origin[1])
+        except UnavailableError as error:
+            return Judged(doubt=error.code)  # a disk that fails for a moment proves nothing
         except MaiaError:
             return Judged()
         if not len(evidence.pool):
@@ -201,7 +208,7 @@ def stamps_of(commit: Commit) -> tuple[int, int]:
 class _Share:
     """One type of a lineage, and its known versions with their own attributes; ``holder`` is as in clauses."""
 
-    name: TypeName
+    definition: EventType
     versions: KnownVersions
     holder: TypeId | None
     inherits: bool
@@ -217,7 +224,7 @@ def _lineage(known: Snapshot, event_type: EventType) -> tuple[_Share, ...]:
         definitions.update({item.definition.name: item.definition for item in known.versions(type_id)})
     return tuple(
         _Share(
-            next(iter(definitions), event_type.name), versions_of(definitions.values()),
+            next(iter(definitions.values()), event_type), versions_of(definitions.values()),
             None if type_id == event_type.type_id else type_id, len(found) > 1,
         )
         for type_id, definitions in found.items()
@@ -258,14 +265,16 @@ def _clauses(verifier: Verifier, share: _Share, origin: bytes, evidence: _Eviden
         UncheckedError: It cannot be told yet.
         MaiaError: It has no right.
     """
-    name, versions, principal = share.name, share.versions, KeyHash(KeyId(origin))
-    request = ask_type(Action.PUBLISH, name.owner, name.name, None, versions)
+    definition, versions, principal = share.definition, share.versions, KeyHash(KeyId(origin))
+    requests = requests_for(Action.PUBLISH, definition, any_version=True, versions=versions)
     pool, brought = evidence.pool, evidence.brought
-    rights = verifier.clauses(request, principal=principal, evidence=pool, at=at, hindsight=brought)
-    clauses = clauses_from(rights, versions)
+    rights = (
+        verifier.clauses(request, principal=principal, evidence=pool, at=at, hindsight=brought) for request in requests
+    )
+    clauses = clauses_for(Action.PUBLISH, definition, rights, versions)
     if share.holder is None and not all(versions.knows(clause.cells.version) for clause in clauses):
         raise UncheckedError("a right on a version that is not known here", code="UNKNOWN_TYPE")
-    if not clauses:
+    for request in () if clauses else requests:
         verifier.verify(request, principal=principal, evidence=pool, at=at, hindsight=brought)
     if not share.inherits:
         return clauses

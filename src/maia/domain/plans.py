@@ -32,12 +32,11 @@ from maia.kernel import (
     PublishPlan,
     Sealing,
     Subscription,
-    ask_version,
-    clauses_from,
+    clauses_for,
     confined,
     milliseconds,
+    requests_for,
     tests_behind,
-    versions_of,
 )
 from maia.log import Commit, LogDirectory
 from maia.principals import CertificateId, PublicKey
@@ -78,6 +77,7 @@ class Planner:
         publication: str,
         at: datetime,
         max_events: int = MAX_EVENTS,
+        advertise: str | None = None,
     ) -> PublishPlan:
         """Advertise for a client and compile what its rows will go through.
 
@@ -88,13 +88,16 @@ class Planner:
             publication: Names the publication; the same after a retry.
             at: Now.
             max_events: Most events in one parcel.
+            advertise: What the client says that it will publish, as a filter; it is held to it.
 
         Raises:
             MaiaError: The type is unknown, or the client or the broker has no right.
         """
         home, sessions, version = self._home, known.sessions, name.version.text
         challenge = self._asked(known, client, Action.PUBLISH, name, at=at)
-        advertised = sessions.advertise(client, name.type_id, version, known.pool, at=at, challenge=challenge)
+        advertised = sessions.advertise(
+            client, name.type_id, version, known.pool, at=at, filter_text=advertise, challenge=challenge
+        )
         event_type, clauses = advertised.event_type, advertised.clauses
         evidence, own = self._own_rights(known, event_type, clauses, at)
         # What the broker may not set is left out, as what the client may not: no reader would take it.
@@ -184,7 +187,7 @@ class Planner:
         asked = (
             (item.name, self._fetcher.challenge(known.pool, client, request, known.verifier.statements, at=at))
             for item in known.sessions.lineage(event_type)
-            for request in (ask_version(action, item),)
+            for request in requests_for(action, item)[-1:]  # of a super-topic, only lists can confirm the right
         )
         return {version: challenge for version, challenge in asked if challenge is not None}
 
@@ -287,22 +290,23 @@ class Planner:
             VerificationError: It has none, or the conditions of its right do not hold.
         """
         pool = known.pool
-        request = ask_version(Action.PUBLISH, definition)
+        requests = requests_for(Action.PUBLISH, definition)
         broker = self._home.broker.public_key
-        grant = prove_own_right(known.verifier, request, broker, pool, at=at)
-        rights = known.verifier.clauses(request, principal=broker, evidence=pool, at=at)
+        grants = [prove_own_right(known.verifier, request, broker, pool, at=at) for request in requests]
+        rights = [known.verifier.clauses(request, principal=broker, evidence=pool, at=at) for request in requests]
         asked = frozenset.intersection(*(frozenset(clause.conditions) for clause in clauses))
         left: Iterable[Clause] = (
             replace(clause, conditions=tuple(text for text in clause.conditions if text not in asked))
-            for clause in clauses_from(rights, versions_of((definition,)))
+            for clause in clauses_for(Action.PUBLISH, definition, rights)
         )
         if confine:
             left = confined(left, definition.uids, holder=holder)
         own = known.sessions.guarded(left, broker, Action.PUBLISH, definition.name.name, pool, at=at)
         if not own:
             raise ChainError("the conditions of the broker's own right do not hold", code=CONDITION_FALSE)
-        found = {item.certificate_id: item.raw for item in grant.certificates}
-        found |= {item: pool.get(item).raw for right in rights for item in right.proof.certificate_ids()}
+        found = {item.certificate_id: item.raw for grant in grants for item in grant.certificates}
+        proofs = [right.proof for derived in rights for right in derived]
+        found |= {item: pool.get(item).raw for proof in proofs for item in proof.certificate_ids()}
         tests = (test for identity in found for test in pool.get(identity).body.tests)
         return (*found.values(), *lists_behind(tests, known.verifier.statements, at=at)), own
 

@@ -23,12 +23,14 @@ from maia.policy import (
     PolicyProof,
     PolicySource,
     PolicySyntaxError,
+    Severity,
     check,
     check_privileges,
     combine_sources,
     format_text,
     locate_line,
     parse_source,
+    read_rules,
 )
 
 _INHERITED = "inherited"
@@ -57,14 +59,14 @@ def policy_sources(home: Path, files: Sequence[Path] = ()) -> tuple[PolicySource
         NotFoundError: There is none.
     """
     if files:
-        return tuple(PolicySource(name=path.name, text=read_rules(path)) for path in files)
+        return tuple(PolicySource(name=path.name, text=read_rules_file(path)) for path in files)
     parents = sorted((home / POLICY_FOLDER / _INHERITED).glob(f"*{_SUFFIX}"))
     found = [(path, False) for path in ([] if parents and not _has_own(home) else policy_paths(home))]
     found += [(path, True) for path in parents]
-    return tuple(PolicySource(name=path.name, text=read_rules(path), inherited=parent) for path, parent in found)
+    return tuple(PolicySource(name=path.name, text=read_rules_file(path), inherited=parent) for path, parent in found)
 
 
-def read_rules(path: Path) -> str:
+def read_rules_file(path: Path) -> str:
     """Read a policy file.
 
     Raises:
@@ -83,19 +85,32 @@ def read_rules(path: Path) -> str:
 def check_policy(sources: Sequence[PolicySource], home: Home | None, *, at: datetime) -> tuple[Placed, ...]:
     """Find what is wrong with policy files; with a home, their rights are compared with the types that it knows.
 
+    All problems are found at once, line by line, also where a line cannot be read.
+
     Raises:
-        PolicySyntaxError: A file is no policy.
+        PolicySyntaxError: Files that can be read do not go together.
     """
-    combine_sources(sources)
     catalogue = None if home is None else HomeHoldings(home).types(at=at)
     found: list[Placed] = []
+    broken = False
     for source in sources:
-        policy = parse_source(source)
-        findings = [*check(policy)]
+        policy, wrong = read_rules(source.text)
+        broken = broken or bool(wrong)
+        findings = [*map(_unread, wrong), *check(policy)]
         if catalogue is not None:
             findings += check_privileges(policy, catalogue, text=source.text)
         found += [(source.name, finding) for finding in sorted(findings, key=lambda item: (item.line, item.column))]
+    if not broken:
+        combine_sources(sources)
     return tuple(found)
+
+
+def _unread(error: PolicySyntaxError) -> PolicyFinding:
+    """Tell what cannot be read as a finding among others."""
+    message = error.message.removeprefix(f"line {error.line}, column {error.column}: ")
+    return PolicyFinding(
+        severity=Severity.ERROR, code=error.code, line=error.line or 1, column=error.column or 1, message=message
+    )
 
 
 def submit_policy(
@@ -153,7 +168,7 @@ def format_file(path: Path, *, write: bool) -> bool:
     Raises:
         PolicySyntaxError: It is no policy; it is not touched.
     """
-    text = read_rules(path)
+    text = read_rules_file(path)
     parse_source(PolicySource(name=path.name, text=text))
     formatted = format_text(text)
     if write and formatted != text:

@@ -6,7 +6,7 @@ The counts are those of the audit rows that the read wrote; a repeated task coun
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -52,55 +52,61 @@ class Sight:
 
 def sight_of(
     home: Home,
-    plan: DeliverPlan,
+    plans: Sequence[DeliverPlan],
     *,
     client: str,
     reader: str,
     since: datetime,
     attributes: Sequence[str] | None = None,
+    refused_types: Iterable[TypeId] = (),
 ) -> Sight:
     """Tell what a client saw of a read that began at an instant.
 
     Args:
         home: Where it was read.
-        plan: With the client's one subscription.
+        plans: With the client's one subscription each; several for topics, which have the same attributes.
         client: What the client is called here.
         reader: Under which name it read, see `reader_of`.
         since: When the read began.
         attributes: Which attributes were asked for; all when there are none.
+        refused_types: Of which types the client sees nothing.
     """
-    subscription = plan.subscriptions[0]
-    event_type = subscription.event_type
+    event_type = plans[0].subscriptions[0].event_type
     wanted = [item for item in event_type.attributes if attributes is None or item.name in attributes]
-    clauses = [clause for clause in subscription.clauses if clause.counts]
+    clauses = [clause for plan in plans for clause in plan.subscriptions[0].clauses if clause.counts]
     closed = tuple(item.name for item in wanted if not any(clause.opens(item.uid) for clause in clauses))
     ring, mode = home.keyring(), event_type.options.encryption
     keyless = tuple(
         item.name
         for item in wanted
         if item.name not in closed
-        and not all(ring.epochs(group) for group in groups_of(_type_of(plan, item.uid), [item.uid.encode()], mode))
+        and not any(
+            all(ring.epochs(group) for group in groups_of(_type_of(plan, item.uid), [item.uid.encode()], mode))
+            for plan in plans
+        )
     )
-    counts: dict[tuple[str, str, str], int] = {}
+    types = {identity.hex() for identity in (*(plan.type_id for plan in plans), *refused_types)}
+    wire = frozenset[str]().union(*(plan.type_ids() for plan in plans))
+    counts: dict[tuple[str, str, str, str], int] = {}
     principal = home.key(client).fingerprint
     parked = {(item.lane, item.code) for item in read_parked(home.path) if item.reader == reader}
     for row in read_audit(home.audit_path, since=since):
-        if (row.principal, row.subject, row.type_id) == (principal, client, plan.type_id.hex()):
-            counts[row.kind, row.source, row.code] = row.events
-        elif row.kind == "alarm" and row.subject == client and row.type_id in plan.type_ids():
+        if (row.principal, row.subject) == (principal, client) and row.type_id in types:
+            counts[row.kind, row.type_id, row.source, row.code] = row.events
+        elif row.kind == "alarm" and row.subject == client and row.type_id in wire:
             parked.add((row.source, row.code))  # a segment that was passed by
     refused: dict[str, int] = {}
-    for (kind, _, code), events in counts.items():
+    for (kind, _, _, code), events in counts.items():
         if kind == "refuse" and events:
             refused[code] = refused.get(code, 0) + events
     codes = Counter(code for _, code in parked)
     silent = codes.pop(SILENT, 0)
     return Sight(
-        events=sum(events for (kind, _, _), events in counts.items() if kind == "deliver"),
+        events=sum(events for (kind, *_), events in counts.items() if kind == "deliver"),
         closed=closed,
         keyless=keyless,
         refused=dict(sorted(refused.items())),
-        unmatched=sum(events for (kind, _, _), events in counts.items() if kind == "withhold"),
+        unmatched=sum(events for (kind, *_), events in counts.items() if kind == "withhold"),
         parked=dict(sorted(codes.items())),
         silent=silent,
     )

@@ -63,6 +63,11 @@ class Snapshot:
         """Return the verified versions of a type."""
         return tuple(verified for verified, _ in self.types if verified.event_type.type_id == type_id)
 
+    def read_as(self, type_id: TypeId, home: Home) -> frozenset[str]:
+        """Name all that is read as a type, it and those that extend it, by the ids that they have in the log."""
+        types = (type_id, *self.sessions.children(type_id))
+        return frozenset(identity.hex() for one in types for identity in home.wire_ids(one))
+
     def definition(self, type_id: TypeId, version: str) -> bytes:
         """Return the bytes of a version, as they were verified."""
         return next(

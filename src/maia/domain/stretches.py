@@ -75,28 +75,24 @@ def wire_types(domain: Domain, known: Snapshot, names: Iterable[str] | None = No
 
 def type_stretch(
     domain: Domain,
-    name: TypeName,
-    *,
+    *names: TypeName,
     after: Places,
     at: datetime,
     most: int | None = None,
     upto: Places | None = None,
     deep: bool = True,
 ) -> Stretch:
-    """Find the next stretch of one type and of those that extend it, under all ids that they have in the log.
+    """Find the next stretch of types and of those that extend them, under all ids that they have in the log.
 
     A child's commit is none of the type's when its origin has no right to publish the type. See `next_stretch`.
     """
     known = domain.known(at=at)
-    event_type = known.sessions.event_type(name.type_id, name.version.text, at=at)
-    children = known.sessions.children(name.type_id)
-    types = {
-        identity.hex(): event_type
-        for type_id in (name.type_id, *children)
-        for identity in domain.home.wire_ids(type_id)
-    }
-    if domain.home.type_ids() is not None:
-        types |= {lane.partition("/")[0]: event_type for lane in after}  # ids that were keyed before
+    types: dict[str, EventType] = {}
+    for name in names:
+        event_type = known.sessions.event_type(name.type_id, name.version.text, at=at)
+        types |= dict.fromkeys(known.read_as(name.type_id, domain.home), event_type)
+        if len(names) == 1 and domain.home.type_ids() is not None:
+            types |= {lane.partition("/")[0]: event_type for lane in after}  # ids that were keyed before
     return next_stretch(domain, types, after=after, at=at, most=most, upto=upto, deep=deep)
 
 

@@ -86,9 +86,7 @@ class DomainPlans:
         for item in filter(lambda item: whom(item.name), self._kept()):
             try:
                 name = find_type(home, item.type, item.version, among=known.names)
-                types = (name.type_id, *known.sessions.children(name.type_id))
-                wire = {identity.hex() for type_id in types for identity in home.wire_ids(type_id)}
-                if present is not None and present.isdisjoint(wire):
+                if present is not None and present.isdisjoint(known.read_as(name.type_id, home)):
                     continue
                 made = domain.planner.subscription(
                     known, name, home.key(item.as_), holder=item.as_, identity=item.name, where=item.where, at=at
@@ -192,7 +190,7 @@ def add_subscription(domain: Domain, wanted: Wanted, *, client: ProvenClient) ->
         lines = [f"{key} = {json.dumps(text, ensure_ascii=False)}" for key, text in fields.items() if text]
         if wanted.version is not None:
             lines.append(f"version = {json.dumps(wanted.version, ensure_ascii=False)}")
-        before = path.read_text("utf-8") if path.exists() else ""
+        before = path.read_text("utf-8") if path.exists() else "format = 1"
         text = "\n".join(["[[subscription]]", *lines, ""])
         write_file(path, (f"{before.rstrip()}\n\n{text}" if before.strip() else text).encode(), mode=0o644)
 

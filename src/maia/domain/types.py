@@ -36,7 +36,7 @@ def find_type(
     for owner, name, wanted in _readings(text, version):
         found = [item for item in known if item.name == name and wanted in (None, item.version.text)]
         if owner is not None:
-            found = [item for item in found if _is_owner(home, owner, item.owner)]
+            found = [item for item in found if is_owner(home, owner, item.owner)]
         if len(found) > 1:
             listed = ", ".join(f"`{show_type(home, item)}`" for item in found)
             raise UsageError(f"`{text}` may be any of: {listed}", code="TYPE_AMBIGUOUS")
@@ -133,7 +133,7 @@ def _name_of(home: Home, owner: PublicKey) -> str:
         return owner.fingerprint
 
 
-def _is_owner(home: Home, text: str, owner: Principal) -> bool:
+def is_owner(home: Home, text: str, owner: Principal) -> bool:
     """Tell whether a key of this name or fingerprint is the owner; only the files that were named have to be whole."""
     for find in (home.key, home.folder.key):
         try:

@@ -1,5 +1,7 @@
 """The subscriptions that a home keeps, in ``subscriptions.toml``.
 
+format = 1
+
 [[subscription]]
 name = "billing"
 as = "BO"
@@ -16,8 +18,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from maia.errors import MalformedError
+from maia.home import newer_format
 
 SUBSCRIPTIONS_FILE = "subscriptions.toml"
+_FORMAT = 1
 _MAX_FILE = 16 << 20
 _MAX_SUBSCRIPTIONS = 100_000
 
@@ -38,6 +42,7 @@ def read_subscriptions(home: Path) -> tuple[Wanted, ...]:
 
     Raises:
         MalformedError: The file is not what it should be: ``SUBSCRIPTIONS``.
+        UnavailableError: A newer Maia wrote it: ``FORMAT_NEWER``.
     """
     path = home / SUBSCRIPTIONS_FILE
     if not path.exists():
@@ -45,10 +50,17 @@ def read_subscriptions(home: Path) -> tuple[Wanted, ...]:
     with path.open("rb") as file:
         data = file.read(_MAX_FILE + 1)
     try:
-        items = tomllib.loads(data.decode("utf-8")).pop("subscription", [])
+        value = tomllib.loads(data.decode("utf-8"))
+        form, items = value.pop("format", _FORMAT), value.pop("subscription", [])
+        if type(form) is int and form > _FORMAT:
+            raise newer_format(SUBSCRIPTIONS_FILE, found=form, known=_FORMAT)
         found = tuple(Wanted(as_=item.pop("as"), **item) for item in items)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise MalformedError(f"`{SUBSCRIPTIONS_FILE}` is not a list of subscriptions", code="SUBSCRIPTIONS") from error
+    if value or form != _FORMAT:
+        raise MalformedError(
+            f"`{SUBSCRIPTIONS_FILE}` has `format = 1` and `[[subscription]]`, no more", code="SUBSCRIPTIONS"
+        )
     if len(data) > _MAX_FILE or len(found) > _MAX_SUBSCRIPTIONS or len({item.name for item in found}) != len(found):
         raise MalformedError(
             f"`{SUBSCRIPTIONS_FILE}` has too many subscriptions, or a name twice", code="SUBSCRIPTIONS"

@@ -57,18 +57,7 @@ from maia.events.publication import (
 from maia.events.reading import parse_compatible_event_type, parse_event_type
 from maia.events.registry import MAX_FOUND, Registry
 from maia.events.samples import attributes_of_rows
-from maia.events.topic_events import topic_event_type, topic_filter, topic_values
-from maia.events.topics import (
-    MAX_TOPIC_PARTS,
-    SignedTopic,
-    Topic,
-    TopicName,
-    TopicPattern,
-    UnverifiedTopic,
-    parse_topic,
-    sign_topic,
-    verify_topic_signature,
-)
+from maia.events.topics import TOPIC, TopicPattern, lineage
 from maia.events.uids import FoldedUids, SequenceUids, UidPolicy, WholeUuids
 from maia.events.values import (
     DECIMAL_PRECISION,
@@ -104,7 +93,7 @@ __all__ = [
     "MAX_FOUND",
     "MAX_LINEAGE",
     "MAX_PADDING",
-    "MAX_TOPIC_PARTS",
+    "TOPIC",
     "TYPE_ID_KEY",
     "Add",
     "Attribute",
@@ -129,9 +118,6 @@ __all__ = [
     "Retype",
     "SequenceUids",
     "SignedEventType",
-    "SignedTopic",
-    "Topic",
-    "TopicName",
     "TopicPattern",
     "TransitEvent",
     "Translator",
@@ -140,7 +126,6 @@ __all__ = [
     "Uid",
     "UidPolicy",
     "UnverifiedEventType",
-    "UnverifiedTopic",
     "Value",
     "Version",
     "VersionFinding",
@@ -167,6 +152,7 @@ __all__ = [
     "hash_version",
     "hashed",
     "inherit",
+    "lineage",
     "lint",
     "lookalikes",
     "misleading_names",
@@ -174,26 +160,20 @@ __all__ = [
     "parse_compatible_event_type",
     "parse_event_type",
     "parse_live_clients",
-    "parse_topic",
     "parse_uid",
     "parse_version",
     "sign_event_type",
-    "sign_topic",
     "skeleton",
     "to_arrow_schema",
     "to_spark_ddl",
     "to_spark_json",
     "to_transit",
-    "topic_event_type",
-    "topic_filter",
-    "topic_values",
     "translate",
     "translate_batch",
     "type_id",
     "uuid_version",
     "value_from_json",
     "value_to_json",
-    "verify_topic_signature",
     "verify_type_signature",
 ]
 

@@ -116,7 +116,7 @@ def parse_type_name(fields: tuple[Sexp, ...]) -> TypeName:
 
 
 def parse_owner(expression: Sexp) -> Owner:
-    """Read who owns a type or a topic."""
+    """Read who owns a type."""
     return check_owner(parse_principal(expression))
 
 

@@ -43,12 +43,14 @@ class Options:
         closed: Null keeps the schema stable; omit leaves the attribute out.
         release: Overlay or direct links.
         padding: Sealed lengths are rounded up to a multiple of this many octets; 0 is no padding.
+        topic: Whether it is a topic, under the rights of its super-topics; see `topics`.
     """
 
     encryption: EncryptionMode = EncryptionMode.ATTRIBUTE
     closed: ClosedAttributes = ClosedAttributes.NULL
     release: Release = Release.OVERLAY
     padding: int = 0
+    topic: bool = False
 
     def __post_init__(self) -> None:
         """Accept the words for the options and refuse all others."""
@@ -59,15 +61,19 @@ class Options:
                 raise MalformedError(f"the option `{name}` has no such value", code="TYPE_OPTION") from error
         if type(self.padding) is not int or not 0 <= self.padding <= MAX_PADDING:
             raise MalformedError(f"padding is a number from 0 to {MAX_PADDING}", code="TYPE_OPTION")
+        if type(self.topic) is not bool:
+            raise MalformedError("a type is a topic or not", code="TYPE_OPTION")
 
     def to_sexp(self) -> Sexp:
-        """Write ``(options (encryption …) (closed …) (release …) (padding …))``, always all of them."""
+        """Write ``(options (encryption …) (closed …) (release …) (padding …) (topic)?)``; the first four always."""
+        mark: tuple[Sexp, ...] = ((b"topic",),) if self.topic else ()
         return (
             b"options",
             (b"encryption", self.encryption.value.encode()),
             (b"closed", self.closed.value.encode()),
             (b"release", self.release.value.encode()),
             (b"padding", b"%d" % self.padding),
+            *mark,
         )
 
 
@@ -84,10 +90,13 @@ def parse_options(expression: Sexp) -> Options:
             (b"closed", closed),
             (b"release", release),
             (b"padding", bytes() as padding),
-        ):
+            *mark,
+        ) if mark in ([], [(b"topic",)]):
             words = [decode_text(word, "an option") for word in (mode, closed, release)]
         case _:
-            raise EncodingError("the options of a type are encryption, closed, release and padding", code="TYPE_OPTION")
+            raise EncodingError(
+                "the options of a type are encryption, closed, release, padding and topic", code="TYPE_OPTION"
+            )
     if not padding.isdigit() or len(padding) > 6 or padding != b"%d" % int(padding):
         raise EncodingError("padding is a plain decimal", code="TYPE_OPTION")
     return Options(
@@ -95,6 +104,7 @@ def parse_options(expression: Sexp) -> Options:
         closed=ClosedAttributes(_member(ClosedAttributes, words[1])),
         release=Release(_member(Release, words[2])),
         padding=int(padding),
+        topic=bool(mark),
     )
 
 

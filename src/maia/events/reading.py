@@ -64,11 +64,6 @@ def parse_compatible_event_type(raw: bytes, *, limits: SexpLimits = EVENT_TYPE_L
     return UnverifiedEventType(outside, signer, signature, bytes(raw), compatible=True)
 
 
-def parse_credentials(expressions: tuple[Sexp, ...]) -> tuple[UnverifiedCertificate, ...]:
-    """Read the certificates that a definition carries."""
-    return _parse_credentials(expressions)
-
-
 def _parse_signed(expression: Sexp, raw: bytes, lineage: int) -> UnverifiedEventType:
     match expression:
         case (b"signed", version, (b"event-type", *fields), mark):

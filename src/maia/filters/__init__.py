@@ -13,11 +13,10 @@ from maia.filters.bounds import (
     AttributeBound,
     Bound,
     BoundKind,
-    BoundRule,
     Side,
+    all_allow,
     allows,
     attribute_bound,
-    permitted,
 )
 from maia.filters.checking import check, check_event, compile_filter
 from maia.filters.covering import covers, equivalent, intersect, merge, satisfiable, simplify
@@ -27,7 +26,7 @@ from maia.filters.json_values import read_event
 from maia.filters.language import parse_filter
 from maia.filters.limits import FilterLimits, grammar
 from maia.filters.screening import ScreenMode, require_readable, screen
-from maia.filters.tags import from_tag, to_tag, value_atom
+from maia.filters.tags import from_tag, read_atom, to_tag, value_atom
 from maia.filters.tree import Filter, Literal, LiteralKind, Operator, TypedConstraint, TypedFilter, WrittenConstraint
 from maia.filters.values import Value, in_domain, parse_date, parse_timestamp
 from maia.lazy import on_first_use as _on_first_use
@@ -42,7 +41,6 @@ __all__ = [
     "AttributeType",
     "Bound",
     "BoundKind",
-    "BoundRule",
     "CoveringSet",
     "Filter",
     "FilterLimits",
@@ -59,6 +57,7 @@ __all__ = [
     "Value",
     "WrittenConstraint",
     "admits",
+    "all_allow",
     "allows",
     "attribute_bound",
     "check",
@@ -79,7 +78,7 @@ __all__ = [
     "parse_date",
     "parse_filter",
     "parse_timestamp",
-    "permitted",
+    "read_atom",
     "read_event",
     "require_readable",
     "satisfiable",

@@ -1,4 +1,4 @@
-"""The registry of event types and topics: a directory of files.
+"""The registry of event types: a directory of files.
 
 It is a convenience, not an authority. `put` refuses what no reader could use: definitions that do not verify, that
 give an old uid a new meaning, or that take a version number that is taken. What comes out is unverified all the same,
@@ -21,7 +21,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
-from maia.authority import VerifiedEventType, Verifier, verify_event_type, verify_topic
+from maia.authority import VerifiedEventType, Verifier, verify_event_type
 from maia.errors import ExpiredError, MalformedError, NotFoundError, UncheckedError, VerificationError
 from maia.events import (
     EVENT_TYPE_LIMITS,
@@ -30,14 +30,11 @@ from maia.events import (
     EventTypeId,
     Owner,
     Registry,
-    TopicName,
     TypeId,
     TypeName,
     UnverifiedEventType,
-    UnverifiedTopic,
     check_meanings,
     parse_event_type,
-    parse_topic,
     type_id,
 )
 from maia.home.accepted import accept_meaning, accepted_meaning
@@ -235,25 +232,6 @@ class _Registry(ABC):
         found = {item.definition.name for item in _read(self._list("type", None), parse_event_type, _MAX_KEPT)}
         return tuple(sorted(found, key=lambda name: (name.name, name.version.text, name.owner_id)))
 
-    def put_topic(self, raw: bytes, *, at: datetime) -> None:
-        """Keep a topic definition, after verifying it."""
-        unverified = parse_topic(raw)
-        topic = unverified.topic
-        with self._writing() as keep:
-            verify_topic(unverified, verifier=self._verifier, at=at, network=self._network)
-            kept = _read(self._list("topic", topic.name.topic_id), parse_topic, MAX_FOUND)
-            if all(item.raw != unverified.raw for item in kept):
-                _check_room(len(kept))
-                keep("topic", topic.name.topic_id, topic.definition_id, unverified.raw)
-
-    def find_topic(self, name: TopicName) -> tuple[UnverifiedTopic, ...]:
-        """Return the definitions of a topic."""
-        kept = _read(self._list("topic", name.topic_id), parse_topic, MAX_FOUND)
-        found = tuple(item for item in kept if item.topic.name == name)
-        if not found:
-            raise NotFoundError(f"there is no topic `{name}`", code="TOPIC_NOT_FOUND")
-        return found
-
 
 def _check_room(kept: int) -> None:
     if kept >= MAX_FOUND:
@@ -314,7 +292,7 @@ def _read(stored: Iterable[bytes], parse: Callable[[bytes], _T], limit: int) -> 
 
 
 class DirectoryRegistry(_Registry):
-    """Keeps each definition in a file: ``<type id>/<hash of the bytes>.type`` or ``.topic``."""
+    """Keeps each definition in a file: ``<type id>/<hash of the bytes>.type``."""
 
     def __init__(self, folder: Path, *, verifier: Verifier | None = None, network: Network | None = None) -> None:
         """Use a folder, made when it is first written to.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from maia.kernel.bounds import announce, require_bounds
 from maia.kernel.broker_places import BROKERS, DOMAINS, named
 from maia.kernel.clauses import Clause, ask_version, clauses_from, versions_of
 from maia.kernel.conditions import CONDITION_FALSE, RATE_LIMITED, NoSurroundings, make_guard
@@ -28,6 +29,7 @@ from maia.kernel.publish import PublishPlan, event_base, parcel_row, publish_bat
 from maia.kernel.sessions import Sessions
 from maia.kernel.stamps import MAX_LEAD, instant_at, milliseconds, read_mark, reserve_stamps, write_mark
 from maia.kernel.state_cache import StateCache, StateChoice, StateReply, learn_state
+from maia.kernel.topics import clauses_for, requests_for
 from maia.kernel.volume import VOLUME_HIGH, VolumeWatch
 
 __all__ = [
@@ -67,10 +69,12 @@ __all__ = [
     "Tenure",
     "VolumeWatch",
     "admit_broker",
+    "announce",
     "ask_version",
     "check_local",
     "check_readable",
     "check_served",
+    "clauses_for",
     "clauses_from",
     "confined",
     "deliver_parcels",
@@ -94,6 +98,8 @@ __all__ = [
     "publish_batches",
     "read_domain",
     "read_mark",
+    "requests_for",
+    "require_bounds",
     "require_heard_of",
     "reserve_stamps",
     "seal_batch",

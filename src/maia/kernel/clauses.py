@@ -5,8 +5,9 @@ never mixed: a cell is open when *some* clause holds its attribute **and** that 
 its conditions included.
 
 What clauses cost is known before data meets them: each distinct value of a constrained column is put to each pattern of
-their constraints; plain values are looked up and cost nothing. All clauses of a principal together have at most
-`MAX_PATTERNS`, so that a batch of n rows costs at most n times as many comparisons, however rights are written.
+their constraints, and each row to each constraint of their bounds; plain values are looked up and cost nothing. All
+clauses of a principal together have at most `MAX_PATTERNS`, so that a batch of n rows costs at most n times as many
+comparisons, however rights are written.
 
 One bad chain costs itself: what is no right on cells, or finds no room, is left out, and the others count. Room is
 given in turns (`maia.authority.fairly`), since whoever holds a right can write chains to others unasked. Fewer clauses
@@ -27,6 +28,7 @@ from datetime import datetime
 
 from maia.authority import (
     Action,
+    Bounds,
     CellRight,
     Derived,
     KnownVersions,
@@ -86,8 +88,9 @@ class Clause:
         demands = tuple((uid.encode(), tag.to_sexp()) for uid, tag in self.constraints)
         conditions = tuple(condition.encode() for condition in self.conditions)
         mends = self.cells.mends.to_sexp()
-        said: tuple[Sexp, ...] = (self.cells.uids.to_sexp(), demands, mends, conditions)
-        return hashlib.sha256(encode(said if self.holder is None else (*said, bytes(self.holder)))).digest()
+        holder = () if self.holder is None else (bytes(self.holder),)
+        said: Sexp = (self.cells.uids.to_sexp(), demands, mends, conditions, *_bounds(self), *holder)
+        return hashlib.sha256(encode(said)).digest()
 
     @property
     def constraints(self) -> tuple[tuple[str, ValueTag], ...]:
@@ -143,30 +146,37 @@ def clauses_from(rights: Iterable[Derived], versions: KnownVersions) -> tuple[Cl
                 last = None if until is None or known.until is None else max(until, known.until)
                 first = min((known.chain, chain), key=lambda item: (len(item), item))
                 found[key] = Clause(cells, right.conditions, first, until=last)
-    left = _affordable(sorted(found.values(), key=_order))
+    left = affordable(found.values())
     if found and not left:
         bad = DeniedError(
             f"every right compares each value with more than {MAX_PATTERNS} patterns", code="CLAUSE_TOO_COSTLY"
         )
     if bad is not None and not left:
         raise bad
-    return tuple(sorted(left, key=_order))
+    return left
 
 
-def _affordable(clauses: Iterable[Clause]) -> list[Clause]:
-    """Take clauses in turns, as long as there is room for them and their patterns."""
+def affordable(clauses: Iterable[Clause], *, most: int | None = None) -> tuple[Clause, ...]:
+    """Take clauses in turns, as long as there is room for them and their patterns; in an order of their own."""
     left: list[Clause] = []
     room = MAX_PATTERNS
-    for clause in fairly(clauses, lambda clause: (*clause.chain, (clause.cells, clause.conditions))):
+    ordered = sorted(clauses, key=_order)
+    for clause in fairly(ordered, lambda clause: (*clause.chain, (clause.cells, clause.conditions))):
         cost = sum(patterns_in(tag) for _, tag in clause.constraints)
-        if cost <= room and len(left) < MAX_CLAUSES:
+        cost += sum(len(bound.filter.constraints) for bound in clause.cells.bounds)
+        if cost <= room and len(left) < (MAX_CLAUSES if most is None else most):
             room -= cost
             left.append(clause)
-    return left
+    return tuple(sorted(left, key=_order))
 
 
 def _order(clause: Clause) -> tuple[object, ...]:
     demands = tuple((uid, encode(tag.to_sexp())) for uid, tag in clause.constraints)
     cells = clause.cells
     opened = encode((cells.version.to_sexp(), cells.uids.to_sexp()))
-    return opened, demands, encode(cells.mends.to_sexp()), clause.conditions
+    return opened, demands, encode(cells.mends.to_sexp()), clause.conditions, encode(_bounds(clause) or b"")
+
+
+def _bounds(clause: Clause) -> tuple[Sexp, ...]:
+    """Write the bounds of a clause, if it has any."""
+    return (Bounds(clause.cells.bounds).to_sexp(),) if clause.cells.bounds else ()

@@ -5,8 +5,9 @@ A child's events hold the attributes of the version that it extends beside its o
 - an attribute belongs to the type that defines it, in events of children too: rights on that type open and set it, and
   the key groups of that type seal it. A right on the child says nothing of what it inherits, a right on the parent
   nothing of what the child adds;
-- a clause counts for the attributes of its own type, and for none when it asks rows or conditions for others: whoever
-  gives rights on a child need not hold what the child inherits, and may not speak of it (the law of speech);
+- a clause counts for the attributes of its own type, and for none when its demands, bounds or conditions ask for
+  others: whoever gives rights on a child need not hold what the child inherits, and may not speak of it (the law of
+  speech);
 - a child's event is an event of the parent as well, with what known versions of the child take over from it and nothing
   else, provided that it carries some of it: whoever may set none of the parent's attributes publishes the child alone;
 - a uid that known versions of a type hold from two types, itself included, is nobody's, and neither sealed nor opened.
@@ -106,6 +107,7 @@ def confined(clauses: Iterable[Clause], uids: Iterable[str], *, holder: Holder) 
 def _named(clause: Clause) -> frozenset[str]:
     """List the attributes that a clause asks about; a condition that may ask about any asks about ``*``."""
     found = {uid for uid, _ in clause.constraints}
+    found.update(uid for bound in clause.cells.bounds for uid in bound.filter.attributes)
     for condition in clause.conditions:
         named = attributes_of(condition)
         found |= {"*"} if named is None else named

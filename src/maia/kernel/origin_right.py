@@ -19,15 +19,15 @@ Rules kept here:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 
-from maia.authority import Tag
 from maia.encryption import WHOLE_EVENT
 from maia.errors import DeniedError
 from maia.events import AttributeType
+from maia.kernel.bounds import bounds_mask
 from maia.kernel.clauses import Clause
 from maia.kernel.descent import Descent, parts_of
 from maia.kernel.rows import Mask, batch_of, exchange, forced_value, kind_of, mask_of, pick, take_visible
@@ -87,7 +87,7 @@ def within_right(
     named = {uid.decode("ascii"): column for uid, column in columns.items() if uid.isascii()}
     batch = batch_of(list(named.values()), pa.schema([(uid, column.type) for uid, column in named.items()]), count)
     hidden = {label.decode("ascii") for label in closed if label.isascii()}
-    masks = [_met(batch, clause.constraints, hidden) for clause in clauses]
+    masks = [_met(batch, clause, hidden) for clause in clauses]
     if not np.logical_or.reduce([np.zeros(count, dtype=np.bool_), *masks]).all():
         raise DeniedError("a parcel with rows that its origin's right does not admit", code="ORIGIN_BROKE_RIGHT")
     kept: dict[bytes, pa.Array] = {}
@@ -133,7 +133,7 @@ def _admitted(batch: pa.RecordBatch, clauses: Sequence[Clause], among: Mask, res
     met: Mask = np.zeros(batch.num_rows, dtype=np.bool_)
     # Rates last, for rows that no clause without one admits.
     for clause in sorted(clauses, key=lambda item: item.guard is not None and bool(item.guard.rates)):
-        admitted = mask_of(batch, clause.constraints) & among & ~met
+        admitted = mask_of(batch, clause.constraints) & bounds_mask(batch, clause.cells.bounds) & among & ~met
         guard = clause.guard
         if not clause.counts or not admitted.any():
             continue
@@ -155,10 +155,11 @@ def _kept(batch: pa.RecordBatch, clauses: Sequence[Clause]) -> pa.RecordBatch:
     return batch_of(arrays, batch.schema, batch.num_rows)
 
 
-def _met(batch: pa.RecordBatch, demands: Iterable[tuple[str, Tag]], hidden: Collection[str]) -> Mask:
-    """Tell which rows meet the demands that can be looked at."""
+def _met(batch: pa.RecordBatch, clause: Clause, hidden: Collection[str]) -> Mask:
+    """Tell which rows meet the demands and bounds that can be looked at."""
     whole = WHOLE_EVENT.decode() in hidden
-    return mask_of(batch, tuple((uid, tag) for uid, tag in demands if not whole and uid not in hidden))
+    mask = mask_of(batch, tuple((uid, tag) for uid, tag in clause.constraints if not whole and uid not in hidden))
+    return mask & bounds_mask(batch, clause.cells.bounds, hidden=None if whole else hidden)
 
 
 def _sets(clause: Clause, uid: str, kind: AttributeType) -> bool:

@@ -1,8 +1,9 @@
 """What a publisher's rows become before they are sealed: the first half of the enforcement kernel.
 
-In order (row 7.05): the type check; attributes that the clause does not open become null; a constraint that is an
-equality forces its value, any other drops the rows that do not meet it and says so; names become uids. Each row that
-goes in comes out exactly once: admitted, or refused with a code.
+In order (row 7.05): the type check; the name of a topic; attributes that the clause does not open become null; a
+constraint that is an equality forces its value, any other drops the rows that do not meet it and says so, and so do the
+bounds of the right (`bounds`); names become uids. Each row that goes in comes out exactly once: admitted, or refused
+with a code.
 
 A certificate may ask for more (choice C1): that what could be forced is dropped instead, or that a batch with a row
 that no clause admits is rejected as a whole. A batch is what one call publishes; of more rows, as many as go into one
@@ -35,6 +36,7 @@ import pyarrow.compute as pc
 
 from maia.authority import OnViolation
 from maia.events import EventType, batch_to_transit, to_arrow_schema
+from maia.kernel.bounds import ROW_OUT_OF_BOUNDS, bounds_mask
 from maia.kernel.clauses import Clause
 from maia.kernel.conditions import CONDITION_FALSE, RATE_LIMITED
 from maia.kernel.descent import Descent, parts_of
@@ -50,6 +52,7 @@ from maia.kernel.rows import (
     pick,
     without,
 )
+from maia.kernel.topics import in_topic
 from maia.kernel.type_check import Refusal, check_types
 
 CONSTRAINT_VIOLATED = "CONSTRAINT_VIOLATED"
@@ -95,7 +98,7 @@ def enforce_publication(
             a name every call counts.
         descent: From which types the attributes come, when some are inherited.
     """
-    checked = check_types(event_type, batch)
+    checked = in_topic(event_type, check_types(event_type, batch))
     rows, refusals = checked.rows, checked.refusals
     if checked.batch is None:
         return Enforced(_empty(event_type), rows, refusals)
@@ -152,7 +155,7 @@ def _admit(
     if all(candidate.clause.on_violation is OnViolation.REJECT for candidate in candidates):
         unmet = ~np.logical_or.reduce([candidate.fits for candidate in candidates])
         if unmet.any():
-            codes = np.where(unmet, CONSTRAINT_VIOLATED, BATCH_REJECTED).tolist()
+            codes = [_reason(candidates, row, {})[0] if unmet[row] else BATCH_REJECTED for row in range(size)]
             return _none(transit, [Refusal(row, code) for row, code in enumerate(codes)])
     chosen = _draw(candidates, size, at, reservation)
     dropped = tuple(Refusal(row, *_reason(candidates, row, names)) for row in np.flatnonzero(chosen < 0).tolist())
@@ -188,12 +191,13 @@ def _none(transit: pa.RecordBatch, refusals: Iterable[Refusal]) -> _Admitted:
 class _Candidate:
     """What one clause would make of the batch: for each row, whether it is admitted and how many cells change.
 
-    ``fits`` are the rows that meet the constraints, ``holds`` those that meet the conditions too, and ``admits`` what
-    is left when rates refused some.
+    ``met`` are the rows that meet the constraints, ``fits`` those that are within the bounds too, ``holds`` those that
+    meet the conditions as well, and ``admits`` what is left when rates refused some.
     """
 
     clause: Clause
     result: pa.RecordBatch
+    met: Mask
     fits: Mask
     holds: Mask
     admits: Mask
@@ -227,10 +231,11 @@ class _Candidate:
                 column = pa.nulls(size, column.type)
             columns.append(column)
         result = batch_of(columns, transit.schema, size)
-        fits = mask_of(result, tuple(drops))
+        met = mask_of(result, tuple(drops))
+        fits = met & bounds_mask(result, clause.cells.bounds)
         guard = clause.guard
         holds = fits if guard is None or not fits.any() else fits & guard.mask(result, at=at)
-        return cls(clause, result, fits, holds, holds, nulls, forces, tuple(uid for uid, _ in drops))
+        return cls(clause, result, met, fits, holds, holds, nulls, forces, tuple(uid for uid, _ in drops))
 
 
 def _same(column: pa.Array, constant: pa.Array) -> Mask:
@@ -271,6 +276,8 @@ def _reason(candidates: list[_Candidate], row: int, names: Mapping[str, str]) ->
         return RATE_LIMITED, ""
     if any(candidate.fits[row] for candidate in candidates):
         return CONDITION_FALSE, ""
+    if any(candidate.met[row] for candidate in candidates):
+        return ROW_OUT_OF_BOUNDS, ""
     demanded = {uid for candidate in candidates for uid in candidate.drops}
     return CONSTRAINT_VIOLATED, names.get(demanded.pop(), "") if len(demanded) == 1 else ""
 

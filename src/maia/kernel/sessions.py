@@ -29,12 +29,14 @@ from maia.authority import (
 )
 from maia.errors import ChainError, DeniedError, NotFoundError, UncheckedError, VerificationError
 from maia.events import EventType, TypeId, TypeName
-from maia.filters import Bound, Side, TypedFilter, allows, compile_filter
-from maia.kernel.clauses import Clause, ask_version, clauses_from, versions_of
+from maia.filters import Side, TypedFilter, compile_filter
+from maia.kernel.bounds import announce, require_bounds, within_bounds
+from maia.kernel.clauses import Clause
 from maia.kernel.conditions import CONDITION_FALSE, MakeSurroundings, NoSurroundings, make_guard
 from maia.kernel.delivery import DeliveryPlan, Subscription, check_readable, uid_filter
 from maia.kernel.descent import confined
 from maia.kernel.known_types import KnownTypes
+from maia.kernel.topics import clauses_for, requests_for
 from maia.principals import CertificateId, Principal, PublicKey
 
 Network = tuple[Principal, str]
@@ -72,18 +74,15 @@ class Sessions(KnownTypes):
         verifier: Proves rights.
         network: Whose members alone are served, when there is one.
         surroundings: Builds what conditions may ask here; it travels with the clauses to wherever data meets them.
-        bounds: For types that have some, a filter must be allowed by one of them: no wider, no finer than the owner of
-            the policy wants. They come on top of the right, and before any state.
     """
 
     verifier: Verifier
     network: Network | None = None
     surroundings: MakeSurroundings = NoSurroundings
-    bounds: Mapping[TypeId, tuple[Bound, ...]] = field(default_factory=dict)
     _advertisements: dict[tuple[PublicKey, TypeId], Advertisement] = field(default_factory=dict)
     _subscriptions: dict[str, LiveSubscription] = field(default_factory=dict)
     _clauses: dict[tuple[object, ...], tuple[Clause, ...]] = field(default_factory=dict)
-    _filters: dict[tuple[EventType, str], tuple[TypedFilter, TypedFilter]] = field(default_factory=dict)
+    _filters: dict[tuple[EventType, str], TypedFilter] = field(default_factory=dict)
 
     def advertise(
         self,
@@ -93,16 +92,23 @@ class Sessions(KnownTypes):
         evidence: CertificatePool,
         *,
         at: datetime,
+        filter_text: str | None = None,
         challenge: Challenges | None = None,
     ) -> Advertisement:
         """Check a client's right to publish once, before any state exists; with a challenge, on its answers too.
 
+        A client may say what it will publish: alternatives for the values of attributes. Without a word each row is
+        held to the bounds of the right by itself.
+
         Raises:
-            MaiaError: The type is unknown, or the right is not proven.
+            MaiaError: The type is unknown, the right is not proven, or what is announced is out of its bounds.
         """
         event_type = self.event_type(type_id, version, at=at)
         self.check_connected(principal, evidence, at=at)
         clauses = self.require_clauses(principal, Action.PUBLISH, event_type, evidence, at=at, challenge=challenge)
+        if filter_text is not None:
+            parts = self.descent(type_id).parts(item.uid for item in event_type.attributes)
+            clauses = announce(clauses, self._compiled(event_type, filter_text), parts)
         made = Advertisement(principal, event_type, tuple(clause.chain for clause in clauses), clauses)
         self._advertisements[principal, type_id] = made
         return made
@@ -146,31 +152,24 @@ class Sessions(KnownTypes):
         event_type = self.event_type(type_id, version, at=at)
         self.check_connected(principal, evidence, at=at)
         clauses = self.require_clauses(principal, Action.SUBSCRIBE, event_type, evidence, at=at, challenge=challenge)
-        typed, filter_ = self._compiled(event_type, filter_text)
-        self._check_bounds(type_id, typed)
+        filter_ = self._compiled(event_type, filter_text)
+        clauses = require_bounds(clauses, filter_, Side.SUBSCRIBE)
         check_readable(filter_, clauses)
         chains = tuple(clause.chain for clause in clauses)
         made = LiveSubscription(identity, principal, event_type, filter_, chains, clauses)
         self._subscriptions[identity] = made
         return made
 
-    def _compiled(self, event_type: EventType, text: str) -> tuple[TypedFilter, TypedFilter]:
-        """Give a filter by name and by uid, compiled once for a version."""
+    def _compiled(self, event_type: EventType, text: str) -> TypedFilter:
+        """Give a filter over uids, compiled once for a version."""
         found = self._filters.get((event_type, text))
         if found is None:
             typed = compile_filter(text, {item.name: item.type.value for item in event_type.attributes})
-            found = (typed, uid_filter(event_type, typed))
+            found = uid_filter(event_type, typed)
             if len(self._filters) > 10_000:
                 self._filters.clear()
             self._filters[event_type, text] = found
         return found
-
-    def _check_bounds(self, type_id: TypeId, wanted: TypedFilter) -> None:
-        bounds = self.bounds.get(type_id)
-        if bounds is not None and not any(
-            allows(bound.filter, kind=bound.kind, side=Side.SUBSCRIBE, subject=wanted) for bound in bounds
-        ):
-            raise DeniedError("a filter that is wider or finer than the type's bounds", code="FILTER_OUT_OF_BOUNDS")
 
     def unsubscribe(self, identity: str) -> None:
         """Withdraw a subscription, if there is one."""
@@ -254,14 +253,17 @@ class Sessions(KnownTypes):
         asked = challenge or {}
         own, *extended = self.lineage(event_type)
         if not clauses:
-            request = ask_version(action, own)
-            question = asked.get(own.name)
-            self.verifier.verify(request, principal=principal, evidence=evidence, at=at, challenge=question)
-            if extended and self._derived(principal, action, own, evidence, at=at, challenge=question):
+            question, requests = asked.get(own.name), requests_for(action, own)
+            for request in requests:
+                self.verifier.verify(request, principal=principal, evidence=evidence, at=at, challenge=question)
+            held = self._derived(principal, action, own, evidence, at=at, challenge=question)
+            if extended and held and not confined(held, own.uids, holder=None):
                 raise ChainError(
                     f"the right on `{own.name.name}` opens none of its own attributes, or speaks of inherited ones",
                     code=SPEAKS_OF_CLOSED,
                 )
+            if len(requests) > 1:  # each holds alone
+                raise ChainError("the rights on the topic and its super-topics leave nothing", code=CONDITION_FALSE)
             raise ChainError("the conditions of the right do not hold", code=CONDITION_FALSE)
         for parent in extended:
             if all(clause.holder != parent.type_id for clause in clauses):
@@ -279,9 +281,9 @@ class Sessions(KnownTypes):
         challenge: Challenge | None,
     ) -> None:
         """Raise when a right on a parent is in doubt: to show nulls for what comes later would be to lose it."""
-        request = ask_version(action, definition)
         try:
-            self.verifier.verify(request, principal=principal, evidence=evidence, at=at, challenge=challenge)
+            for request in requests_for(action, definition):
+                self.verifier.verify(request, principal=principal, evidence=evidence, at=at, challenge=challenge)
         except UncheckedError:
             raise
         except VerificationError:
@@ -331,10 +333,11 @@ class Sessions(KnownTypes):
         key = (principal, action, definition.name, evidence.token, moment)
         found = self._clauses.get(key) if challenge is None else None
         if found is None:
-            rights = self.verifier.clauses(
-                ask_version(action, definition), principal=principal, evidence=evidence, at=at, challenge=challenge
+            rights = (
+                self.verifier.clauses(request, principal=principal, evidence=evidence, at=at, challenge=challenge)
+                for request in requests_for(action, definition)
             )
-            found = clauses_from(rights, versions_of((definition,)))
+            found = clauses_for(action, definition, rights)
             if challenge is None:
                 if len(self._clauses) > 10_000:
                     self._clauses.clear()
@@ -381,4 +384,5 @@ class Sessions(KnownTypes):
             self.check_connected(item.principal, evidence, at=at)
         except (VerificationError, NotFoundError):
             return ()
-        return self.clauses(item.principal, Action.SUBSCRIBE, item.event_type, evidence, at=at)
+        clauses = self.clauses(item.principal, Action.SUBSCRIBE, item.event_type, evidence, at=at)
+        return within_bounds(clauses, item.filter, Side.SUBSCRIBE)

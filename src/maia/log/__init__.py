@@ -43,7 +43,7 @@ from maia.log.outbox_commits import DeadLetter, OutboxCommit, OutboxFile, Waitin
 from maia.log.own_lanes import OwnLanes
 from maia.log.refused import RefusedRows, write_refused
 from maia.log.segments import PARCEL_SCHEMA, deliver_segment, read_segment
-from maia.log.statements import StatementPublisher, StatementSubscription, publish_statement, tidy_statements
+from maia.log.statements import StatementSubscription, publish_statement, said_statements, tidy_statements
 from maia.log.store import DirectoryStore, Store
 from maia.log.upkeep import Expired, compact, expire, sweep
 
@@ -91,7 +91,6 @@ __all__ = [
     "Place",
     "Places",
     "RefusedRows",
-    "StatementPublisher",
     "StatementSubscription",
     "Store",
     "Waiting",
@@ -115,6 +114,7 @@ __all__ = [
     "read_place",
     "read_segment",
     "read_waiting",
+    "said_statements",
     "sign_head",
     "sign_record",
     "stamp_of",

@@ -18,6 +18,7 @@ An offset is a map from lanes to places. Rules kept here:
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -39,6 +40,7 @@ from maia.principals import KeyId
 
 Places = Mapping[str, str]
 """An offset: after which record reading goes on, by lane."""
+_TYPE_FOLDER = re.compile(r"type=[0-9a-f]{64}")
 _EVIDENCE = "_evidence"
 MAX_EVIDENCE = 16 << 20
 MAX_TYPES = 4096
@@ -76,8 +78,8 @@ class LogDirectory:
             UnavailableError: The store did not answer.
         """
         if types is None:
-            folders = self.store.list_folders("", "type=", limit=MAX_TYPES)
-            types = [name.removeprefix("type=") for name in folders if name.startswith("type=")]
+            folders = self.store.list_folders("", "type=", limit=MAX_TYPES, shape=_TYPE_FOLDER)
+            types = [name.removeprefix("type=") for name in folders]
         found: dict[str, LaneId] = {}
         for topic in types:
             known = {name: lane_of(name) for name in first if name.startswith(f"{topic}/")}
@@ -126,7 +128,7 @@ class LogDirectory:
         """
         found = dict(known)
         admits = None if self._judge is None else self._judge()
-        folders = self.store.list_folders("", "type=", limit=MAX_TYPES)
+        folders = self.store.list_folders("", "type=", limit=MAX_TYPES, shape=_TYPE_FOLDER)
         if len(folders) >= MAX_TYPES:
             return None
         for folder in folders:

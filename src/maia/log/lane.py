@@ -39,6 +39,8 @@ from maia.principals import KeyId
 MAX_LANES = 1024
 """How many lanes of a topic a reader looks at."""
 _LOOK_AHEAD = 8
+_ORIGIN = "origin="
+_LANE_FOLDER = re.compile(r"origin=[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,15 +67,11 @@ def find_lanes(
     store: Store, kind: str, topic: str, *, after: KeyId | None = None, limit: int = MAX_LANES
 ) -> tuple[LaneId, ...]:
     """List the lanes of a topic by the names of their folders, which prove nothing; at most so many, after an owner."""
-    prefix = "origin="
-    start = prefix if after is None else f"{prefix}{after.hex()}"
-    names = store.list_folders(topic_folder(kind, topic), start, limit=limit)
-    keys = (name.removeprefix(prefix) for name in names if name.startswith(prefix))
-    return tuple(
-        LaneId(kind=kind, owner=KeyId(bytes.fromhex(key)), topic=topic)
-        for key in keys
-        if re.fullmatch(r"[0-9a-f]{64}", key)
-    )
+    start = _ORIGIN if after is None else f"{_ORIGIN}{after.hex()}"
+    # SECURITY: what is no lane by its name counts for nothing here, or empty folders would take the places of lanes.
+    names = store.list_folders(topic_folder(kind, topic), start, limit=limit, shape=_LANE_FOLDER)
+    owners = (KeyId(bytes.fromhex(name.removeprefix(_ORIGIN))) for name in names)
+    return tuple(LaneId(kind=kind, owner=owner, topic=topic) for owner in owners)
 
 
 class LaneReader:

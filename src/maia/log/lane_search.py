@@ -6,7 +6,8 @@ A name proves nothing, and reading a lane costs something. Rules kept here:
 - when there are more, each is judged by the newest commit of its own owner: a lane whose origin has a right takes a
   place of whoever issued that right, and each issuer has `MAX_LANES` places. Lanes that are in doubt share as many.
   A stranger's lane takes nobody's place, so no number of folders hides a lane that counts;
-- who was found to be a stranger is looked at again in turn, a few at each look, so that strangers cost a listing.
+- who was found to be a stranger is looked at again in turn, a few at each look, so that strangers cost a listing. What
+  they cost at the first look of a process grows with their number, as the disk that they fill does.
 """
 
 from __future__ import annotations
@@ -22,8 +23,7 @@ from maia.log.store import Store
 
 Admits = Callable[[Commit], str | None]
 """Tells whose place a lane takes, by a commit of its own; nothing for a stranger's."""
-_PAGE = 16_384
-_PAGES = 8
+_PAGE = 131_072
 _AGAIN = 256
 _BACK = 8
 
@@ -72,11 +72,8 @@ class LaneSearch:
 
     def _all(self, topic: str) -> Iterator[LaneId]:
         after = None
-        for _ in range(_PAGES):
-            page = find_lanes(self._store, EVENTS, topic, after=after, limit=_PAGE)
+        while page := find_lanes(self._store, EVENTS, topic, after=after, limit=_PAGE):
             yield from page
-            if not page:
-                return
             after = page[-1].owner
 
     def _judge(self, lane: LaneId, admits: Admits) -> str | None:

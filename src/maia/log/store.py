@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterator
@@ -70,8 +71,11 @@ class Store(Protocol):
         """List the names of objects in a folder (last parts only) that sort after a name, in order, at most so many."""
         ...
 
-    def list_folders(self, folder: str, after: str, *, limit: int) -> list[str]:
-        """List the folders in a folder (last parts only) that sort after a name, in order, at most so many."""
+    def list_folders(self, folder: str, after: str, *, limit: int, shape: re.Pattern[str] | None = None) -> list[str]:
+        """List the folders in a folder (last parts only) that sort after a name, in order, at most so many.
+
+        Only names of a shape, where one is given: others take nobody's place.
+        """
         ...
 
     def delete(self, name: str) -> None:
@@ -175,9 +179,9 @@ class DirectoryStore:
         """List the objects in a folder that sort after a name, in order, at most so many; none without the folder."""
         return self._list(folder, after, limit, folders=False)
 
-    def list_folders(self, folder: str, after: str, *, limit: int) -> list[str]:
+    def list_folders(self, folder: str, after: str, *, limit: int, shape: re.Pattern[str] | None = None) -> list[str]:
         """List the folders in a folder that sort after a name, in order, at most so many; none without the folder."""
-        return self._list(folder, after, limit, folders=True)
+        return self._list(folder, after, limit, folders=True, shape=shape)
 
     def delete(self, name: str) -> None:
         """Remove an object; nothing happens when there is none.
@@ -189,7 +193,9 @@ class DirectoryStore:
             os.unlink(last, dir_fd=folder)
             os.fsync(folder)
 
-    def _list(self, folder: str, after: str, limit: int, *, folders: bool) -> list[str]:
+    def _list(
+        self, folder: str, after: str, limit: int, *, folders: bool, shape: re.Pattern[str] | None = None
+    ) -> list[str]:
         try:
             with self._folder_of(f"{folder}/." if folder else ".") as (descriptor, _), os.scandir(descriptor) as found:
                 names = (
@@ -197,6 +203,7 @@ class DirectoryStore:
                     for entry in found
                     if entry.name > after
                     and not entry.name.startswith(".")
+                    and (shape is None or shape.fullmatch(entry.name) is not None)
                     and entry.is_dir(follow_symlinks=False) is folders
                 )
                 return nsmallest(limit, names)

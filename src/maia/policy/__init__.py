@@ -16,6 +16,7 @@ from maia.policy.agreements import (
     sign_agreement,
     verify_agreement,
 )
+from maia.policy.bounds import check_bounds, compile_bounds
 from maia.policy.checking import PolicyFinding, Severity, check, require_runnable
 from maia.policy.conditions import Condition, cannot_ask, compile_condition
 from maia.policy.conditions_inputs import DEFAULT_CONDITION_LIMITS, Ask, ConditionLimits, EventValue, Occasion
@@ -30,12 +31,12 @@ from maia.policy.facts import Fact, FactKind
 from maia.policy.formatting import format_text
 from maia.policy.issuing import (
     CompiledRight,
-    KnownType,
     TypeCatalogue,
     check_privileges,
     compile_privilege,
 )
-from maia.policy.language import parse_fact, parse_policy, parse_privilege
+from maia.policy.known_types import KnownType
+from maia.policy.language import parse_bound, parse_fact, parse_policy, parse_privilege, read_rules
 from maia.policy.limits import PolicyLimits, grammar
 from maia.policy.problems import PolicySyntaxError
 from maia.policy.proofs import PolicyDecision, PolicyProof
@@ -44,6 +45,8 @@ from maia.policy.rules import (
     ActivationRule,
     AttributeUse,
     AuthorisationRule,
+    BoundDemand,
+    BoundUse,
     EventRight,
     Policy,
     Premise,
@@ -75,6 +78,8 @@ __all__ = [
     "Atom",
     "AttributeUse",
     "AuthorisationRule",
+    "BoundDemand",
+    "BoundUse",
     "CompiledRight",
     "Condition",
     "ConditionLimits",
@@ -117,9 +122,11 @@ __all__ = [
     "Withdrawal",
     "cannot_ask",
     "check",
+    "check_bounds",
     "check_meaning",
     "check_privileges",
     "combine_sources",
+    "compile_bounds",
     "compile_condition",
     "compile_privilege",
     "dependents",
@@ -136,12 +143,14 @@ __all__ = [
     "is_active",
     "locate_line",
     "parse_agreement",
+    "parse_bound",
     "parse_fact",
     "parse_policy",
     "parse_privilege",
     "parse_rate",
     "parse_source",
     "peers",
+    "read_rules",
     "require_runnable",
     "restore",
     "role_name",

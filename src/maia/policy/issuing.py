@@ -17,15 +17,15 @@ Rules:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from datetime import date, datetime
-from decimal import Decimal
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from maia.authority import Action, Constraint, Tag, network_right, type_right
 from maia.errors import MalformedError, UsageError
-from maia.events import Attribute, AttributeType, EventType, Owner, value_from_json
+from maia.events import Attribute, AttributeType, EventType
+from maia.policy.bounds import check_bounds, compile_bounds
 from maia.policy.checking import PolicyFinding, Severity
+from maia.policy.known_types import KnownType, find_attribute, read_value
 from maia.policy.rules import AttributeUse, AuthorisationRule, EventRight, Policy, Privilege
 from maia.policy.terms import Atom, Constant, Variable
 from maia.principals import Principal, principal_id
@@ -37,24 +37,8 @@ _METHODS = {
     "subscribe": Action.SUBSCRIBE,
 }
 _NETWORK = "network"
-_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,18})")
-_FLOAT = re.compile(r"-?(0|[1-9][0-9]{0,30})\.[0-9]{1,30}")
+_NO_TYPE = ("POLICY_TYPE", "POLICY_ACTION")
 _PLACED = re.compile(r"'(?:[^'\n]|'')*'|\"(?:[^\"\n]|\"\")*\"|#[^\n]*|\|-|[^\W\d][\w.-]*|\n|.")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownType:
-    """One event type as rights see it, over all its known versions.
-
-    Attributes:
-        owner: Who owns it.
-        name: Its whole name.
-        attributes: What each attribute's name means in the known versions; more than one where they differ.
-    """
-
-    owner: Owner
-    name: str
-    attributes: Mapping[str, frozenset[Attribute]] = field(hash=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,17 +157,56 @@ def check_privileges(policy: Policy, catalogue: TypeCatalogue, *, text: str = ""
     """
     found: list[PolicyFinding] = []
     for rule in policy.authorisations:
-        try:
-            if isinstance(rule.privilege, EventRight):
-                _compile_right(rule.privilege, catalogue, partial=True)
-            elif isinstance(rule.privilege, Atom):
-                _compile_method(rule.privilege, catalogue, partial=True)
-        except MalformedError as error:
-            line, column = _place(text, rule, error.message)
-            found.append(
-                PolicyFinding(severity=Severity.ERROR, code=error.code, line=line, column=column, message=error.message)
-            )
+        wrong: dict[str, PolicyFinding] = {}
+        for part, column, alone in _parts(rule.privilege):
+            if alone and wrong:
+                break
+            error = _problem(part, catalogue)
+            if error is not None:
+                known = (
+                    column and error.code not in _NO_TYPE
+                )  # these are about the whole right, wherever its parts stand
+                line, at = (rule.line, column) if known else _place(text, rule, error.message)
+                wrong.setdefault(
+                    error.message,
+                    PolicyFinding(
+                        severity=Severity.ERROR, code=error.code, line=line, column=at, message=error.message
+                    ),
+                )
+                if error.code in _NO_TYPE:
+                    break
+        found += wrong.values()
     return tuple(found)
+
+
+def _problem(privilege: Privilege, catalogue: TypeCatalogue) -> MalformedError | None:
+    """Say why a privilege could never become a right."""
+    try:
+        if isinstance(privilege, EventRight):
+            _compile_right(privilege, catalogue, partial=True)
+        elif isinstance(privilege, Atom):
+            _compile_method(privilege, catalogue, partial=True)
+    except MalformedError as error:
+        return error
+    return None
+
+
+def _parts(privilege: Privilege) -> Iterator[tuple[Privilege, int, bool]]:
+    """Take a right apart, so that all that is wrong with it is found at once.
+
+    Yields:
+        Each part with its column, if known; and whether it is the whole, which is looked at when its parts are right.
+    """
+    if isinstance(privilege, EventRight):
+        alone = replace(privilege, attributes=None, bounds=())
+        for use in privilege.attributes or ():
+            yield replace(alone, attributes=(use,)), 0, False
+        for bound in privilege.bounds:
+            for demand in bound.demands:
+                yield replace(alone, bounds=(replace(bound, demands=(demand,)),)), demand.column, False
+        yield privilege, privilege.bounds[0].column if privilege.bounds else 0, True
+    else:
+        yield privilege, 0, True
 
 
 def _put_together(versions: list[EventType]) -> KnownType:
@@ -200,20 +223,23 @@ def _put_together(versions: list[EventType]) -> KnownType:
 def _compile_right(right: EventRight, catalogue: TypeCatalogue, *, partial: bool) -> CompiledRight:
     action = _action(right.action)
     if action.on_network:
-        if right.attributes is not None:
+        if right.attributes is not None or right.bounds:
             raise MalformedError(f"`{right.action}` is about a network, which has no attributes", code="POLICY_ACTION")
         owner, name = catalogue.find_network(right.event_type)
         return CompiledRight(tag=network_right(owner, name, [action]), owner=owner)
     known = catalogue.find(right.event_type)
-    if right.attributes is None:
+    if right.attributes is None and not right.bounds:
         return _whole(known, action)
     if not action.on_cells:
         raise MalformedError(f"`{right.action}` is about a whole type, not its attributes", code="POLICY_ACTION")
-    uids = [_attribute(known, use.name).uid for use in right.attributes]
-    constraints = [made for use in right.attributes if (made := _constraint(known, use, partial=partial)) is not None]
+    uses = right.attributes or ()
+    uids = None if right.attributes is None else dict.fromkeys(find_attribute(known, use.name).uid for use in uses)
+    constraints = [made for use in uses if (made := _constraint(known, use, partial=partial)) is not None]
+    bounds = compile_bounds(right.bounds, known, partial=partial)
+    check_bounds(bounds, known, uids)
     return CompiledRight(
         tag=type_right(
-            known.owner, known.name, actions=[action], attributes=dict.fromkeys(uids), constraints=constraints
+            known.owner, known.name, actions=[action], attributes=uids, constraints=constraints, bounds=bounds
         ),
         owner=known.owner,
     )
@@ -244,19 +270,10 @@ def _action(word: str) -> Action:
         raise MalformedError(f"there is no action `{word}`", code="POLICY_ACTION") from error
 
 
-def _attribute(known: KnownType, name: str) -> Attribute:
-    meanings = known.attributes.get(name, frozenset())
-    if not meanings:
-        raise MalformedError(f"the event type `{known.name}` has no attribute `{name}`", code="POLICY_ATTRIBUTE")
-    if len(meanings) > 1:
-        raise MalformedError(
-            f"versions of `{known.name}` mean different attributes by `{name}`", code="POLICY_AMBIGUOUS"
-        )
-    return next(iter(meanings))
-
-
 def _constraint(known: KnownType, use: AttributeUse, *, partial: bool) -> Constraint | None:
-    attribute = _attribute(known, use.name)
+    attribute = find_attribute(known, use.name)
+    if use.operator == "any":
+        return Constraint(attribute.uid, "any", ())
     if use.operator is None or use.value is None:
         return None
     if not attribute.type.filterable:
@@ -267,25 +284,7 @@ def _constraint(known: KnownType, use: AttributeUse, *, partial: bool) -> Constr
         if not partial:
             raise UsageError(f"the value of `{use.name}` is a variable", code="POLICY_GROUND")
         return None
-    return Constraint(attribute.uid, use.operator, _read(attribute, use.value.value))
-
-
-def _read(attribute: Attribute, text: str) -> str | int | float | bool | Decimal | date | datetime:
-    """Read a constant as a value of an attribute's type."""
-    value: object = text
-    if attribute.type is AttributeType.INTEGER:
-        value = int(text) if _INTEGER.fullmatch(text) else text
-    elif attribute.type is AttributeType.FLOAT:
-        value = float(text) if _FLOAT.fullmatch(text) else text
-    elif attribute.type is AttributeType.BOOLEAN:
-        value = {"true": True, "false": False}.get(text, text)
-    try:
-        read = value_from_json(attribute, value)
-    except MalformedError as error:
-        message = f"`{text}` is no value of `{attribute.name}`, which is {attribute.type.value}"
-        raise MalformedError(message, code="POLICY_VALUE") from error
-    assert read is not None and not isinstance(read, bytes)  # noqa: S101, PT018 - null and binary never come here
-    return read
+    return Constraint(attribute.uid, use.operator, read_value(attribute, use.value.value))
 
 
 def _place(text: str, rule: AuthorisationRule, message: str) -> tuple[int, int]:

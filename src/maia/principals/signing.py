@@ -32,7 +32,6 @@ class Kind(Enum):
     CERTIFICATE = b"maia/1 certificate\x00"
     STATEMENT = b"maia/1 statement\x00"
     EVENT_TYPE = b"maia/1 event-type\x00"
-    TOPIC = b"maia/1 topic\x00"
     PARCEL = b"maia/1 parcel\x00"
     REKEY = b"maia/1 rekey\x00"
     AUTHENTICATION = b"maia/1 authentication\x00"
@@ -44,6 +43,7 @@ class Kind(Enum):
     PEER_INVITATION = b"maia/1 peer-invitation\x00"
     PEER_ANSWER = b"maia/1 peer-answer\x00"
     EARLIER_KEYS = b"maia/1 earlier-keys\x00"
+    EMERGENCY = b"maia/1 emergency\x00"
 
 
 @runtime_checkable

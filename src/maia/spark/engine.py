@@ -18,6 +18,7 @@ from maia.domain import (
     Published,
     Written,
     commit_publication,
+    plan_parts,
     publication_operation,
     published_before,
     write_partition,
@@ -56,7 +57,9 @@ class SparkEngine:
     def publish(self, rows: Rows, asked: Asked, *, publication: str, strict: bool) -> Published:
         """Publish the rows of a batch: planned and committed here, enforced and sealed by the tasks."""
         domain = self._domain
-        plan = domain.publish_plan(asked.type, client=asked.client, version=asked.version, publication=publication)
+        plan = domain.publish_plan(
+            asked.events.published(domain), client=asked.client, publication=publication, advertise=asked.advertise
+        )
         known = domain.lanes.find(publication)
         if known is not None and not known.query:
             return published_before(known)
@@ -99,15 +102,15 @@ class SparkEngine:
 
     def _options(self, asked: Asked, *, publication: str | None = None, starting: str = "earliest") -> SourceOptions:
         return SourceOptions(
-            home=str(self._domain.home.path.resolve()), type=asked.type, as_=asked.client.name, where=asked.where,
-            version=asked.version, attributes=asked.attributes, with_event_id=asked.with_event_id,
-            publication=publication, starting_offsets=starting, agent=asked.agent,
+            home=str(self._domain.home.path.resolve()), type=asked.events.type, topic=asked.events.topic,
+            version=asked.events.version, as_=asked.client.name, where=asked.where, attributes=asked.attributes,
+            with_event_id=asked.with_event_id, publication=publication, starting_offsets=starting, agent=asked.agent,
+            advertise=asked.advertise,
         )  # fmt: skip
 
     def _check(self, asked: Asked) -> None:
         """Refuse here, before Spark is asked, a client without the right and a filter that it may not use."""
-        domain = self._domain
-        domain.deliver_plan(asked.type, client=asked.client, where=asked.where, version=asked.version, commits=())
+        plan_parts(self._domain, asked.events, client=asked.client, where=asked.where)
 
     def _session(self) -> SparkSession:
         spark = session()

@@ -35,7 +35,7 @@ def check_writable(asked: SourceOptions, schema: StructType) -> None:
             (``VALUE_TYPE``).
     """
     with Domain.open(asked.home) as domain:
-        event_type = domain.event_type(asked.type, asked.version)
+        event_type = asked.events.event_type(domain)
     kinds = {item.name: item.type.value for item in event_type.attributes}
     for field in schema.fields:
         if field.name not in kinds:

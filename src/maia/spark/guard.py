@@ -18,9 +18,11 @@ from pathlib import Path
 
 from maia.domain import check_log
 from maia.errors import EncodingError, UnavailableError, UsageError
+from maia.home import newer_format
 from maia.log import LogDirectory, Outbox, OutboxCommit, named_errors, write_once
 
 _IDENTITY = "_identity.json"
+_FORMAT = 1
 _MAX_FILE = 1 << 20
 
 
@@ -116,16 +118,19 @@ def _read_identity(folder: Path) -> str | None:
     path = folder / _IDENTITY
     try:
         with named_errors(path):
-            value = json.loads(path.read_bytes()[:_MAX_FILE])["outbox"]
+            value = json.loads(path.read_bytes()[:_MAX_FILE])
+        form, identity = value.get("format", _FORMAT), value["outbox"]
+        if type(form) is int and form > _FORMAT:
+            raise newer_format(path.name, found=form, known=_FORMAT)
     except FileNotFoundError:
         return None
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise EncodingError(f"the identity in `{path.parent.name}` is damaged", code="IDENTITY_DAMAGED") from error
-    return str(value)
+    return str(identity)
 
 
 def _write_identity(folder: Path, identity: str) -> None:
     with named_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        if not write_once(folder / _IDENTITY, json.dumps({"outbox": identity}).encode()):
+        if not write_once(folder / _IDENTITY, json.dumps({"format": _FORMAT, "outbox": identity}).encode()):
             raise UnavailableError("another job starts here at this moment", code="JOB_RUNNING")

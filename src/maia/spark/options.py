@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from maia.domain import MAX_EVENTS, Domain, ProvenClient
+from maia.domain import MAX_EVENTS, Domain, ProvenClient, TypeOrTopic
 from maia.errors import UsageError
 from maia.home import passphrase_asker
 
@@ -25,8 +25,9 @@ class SourceOptions:
 
     Attributes:
         home: The domain's home, as an absolute path.
-        type: ``owner/name@version``, with what is clear left out.
         as_: The client's key name.
+        type: ``owner/name@version``, with what is clear left out; either this or ``topic`` is needed.
+        topic: ``owner/name``; a reader gets what is below it as well, and may write ``*`` for any one component.
         where: The client's filter.
         version: The version, when the type does not say.
         attributes: Which attributes a reader gets; all when there are none.
@@ -37,11 +38,13 @@ class SourceOptions:
         publication: The name of a publication, which stays the same when it is repeated.
         agent: The socket of the agent that proves the client's key; without it the key is unlocked where Spark plans.
         passphrase_file: The file that holds the passphrase of a sealed key.
+        advertise: What a writer says that it will publish, as a filter.
     """
 
     home: str
-    type: str
     as_: str
+    type: str | None = None
+    topic: str | None = None
     where: str = ""
     version: str | None = None
     attributes: tuple[str, ...] | None = None
@@ -52,6 +55,11 @@ class SourceOptions:
     publication: str | None = None
     agent: str | None = None
     passphrase_file: str | None = None
+    advertise: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a type beside a topic, and the version of a topic."""
+        TypeOrTopic(type=self.type, version=self.version, topic=self.topic)
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> SourceOptions:
@@ -72,9 +80,14 @@ class SourceOptions:
             if name != "path" or "home" not in {other.lower() for other in options}:
                 found[field] = read(key, value)
         for spelling, field in (("home", "home"), ("type", "type"), ("as", "as_")):
-            if field not in found:
+            if field not in found and (field != "type" or "topic" not in found):
                 raise UsageError(f"option `{spelling}` is missing", code="MISSING_OPTION")
         return cls(**found)  # type: ignore[arg-type]
+
+    @property
+    def events(self) -> TypeOrTopic:
+        """What is published or read."""
+        return TypeOrTopic(type=self.type, version=self.version, topic=self.topic)
 
     def prove(self, domain: Domain) -> ProvenClient:
         """Prove the client's key, where Spark plans: no plan is made for a name alone.
@@ -90,15 +103,21 @@ class SourceOptions:
 
     def to_spark(self) -> dict[str, str]:
         """Write them for Spark's readers and writers, those that differ from the defaults."""
-        found = {"home": self.home, "type": self.type, "as": self.as_}
-        if self.where:
-            found["where"] = self.where
+        found = {"home": self.home, "as": self.as_}
+        if self.type is not None:
+            found["type"] = self.type
+        if self.topic is not None:
+            found["topic"] = self.topic
         if self.version is not None:
             found["version"] = self.version
+        if self.where:
+            found["where"] = self.where
         if self.attributes is not None:
             found["attributes"] = ",".join(self.attributes)
         if self.publication is not None:
             found["publication"] = self.publication
+        if self.advertise is not None:
+            found["advertise"] = self.advertise
         if self.agent is not None:
             found["agent"] = self.agent
         if self.passphrase_file is not None:
@@ -150,6 +169,7 @@ _Read = Callable[[str, str], object]
 _SPELLINGS: dict[str, tuple[str, _Read]] = {
     "home": ("home", _path),
     "type": ("type", _text),
+    "topic": ("topic", _text),
     "as": ("as_", _text),
     "where": ("where", _text),
     "version": ("version", _text),
@@ -159,6 +179,7 @@ _SPELLINGS: dict[str, tuple[str, _Read]] = {
     "maxEventsPerParcel": ("max_events", _count),
     "maxCommitsPerTrigger": ("max_commits", _count),
     "publication": ("publication", _text),
+    "advertise": ("advertise", _text),
     "agent": ("agent", _path),
     "passphraseFile": ("passphrase_file", _path),
 }

@@ -26,7 +26,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from maia.domain import Domain
+from maia.domain import Domain, plan_parts
 from maia.encoding import did_you_mean
 from maia.errors import UsageError
 from maia.events import ClosedAttributes, EventType, to_spark_json
@@ -47,7 +47,7 @@ _COMMITTING = "pyspark.sql.worker.python_streaming_sink_runner"
 
 
 class DefaultSource(DataSource):
-    """Events of one type as a client of a domain may publish or see them."""
+    """Events of a type, or of topics, as a client of a domain may publish or see them."""
 
     def __init__(self, options: dict[str, str]) -> None:
         """Refuse an unknown client, type or option where the frame is made, and a client whose key is not proven."""
@@ -55,7 +55,7 @@ class DefaultSource(DataSource):
         if not {"home", "path"}.isdisjoint(name.lower() for name in options):
             with in_one_line(), Domain.open((asked := SourceOptions.of(options)).home) as domain:
                 asked.prove(domain)
-                domain.find_type(asked.type, asked.version)
+                asked.events.names(domain)
 
     @classmethod
     def name(cls) -> str:
@@ -130,9 +130,7 @@ def _check_right(asked: SourceOptions) -> None:
         MaiaError: It has none, or the filter is refused.
     """
     with Domain.open(asked.home) as domain:
-        domain.deliver_plan(
-            asked.type, client=asked.prove(domain), where=asked.where, version=asked.version, commits=()
-        )  # fmt: skip
+        plan_parts(domain, asked.events, client=asked.prove(domain), where=asked.where)
 
 
 def _kept(options: Mapping[str, str]) -> dict[str, str]:
@@ -146,7 +144,7 @@ def _kept(options: Mapping[str, str]) -> dict[str, str]:
 def _fields(asked: SourceOptions) -> dict[str, StructField]:
     """Give the columns that the client may ask for, by name."""
     domain = Domain.open(asked.home)
-    event_type = domain.event_type(asked.type, asked.version)
+    event_type = asked.events.event_type(domain)
     fields = {item.name: item for item in StructType.fromJson(json.loads(to_spark_json(event_type))).fields}
     if event_type.options.closed is ClosedAttributes.OMIT:
         shown = _open_attributes(domain, asked, event_type)
@@ -196,7 +194,8 @@ def _open_attributes(domain: Domain, asked: SourceOptions, event_type: EventType
     at = domain.clock()
     known = domain.known(at=at)
     made = domain.planner.subscription(
-        known, event_type.name, domain.home.key(asked.as_), holder=asked.as_, identity=asked.as_, where="", at=at
-    )
+        known, event_type.name, domain.home.key(asked.as_), holder=asked.as_, identity=asked.as_, where=asked.where,
+        at=at,
+    )  # fmt: skip
     clauses = made.clauses
     return {item.name for item in event_type.attributes if any(clause.opens(item.uid) for clause in clauses)}

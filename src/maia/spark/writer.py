@@ -54,8 +54,9 @@ def plan_publication(asked: SourceOptions) -> PlannedWrite:
     """
     with Domain.open(asked.home) as domain:
         plan = domain.publish_plan(
-            asked.type, client=asked.prove(domain), version=asked.version,
+            asked.events.published(domain), client=asked.prove(domain),
             publication=asked.publication or secrets.token_hex(16), max_events=asked.max_events,
+            advertise=asked.advertise,
         )  # fmt: skip
         made = publication_operation(
             domain.home, plan, client=asked.as_, at=domain.clock(), process=process_name(driver_process())

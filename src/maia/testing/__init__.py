@@ -32,8 +32,9 @@ if _typing.TYPE_CHECKING:
     )
     from maia.testing.homes import NumberplateHomes, numberplate_homes
     from maia.testing.lanes import LaneOf
+    from maia.testing.lists import StatementPublisher
     from maia.testing.managed import ManagedHomes, managed_homes
-    from maia.testing.plans import deliver_plan, follow, publish_plan
+    from maia.testing.plans import deliver_plan, follow, offered, publish_plan
     from maia.testing.publishing import publish_here
     from maia.testing.reading import read_here
     from maia.testing.serving import ManagedType, managed_type, served
@@ -63,6 +64,7 @@ __all__ = [
     "Pile",
     "Ran",
     "Standing",
+    "StatementPublisher",
     "StockWorld",
     "answer",
     "at",
@@ -81,6 +83,7 @@ __all__ = [
     "naming",
     "numberplate_homes",
     "numberplate_network",
+    "offered",
     "online",
     "publish_here",
     "publish_plan",
@@ -116,6 +119,7 @@ __getattr__ = _on_first_use(
         "ManagedHomes": "managed",
         "NumberplateHomes": "homes",
         "Ran": "command",
+        "StatementPublisher": "lists",
         "StockWorld": "stock",
         "deliver_plan": "plans",
         "detective_world": "detective",
@@ -123,6 +127,7 @@ __getattr__ = _on_first_use(
         "follow": "plans",
         "managed_homes": "managed",
         "numberplate_homes": "homes",
+        "offered": "plans",
         "publish_here": "publishing",
         "publish_plan": "plans",
         "read_here": "reading",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
 
-from maia.domain import MAX_EVENTS, Domain
+from maia.domain import MAX_EVENTS, Domain, next_stretch, wire_types
 from maia.home import Home
 from maia.kernel import DeliverPlan, PublishPlan
 from maia.log import Commit
@@ -50,3 +51,11 @@ def deliver_plan(
         return domain.deliver_plan(
             type_name, client=domain.prove(as_), where=where, version=version, commits=commits, at=at, history=history
         )
+
+
+def offered(home: Path | str) -> tuple[list[str], list[str]]:
+    """Tell which publications the log offers to the readers of a home now, and for what lanes wait, by code."""
+    domain = Domain.open(home)
+    at = domain.follow()
+    found = next_stretch(domain, wire_types(domain, domain.known(at=at)), after={}, at=at)
+    return [commit.publication for commit in found.commits], [code for _, code in found.parked]

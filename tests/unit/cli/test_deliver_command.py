@@ -98,3 +98,20 @@ def test_the_outbox_needs_the_private_key(maia: Any, home: Home) -> None:
     """A name is not enough."""
     (home.path / "keys" / "doctor.key").unlink()
     assert maia("deliver", "show", "ward", "--as", "doctor").code == 5
+
+
+def test_subscriptions_of_a_newer_format_are_refused_by_name_and_what_is_unknown_is_not_passed_over(
+    maia: Any, home: Home
+) -> None:
+    """Neither is taken for a home without subscriptions."""
+    path = home.path / "subscriptions.toml"
+    text = path.read_text("utf-8")
+    assert text.startswith("format = 1\n")
+    for wrong, code in (
+        (text.replace("format = 1", "format = 2"), "FORMAT_NEWER"),
+        (f"x = 1\n{text}", "SUBSCRIPTIONS"),
+    ):
+        path.write_text(wrong, "utf-8")
+        assert maia("deliver", "list", "--json").data["error"] == code
+    path.write_text(text.removeprefix("format = 1\n"), "utf-8")  # from before the format was written
+    assert maia("deliver", "list", "--json").code == 0

@@ -13,9 +13,9 @@ from maia.domain.statements import StatementFollower
 from maia.encoding import encode
 from maia.errors import MaiaError, UnavailableError, UsageError
 from maia.home import ClockFile, Home, HomeConfig
-from maia.log import NoticeKind, NoticeLog, StatementPublisher, StatementSubscription, publish_statement
+from maia.log import NoticeKind, NoticeLog, StatementSubscription, publish_statement
 from maia.principals import Certificate, CertificateId, Kind, OnlineTest, Signer, TestKind
-from maia.testing import People, answer, at, follow, grant, listing, online
+from maia.testing import People, StatementPublisher, answer, at, follow, grant, listing, online
 
 CRL, REVALIDATION = TestKind.CRL, TestKind.REVALIDATION
 P = People("pito", "met", "smith", "jones", "evil", "lister")

@@ -239,10 +239,10 @@ def test_credentials_cannot_be_taken_away_or_added() -> None:
 
 
 def test_signature_of_another_kind_does_not_fit() -> None:
-    """What was signed as a certificate or topic is no definition."""
+    """What was signed as a certificate or a parcel is no definition."""
     body = encode(NUMBERPLATE.to_sexp())
     signed = sign_event_type(NUMBERPLATE, PITO)
-    for kind in (Kind.CERTIFICATE, Kind.TOPIC, Kind.PARCEL):
+    for kind in (Kind.CERTIFICATE, Kind.PARCEL):
         with pytest.raises(SignatureError):
             verify_type_signature(replace(signed, signature=PITO.sign(kind, body)))
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from maia.errors import MalformedError, UnavailableError, UsageError
+from maia.errors import DeniedError, MalformedError, UnavailableError, UsageError
 from maia.home.providers import EmergencyFlag, FileFacts, HomeSurroundings, SqlFacts, read_providers
 from maia.policy import Atom, Constant, Environment, FactKind, PolicyEngine, Predicate, parse_fact, parse_policy
+from maia.principals import KeySigner
 from maia.testing import at
 
 NOW = at("2026-07-01T11:00")
+CHIEF, DEPUTY = KeySigner(b"c" * 32), KeySigner(b"d" * 32)
 SMITH, JONES = (Atom("detective", (Constant(name),)) for name in ("smith", "jones"))
 
 
@@ -57,7 +60,7 @@ def test_a_database_predicate_and_an_appointment_give_equal_results(roster, tmp_
     """detective(id) by look-up or by appointment: the same roles; an emergency opens the emergency rule only."""
     rules = "tracker(self) <- {}detective(self)*\nrescuer(self) <- ?emergency*, medic(self)*"
     by_database, by_appointment = (PolicyEngine(parse_policy(rules.format(mark))) for mark in ("?", ""))
-    flag = EmergencyFlag(tmp_path / "emergency.jsonl")
+    flag = EmergencyFlag(path=tmp_path / "emergency.jsonl", by=frozenset((CHIEF.public_key,)))
     environments = (Environment([detectives(roster), flag]), Environment([flag]))
     known = {by_database: frozenset(), by_appointment: frozenset()}
     by_appointment.appoint("detective(smith)")
@@ -88,10 +91,10 @@ def test_a_database_predicate_and_an_appointment_give_equal_results(roster, tmp_
 
     first, second = outcomes(100)
     assert first == second == ["tracker(smith)", "ROLE_REFUSED", "ROLE_REFUSED", "ROLE_REFUSED"]
-    flag.declare(by="chief", reason="flood", at=at(105))
+    flag.declare(CHIEF, reason="flood", at=at(105))
     first, second = outcomes(110)
     assert first == second == ["tracker(smith)", "ROLE_REFUSED", "rescuer(ali)", "ROLE_REFUSED"]
-    flag.end(by="chief", reason="over", at=at(115))
+    flag.end(CHIEF, reason="over", at=at(115))
     assert look(by_database, environments[0], 120) == ["ali: rescuer(ali)"]
 
 
@@ -172,33 +175,44 @@ def test_a_file_that_is_not_well_formed_says_nothing_at_all(tmp_path, case):
 
 def test_an_emergency_has_a_word_a_reason_and_a_trail(tmp_path):
     """It begins and ends at stated times, by itself where that was said; every change is kept."""
-    flag = EmergencyFlag(tmp_path / "policy" / "emergency.jsonl")
+    flag = EmergencyFlag(path=tmp_path / "policy" / "emergency.jsonl", by=frozenset((CHIEF.public_key,)))
     fact = Atom("emergency")
     assert not flag.ask(fact, at=NOW)
-    flag.declare(by="chief", reason="flood", at=at(100), until=at(200))
+    flag.declare(CHIEF, reason="flood", at=at(100), until=at(200))
     assert [flag.ask(fact, at=at(when)) for when in (99, 100, 199, 200)] == [False, True, True, False]
-    flag.end(by="chief", reason="dry", at=at(150))
+    flag.end(CHIEF, reason="dry", at=at(150))
     assert not flag.ask(fact, at=at(160))
     assert [(change.declared, change.by, change.reason) for change in flag.history()] == [
-        (True, "chief", "flood"),
-        (False, "chief", "dry"),
+        (True, CHIEF.public_key, "flood"),
+        (False, CHIEF.public_key, "dry"),
     ]
-    for wrong in ({"by": "", "reason": "x", "at": at(300)}, {"by": "x", "reason": " ", "at": at(300)}):
+    for reason, when in ((" ", 300), ("x" * 1001, 300), ("late", 1)):
         with pytest.raises(UsageError):
-            flag.declare(**wrong)
-    with pytest.raises(UsageError):
-        flag.declare(by="x", reason="late", at=at(1))
+            flag.declare(CHIEF, reason=reason, at=at(when))
+
+
+def test_an_emergency_is_the_word_of_those_who_may_declare_it(tmp_path):
+    """Somebody else's is refused; what somebody said whose word counts no longer does not count."""
+    chief = EmergencyFlag(path=tmp_path / "emergency.jsonl", by=frozenset((CHIEF.public_key,)))
+    both = replace(chief, by=frozenset((CHIEF.public_key, DEPUTY.public_key)))
+    with pytest.raises(DeniedError) as denied:
+        chief.declare(DEPUTY, reason="flood", at=at(100))
+    assert (denied.value.code, chief.path.exists()) == ("EMERGENCY_DENIED", False)
+    both.declare(DEPUTY, reason="flood", at=at(100))
+    assert [flag.ask(Atom("emergency"), at=at(110)) for flag in (both, chief)] == [True, False]
+    assert [change.by for change in chief.history()] == [DEPUTY.public_key]
 
 
 def test_a_trail_that_was_touched_declares_nothing(tmp_path):
     """A line that was altered, removed or added by hand breaks the chain, and the flag fails."""
     path = tmp_path / "emergency.jsonl"
-    flag = EmergencyFlag(path)
-    flag.declare(by="chief", reason="flood", at=at(100))
-    flag.end(by="chief", reason="dry", at=at(150))
+    flag = EmergencyFlag(path=path, by=frozenset((CHIEF.public_key,)))
+    flag.declare(CHIEF, reason="flood", at=at(100))
+    flag.end(CHIEF, reason="dry", at=at(150))
     first, second = whole = path.read_bytes().splitlines(keepends=True)
     touched = {
-        "the end removed": [first.replace(b"chief", b"thief"), second],
+        "another reason": [first.replace(b"flood", b"blood"), second],
+        "in another's name": [first.replace(CHIEF.public_key.raw.hex().encode(), DEPUTY.public_key.raw.hex().encode())],
         "the start removed": [second],
         "a line twice": [*whole, second],
         "no JSON": [*whole, b"emergency!\n"],
@@ -251,6 +265,7 @@ hosts = ["registry.example"]
 [[predicate]]
 name = "emergency"
 kind = "emergency"
+by = []
 """
 
 
@@ -278,8 +293,10 @@ BAD_CONFIG = {
     "an unknown setting": "often = 5",
     "no interval": "every = 0",
     "an unknown kind": '[[predicate]]\nname = "x"\nkind = "telepathy"',
+    "nobody may declare it": '[[predicate]]\nname = "x"\nkind = "emergency"',
+    "somebody unknown may": '[[predicate]]\nname = "x"\nkind = "emergency"\nby = ["nobody"]',
     "no name": '[[predicate]]\nkind = "emergency"',
-    "a setting too many": '[[predicate]]\nname = "x"\nkind = "emergency"\nloud = true',
+    "a setting too many": '[[predicate]]\nname = "x"\nkind = "emergency"\nby = []\nloud = true',
     "a setting too few": '[[predicate]]\nname = "x"\nkind = "file"\narity = 1',
     "an arity that is none": '[[predicate]]\nname = "x"\nkind = "file"\narity = true\npath = "x"',
     "a day that is none": (
@@ -292,7 +309,7 @@ BAD_CONFIG = {
     "more time than is given": (
         '[[predicate]]\nname = "x"\nkind = "http"\narity = 0\nurl = "https://a/"\nhosts = ["a"]\nseconds = 60'
     ),
-    "a predicate twice": '[[predicate]]\nname = "x"\nkind = "emergency"\n[[predicate]]\nname = "x"\nkind = "emergency"',
+    "a predicate twice": 2 * '[[predicate]]\nname = "x"\nkind = "emergency"\nby = []\n',
 }
 
 
@@ -314,7 +331,7 @@ def test_a_changed_configuration_is_read_where_it_is_used(tmp_path):
     assert reference().predicates == frozenset()
     (tmp_path / "policy").mkdir()
     (tmp_path / "policy" / "providers.toml").write_text(
-        '[[predicate]]\nname = "emergency"\nkind = "emergency"', "utf-8"
+        '[[predicate]]\nname = "emergency"\nkind = "emergency"\nby = []', "utf-8"
     )
     assert reference().predicates == {Predicate("emergency", 0)}
     assert reference().clock().tzinfo is not None

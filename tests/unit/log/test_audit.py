@@ -34,6 +34,7 @@ from maia.log import (
 )
 from maia.log.audit import journal
 from maia.log.audit.entries import parse_entry
+from maia.log.audit.files import read_head
 from maia.principals import KeySigner
 
 AT = datetime(2026, 6, 1, 9, tzinfo=UTC)
@@ -185,6 +186,19 @@ def test_what_a_hand_changes_is_found(home: Home, tamper: Callable[[Home], objec
     home.audit().begin(row())
     home.audit().note([row("alarm")])
     assert not home.check().sound
+
+
+def test_a_remembered_head_with_a_flipped_bit_is_another_head_or_none(home: Home) -> None:
+    """Whichever bit it is, reading it ends, and what is signed in it is what it was."""
+    whole = home.head.read_bytes()
+    first = read_head(home.head, SIGNER.public_key)
+    assert first is not None
+    for bit in range(len(whole) * 8):
+        data = bytearray(whole)
+        data[bit // 8] ^= 1 << bit % 8
+        home.head.write_bytes(bytes(data))
+        found = read_head(home.head, SIGNER.public_key)
+        assert found is None or (found.number, found.digest.lower()) == (first.number, first.digest)
 
 
 def test_a_cut_end_leaves_its_numbers_unused(home: Home) -> None:

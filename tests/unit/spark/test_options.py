@@ -34,6 +34,9 @@ def test_what_is_written_for_spark_is_read_back() -> None:
         starting_offsets="latest", publication="p",
     )  # fmt: skip
     assert SourceOptions.of(asked.to_spark()) == asked
+    topics = SourceOptions(home="/met", topic="pito/Stocks.*", as_="smith")
+    assert SourceOptions.of(topics.to_spark()) == topics
+    assert topics.events.topic == "pito/Stocks.*"
 
 
 def test_the_copies_of_the_catalogue_are_passed_over() -> None:
@@ -50,6 +53,7 @@ WRONG = {
     "nothing is not a number of events": ({"maxEventsPerParcel": "0"}, "OPTION_VALUE", "above 0"),
     "an offset is a word or a number": ({"startingOffsets": "yesterday"}, "OPTION_VALUE", "latest"),
     "an attribute is asked for once": ({"attributes": "a,a"}, "OPTION_VALUE", "attributes"),
+    "a topic is no type": ({"topic": "x"}, "TYPE_OR_TOPIC", "either a type or a topic"),
     "an attribute has a name": ({"attributes": "a,,b"}, "OPTION_VALUE", "attributes"),
 }
 

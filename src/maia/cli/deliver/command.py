@@ -66,11 +66,11 @@ def add(
 ) -> None:
     """Keep a subscription in `subscriptions.toml`, after the client's key, right and filter were proven."""
     from maia.authority import Action
-    from maia.cli.read.clients import denial, name_type, open_client
-    from maia.domain import Wanted, add_subscription
+    from maia.cli.read.clients import denial, named_type, open_client
+    from maia.domain import TypeOrTopic, Wanted, add_subscription
 
     domain, reader = open_client(home, client, passphrase_file)
-    shown = name_type(domain, type_, None)
+    shown = named_type(domain, TypeOrTopic(type=type_))
     with denial(domain, client=client, action=Action.SUBSCRIBE, type_text=shown):
         add_subscription(domain, Wanted(name=name, as_=client, type=shown, where=where), client=reader.proven)
     line = f"{name}: {shown} for {client}{f' where {where}' if where else ''}"

@@ -35,9 +35,10 @@ def explain(
     """Draw the chains that give a right as trees, with what each link keeps and removes.
 
     Every chain is shown: rights of several chains add up and are never mixed. Conditions are asked now, and in a home
-    the broker is looked at as well: it has to hold the right to publish, and keys to deliver. Without a chain, the
-    stages that were passed, the nearest missing link and what to do about it; then, and when no condition holds, the
-    command exits with 3. What a type inherits is decided by rights on the type that it comes from: a line for each.
+    the broker is looked at as well: it has to hold the right to publish, and keys to deliver. Publishing under a topic
+    needs the right on each super-topic, and the first that is missing is shown. Without a chain, the stages that were
+    passed, the nearest missing link and what to do about it; then, and when no condition holds, the command exits with
+    3. What a type inherits is decided by rights on the type that it comes from: a line for each.
     """
     from maia.cli.read.question import check_version, read_question
     from maia.cli.show.decisions import not_proven
@@ -47,6 +48,12 @@ def explain(
     check_version(asked.type_, place.folder)
     question = read_question(place, asked, principal, certificates=certificates, statements=statement)
     decision = question.decide()
+    for above in asked.super_topics(place.folder) if decision.grant is not None else ():
+        note(f"publishing under a topic needs the right on each super-topic: {above.type_}")
+        needed = read_question(place, above, principal, certificates=certificates, statements=statement)
+        if (found := needed.decide()).grant is None:
+            question, decision = needed, found
+            break
     if decision.grant is None:
         if not place.json:
             _draw_stages(decision, question)

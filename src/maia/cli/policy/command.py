@@ -1,4 +1,4 @@
-"""`maia policy check|format|preview|apply|explain`: the rules of a domain, kept as text in `policy/*.rules`."""
+"""`maia policy check|format|bounds|preview|apply|explain|emergency`: a domain's rules, text in `policy/*.rules`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from maia.cli.policy import bounds
+from maia.cli.policy.emergency import EXAMPLES as EMERGENCY_EXAMPLES
+from maia.cli.policy.emergency import emergency
 from maia.cli.read import options
 from maia.cli.read.bundles import CommandPlace, unpacked
 from maia.cli.read.options import examples, new_app, principal_option
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
     from maia.access_control import PolicyChange
 
 app = new_app("Check, format, preview and apply a domain's policy.", "maia policy check", "maia policy preview")
+app.command("emergency", epilog=examples(*EMERGENCY_EXAMPLES))(emergency)
+app.add_typer(bounds.app)
 _Files = Annotated[
     list[Path] | None, typer.Argument(metavar="FILE", help="Policy files; those of the home when left out.")
 ]

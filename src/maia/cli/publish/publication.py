@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from maia.authority import Action
-from maia.cli.read.clients import denial, name_type, open_client
+from maia.cli.read.clients import denial, open_client
 from maia.cli.show.exits import ExitCode
 from maia.cli.show.output import note
-from maia.domain import ROW_MALFORMED, Client, Domain, Published, audit_malformed, published_before
+from maia.domain import ROW_MALFORMED, Client, Domain, Published, TypeOrTopic, audit_malformed, published_before
 from maia.errors import DeniedError, UsageError
-from maia.events import EventType
+from maia.events import TOPIC, EventType
 
 if TYPE_CHECKING:
     from maia.cli.show.progress import Watch
@@ -54,6 +54,7 @@ class Outgoing:
     name: str
     named: bool
     strict: bool
+    advertise: str | None = None
 
     def parts(self) -> Iterator[tuple[str, list[bytes] | None]]:
         """Give the publication itself, or a name and the lines of each stretch of standard input."""
@@ -95,7 +96,9 @@ class Outgoing:
                 rows = read_lines(spark, lines, self.event_type)
             if self.strict and (broken := rows.count_malformed()):
                 raise DeniedError(f"malformed rows: {broken}; nothing is published", code="ROWS_REFUSED")
-            done = self.client.publish(rows.frame, self.type, publication=name, strict=self.strict)
+            done = self.client.publish(
+                rows.frame, self.type, publication=name, advertise=self.advertise, strict=self.strict
+            )
             malformed = 0 if self.strict else rows.malformed
         if not isinstance(done, Published):
             raise UsageError("a file is no stream", code="NO_ROWS")
@@ -107,13 +110,13 @@ class Outgoing:
 def prepare(
     folder: Path,
     source: str,
-    type_text: str,
+    asked: TypeOrTopic,
     *,
     client: str,
-    version: str | None,
     kind: str | None,
     publication: str | None,
     strict: bool,
+    advertise: str | None,
     passphrase_file: Path | None,
 ) -> Outgoing:
     """Look at everything that can be refused before Spark starts: the input, the type, and the client's right.
@@ -130,15 +133,17 @@ def prepare(
             "a publication's name is one line of at most 200 printable characters", code="PUBLICATION_NAME"
         )
     domain, writer = open_client(folder, client, passphrase_file)
-    type_ = name_type(domain, type_text, version)
+    type_ = asked.published(domain)
     chosen = publication or secrets.token_hex(16)
     with denial(domain, client=client, action=Action.PUBLISH, type_text=type_):
-        event_type = domain.publish_plan(type_, client=writer.proven, publication=chosen).event_type()
+        plan = domain.publish_plan(type_, client=writer.proven, publication=chosen, advertise=advertise)
+        event_type = plan.event_type()
     if found == "csv":
         missing = {item.name for item in event_type.attributes} - set(read_header(Path(source), event_type))
+        missing -= {TOPIC} if event_type.options.topic else set()
         if missing:
             note(f"no column for {', '.join(f'`{item}`' for item in sorted(missing))}: null in every event")
     return Outgoing(
         domain=domain, client=writer, source=source, kind=found, event_type=event_type, type=type_, name=chosen,
-        named=publication is not None, strict=strict,
+        named=publication is not None, strict=strict, advertise=advertise,
     )  # fmt: skip

@@ -10,7 +10,7 @@ import maia
 from maia.authority import Action
 from maia.cli.read.passphrases import passphrase_source
 from maia.cli.show.output import note
-from maia.domain import Client, Domain, find_type, show_type, who_lacks
+from maia.domain import Client, Domain, TypeOrTopic, show_type, who_lacks
 from maia.errors import DeniedError, VerificationError
 
 
@@ -25,14 +25,14 @@ def open_client(home: Path, name: str, passphrase_file: Path | None) -> tuple[Do
     return domain, domain.client(name, passphrase=passphrase_source(passphrase_file, what=f"`{name}`"))
 
 
-def name_type(domain: Domain, text: str, version: str | None) -> str:
-    """Find a type by what people write, and write it in full: ``owner/name@version``.
+def named_type(domain: Domain, asked: TypeOrTopic) -> str:
+    """Find what was asked for, and write the type, or the first of the topics, in full: ``owner/name@version``.
 
     Raises:
-        NotFoundError: This home knows no such type.
+        NotFoundError: This home knows no such type or topic.
         UsageError: Several fit.
     """
-    return show_type(domain.home, find_type(domain.home, text, version))
+    return show_type(domain.home, asked.names(domain)[0])
 
 
 @contextmanager
@@ -42,6 +42,8 @@ def denial(domain: Domain, *, client: str, action: Action, type_text: str) -> It
         yield
     except (VerificationError, DeniedError) as error:
         if error.code != "ROWS_REFUSED":
-            who = who_lacks(domain, type_text, client=client, action=action)
-            note(f"`maia explain --as {who} --type {type_text} --action {action.value}` shows what there is")
+            bounded = error.code == "FILTER_OUT_OF_BOUNDS"
+            who = client if bounded else who_lacks(domain, type_text, client=client, action=action)
+            verb = "policy bounds" if bounded else "explain"
+            note(f"`maia {verb} --as {who} --type {type_text} --action {action.value}` shows what there is")
         raise DeniedError(domain.home.folder.decorate(error.message), code=error.code) from error

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import TextIO
 
 from maia.authority import Action
-from maia.cli.read.clients import denial, name_type, open_client
+from maia.cli.read.clients import denial, named_type, open_client
 from maia.cli.show.output import note
 from maia.cli.show.progress import Watch, interruptible
 from maia.cli.show.rows import TABLE_ROWS, Row, json_line, show_table
-from maia.domain import Client, Domain, Sight, reader_of, sight_of
+from maia.domain import Client, Domain, Sight, TypeOrTopic, TypePart, plan_parts, reader_of, sight_of
 from maia.encoding import counted, did_you_mean
 from maia.errors import UsageError
 from maia.kernel import DeliverPlan
@@ -36,8 +36,9 @@ class View:
 
     domain: Domain
     client: Client
+    asked: TypeOrTopic
     type: str
-    plan: DeliverPlan
+    parts: tuple[TypePart, ...]
     where: str
     attributes: tuple[str, ...] | None
     kind: str
@@ -47,6 +48,11 @@ class View:
     follow: bool
     since: datetime
 
+    @property
+    def plans(self) -> tuple[DeliverPlan, ...]:
+        """The plans of what the client may see."""
+        return tuple(part.plan for part in self.parts if part.plan is not None)
+
     def octets(self) -> int:
         """Tell how large the log is."""
         return sum(file.size for commit in self.domain.log.commits() for file in commit.files)
@@ -54,7 +60,7 @@ class View:
     @property
     def columns(self) -> tuple[str, ...]:
         """The attributes that are shown, in order."""
-        return self.attributes or tuple(item.name for item in self.plan.subscriptions[0].event_type.attributes)
+        return self.attributes or attributes_of(self.plans)
 
     @property
     def file(self) -> Path | None:
@@ -65,26 +71,26 @@ class View:
     def checkpoint(self) -> Path:
         """Where a stream into this file or folder keeps its place; a name never becomes a path."""
         place = str(Path(self.out or "").resolve())
-        parts = (self.type, self.client.name, self.where, ",".join(self.attributes or ()), self.kind, place)
+        parts = (self.asked.text, self.client.name, self.where, ",".join(self.attributes or ()), self.kind, place)
         digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
         return self.domain.path / "checkpoints" / f"subscribe-{digest[:24]}"
 
     def sight(self) -> Sight:
         """Tell what was delivered, closed and refused."""
         return sight_of(
-            self.domain.home, self.plan, client=self.client.name, since=self.since, attributes=self.attributes,
-            reader=reader_of(self.client.name, self.type, batch=not self.follow),
+            self.domain.home, self.plans, client=self.client.name, since=self.since, attributes=self.attributes,
+            reader=reader_of(self.client.name, self.asked.text, batch=not self.follow),
+            refused_types=[part.name.type_id for part in self.parts if part.plan is None],
         )  # fmt: skip
 
 
 def prepare(
     folder: Path,
-    type_text: str,
+    asked: TypeOrTopic,
     *,
     client: str,
     where: str,
     attributes: str | None,
-    version: str | None,
     kind: str,
     out: Path | None,
     limit: int | None,
@@ -109,19 +115,25 @@ def prepare(
     if out is not None and str(out) != "-" and out.exists() and not follow:
         raise UsageError(f"`{out}` exists already", code="OUTPUT_EXISTS")
     domain, reader = open_client(folder, client, passphrase_file)
-    type_ = name_type(domain, type_text, version)
+    type_ = named_type(domain, asked)
+    asked = asked if asked.topic is not None else TypeOrTopic(type=type_)
     with denial(domain, client=client, action=Action.SUBSCRIBE, type_text=type_):
-        plan = domain.deliver_plan(type_, client=reader.proven, where=where, commits=())
-    names = [item.name for item in plan.subscriptions[0].event_type.attributes]
+        parts = plan_parts(domain, asked, client=reader.proven, where=where)
+    names = attributes_of([part.plan for part in parts if part.plan is not None])
     wanted = None if attributes is None else tuple(item.strip() for item in attributes.split(","))
     for name in wanted or ():
         if name not in names:
             near = did_you_mean(name, names)
             raise UsageError(f"`{type_}` has no attribute `{name}`{near}", code="NO_SUCH_ATTRIBUTE")
     return View(
-        domain=domain, client=reader, type=type_, plan=plan, where=where, attributes=wanted, kind=kind, out=out,
-        limit=limit, starting=starting, follow=follow, since=domain.clock(),
+        domain=domain, client=reader, asked=asked, type=type_, parts=parts, where=where, attributes=wanted, kind=kind,
+        out=out, limit=limit, starting=starting, follow=follow, since=domain.clock(),
     )  # fmt: skip
+
+
+def attributes_of(plans: Sequence[DeliverPlan]) -> tuple[str, ...]:
+    """Name the attributes of what is read; those of topics are the same."""
+    return tuple(item.name for item in plans[0].subscriptions[0].event_type.attributes)
 
 
 def read(view: View, watch: Watch) -> Callable[[], int]:
@@ -135,7 +147,9 @@ def read(view: View, watch: Watch) -> Callable[[], int]:
 
     refused = denial(view.domain, client=view.client.name, action=Action.SUBSCRIBE, type_text=view.type)
     with refused, spark_errors():
-        frame = view.client.read(view.type, where=view.where, attributes=view.attributes)
+        frame = view.client.read(
+            view.asked.type, topic=view.asked.topic, where=view.where, attributes=view.attributes
+        )  # fmt: skip
         if view.kind == "table":
             most = view.limit or TABLE_ROWS
             rows = list(plain_rows(frame, limit=most + 1))
@@ -162,9 +176,11 @@ def follow(view: View, watch: Watch) -> tuple[int, bool]:
     seen = 0
 
     def look(lag: Lag) -> None:
-        watch.say(f"following {view.type}: batch {lag.batch}, {counted(seen, 'event')}, {lag.rate:,.0f}/s")
+        watch.say(f"following {view.asked.text}: batch {lag.batch}, {counted(seen, 'event')}, {lag.rate:,.0f}/s")
 
-    frame = view.client.subscribe(view.type, where=view.where, attributes=view.attributes, starting=view.starting)
+    frame = view.client.subscribe(
+        view.asked.type, topic=view.asked.topic, where=view.where, attributes=view.attributes, starting=view.starting
+    )  # fmt: skip
     with interruptible() as pressed:
         if view.kind == "parquet" and view.out is not None:
             follow_to_parquet(frame, view.out, stop=pressed, look=look, checkpoint=view.checkpoint)

@@ -48,14 +48,14 @@ def translate(
     where it ended, and moves each event once. Exit code 3 when it may not.
     """
     from maia.authority import Action
-    from maia.cli.read.clients import denial, name_type, open_client
+    from maia.cli.read.clients import denial, named_type, open_client
     from maia.cli.show.progress import interruptible, watching
-    from maia.domain import make_translator, start_translator
+    from maia.domain import TypeOrTopic, make_translator, start_translator
     from maia.home import words
     from maia.spark import spark_errors, start_spark
 
     domain, mover = open_client(home, client, passphrase_file)
-    old, new = name_type(domain, source, None), name_type(domain, target, None)
+    old, new = (named_type(domain, TypeOrTopic(type=text)) for text in (source, target))
     name = publication or f"translate {old} {new}"
     translator = make_translator(domain, old, new, [words.parse_pair(text) for text in pair or ()])
     with denial(domain, client=client, action=Action.SUBSCRIBE, type_text=old):

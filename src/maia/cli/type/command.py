@@ -15,11 +15,13 @@ import typer
 from maia.authority import Verifier
 from maia.cli.read import options
 from maia.cli.read.bundles import CommandPlace, unpacked
-from maia.cli.read.files import read_source
 from maia.cli.read.options import examples, new_app
-from maia.cli.show.exits import ExitCode
 from maia.cli.show.output import answer, note, printable, write_json, write_line
 from maia.cli.type import view
+from maia.cli.type.fetch import EXAMPLE as FETCH_EXAMPLE
+from maia.cli.type.fetch import fetch
+from maia.cli.type.lint import EXAMPLES as LINT_EXAMPLES
+from maia.cli.type.lint import New, Old, lint
 from maia.cli.type.making import Making, OnNetwork, Travel
 from maia.errors import UsageError
 from maia.events import (
@@ -30,7 +32,6 @@ from maia.events import (
     Remove,
     Rename,
     TypeName,
-    check_owner,
     counted,
     drawn,
     first_attributes,
@@ -38,17 +39,13 @@ from maia.events import (
     misleading_names,
     parse_compatible_event_type,
     parse_event_type,
-    parse_live_clients,
     parse_version,
 )
 from maia.events import diff as compare
 from maia.events import evolve as make_version
-from maia.events import lint as find_harm
 from maia.home import (
-    DirectoryRegistry,
     Folder,
     extended_definitions,
-    fetch_into,
     find_definition,
     read_file,
     verify_with_registry,
@@ -60,8 +57,6 @@ from maia.principals import KeyHash, KeyId
 app = new_app("Define, evolve and check event types.")
 
 _TypeArgument = Annotated[str, typer.Argument(metavar="TYPE", help="OWNER/NAME@VERSION, or a file.")]
-_Old = Annotated[str, typer.Argument(metavar="OLD", help="OWNER/NAME@VERSION, or a file.")]
-_New = Annotated[str, typer.Argument(metavar="NEW", help="OWNER/NAME@VERSION, or a file.")]
 _Uids = Annotated[str, typer.Option("--uids", metavar="KIND", help="Where uids come from: sequence, folded, uuid.")]
 
 
@@ -172,26 +167,7 @@ def add(
     answer(view.type_to_json(found), f"kept {view.show_name(found.definition.name, folder)}", json=place.json)
 
 
-@app.command(epilog=examples("maia type fetch pito/uk.gov.pito.Numberplate@8516 --from /mnt/registry"))
-@unpacked
-def fetch(
-    type_: Annotated[str, typer.Argument(metavar="OWNER/NAME@VERSION", help="The full name: the owner is a key here.")],
-    *,
-    source: Annotated[Path, typer.Option("--from", metavar="DIR", help="A registry: the folder `types` of any home.")],
-    network: OnNetwork = None,
-    place: CommandPlace,
-) -> None:
-    """Fetch a version from a registry that nobody has to trust, verify it, and keep it with what it refers to."""
-    folder = place.folder
-    owner, name, version = words.split_type(type_, folder)
-    if version is None:
-        raise UsageError(f"`{type_}` names no version; add @VERSION", code="AMBIGUOUS")
-    found = fetch_into(
-        folder, DirectoryRegistry(source), TypeName(check_owner(owner), name, parse_version(version)), at=place.instant,
-        network=words.split_network(network, folder),
-    )  # fmt: skip
-    kept = view.show_name(found.definition.name, folder)
-    answer(view.verified_to_json(found), f"fetched and verified: {kept}", json=place.json)
+app.command("fetch", epilog=examples(FETCH_EXAMPLE))(fetch)
 
 
 @app.command(epilog=examples("maia type verify numberplate.type --network 'pito/UK Police Network'"))
@@ -293,8 +269,8 @@ def evolve(
 
 @app.command(epilog=examples("maia type diff pito/uk.gov.pito.Numberplate@4799 pito/uk.gov.pito.Numberplate@8516"))
 def diff(
-    old: _Old,
-    new: _New,
+    old: Old,
+    new: New,
     home: options.Home = Path(),
     json: options.Json = False,
 ) -> None:
@@ -315,47 +291,7 @@ def diff(
         note("nothing changes")
 
 
-@app.command(epilog=examples("maia type lint OLD NEW", "maia type lint OLD NEW --clients clients.jsonl"))
-def lint(
-    old: _Old,
-    new: _New,
-    clients: Annotated[
-        Path | None,
-        typer.Option(
-            "--clients",
-            metavar="FILE",
-            help='Live clients, one JSON object a line: {"client": "SO", "attributes": ["location"]}; '
-            "attributes by name in OLD, or by uid under `uids`; all when neither is there.",
-        ),
-    ] = None,
-    home: options.Home = Path(),
-    json: options.Json = False,
-) -> int:
-    """Warn about what a new version takes away from live clients; exit code 1 when there is a warning.
-
-    The subscriptions that the home keeps (`maia deliver add`) are known, with what their rights show; a file names
-    clients of other homes.
-    """
-    place = Folder(home)
-    before, after = find_definition(place, old).definition, find_definition(place, new).definition
-    live = [] if clients is None else parse_live_clients(read_source(str(clients)), before)
-    if place.config is not None:
-        from maia.domain import Domain, live_clients
-
-        with Domain.open(home) as domain:
-            live += live_clients(domain, before.type_id, at=place.clock())
-    findings = find_harm(before, after, live)
-    code = ExitCode.FAILED if findings else ExitCode.DONE
-    if json:
-        write_json({"findings": [view.finding_to_json(finding) for finding in findings]}, code=code)
-        return code
-    for finding in findings:
-        who = ", ".join(printable(name) for name in finding.clients)
-        write_line(f"{finding.code}: `{printable(finding.attribute.name)}` ({finding.attribute.uid}) is used by {who}")
-        note(f"advice: {finding.advice}")
-    if not findings:
-        note("nobody is hurt")
-    return code
+app.command("lint", epilog=examples(*LINT_EXAMPLES))(lint)
 
 
 @app.command(

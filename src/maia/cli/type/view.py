@@ -63,6 +63,7 @@ def type_to_json(unverified: UnverifiedEventType) -> dict[str, object]:
             "closed": definition.options.closed.value,
             "release": definition.options.release.value,
             "padding": definition.options.padding,
+            "topic": definition.options.topic,
         },
         "extends": None if definition.extends is None else name_to_json(definition.extends),
         "previous": None if previous is None else previous.hex(),
@@ -112,6 +113,8 @@ def draw_type(unverified: UnverifiedEventType, home: Folder) -> None:
         rows = [(item.name, item.uid, item.type.value, of) for one, of in whole for item in one.attributes]
         draw_table(("attribute", "uid", "type", "inherited from"), rows)
     options = definition.options
+    if options.topic:
+        write_line("a topic: publishing under it needs the right on its super-topics too")
     write_line(_SEALED[options.encryption])
     write_line(_CLOSED[options.closed])
     write_line(_LINKS[options.release])

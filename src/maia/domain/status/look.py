@@ -33,7 +33,7 @@ from maia.encryption import WHOLE_EVENT, Keyring, groups_of
 from maia.errors import MaiaError, RevokedError, VerificationError
 from maia.events import EventType
 from maia.home import read_file
-from maia.kernel import ask_version, instant_at, milliseconds, read_mark
+from maia.kernel import instant_at, milliseconds, read_mark, requests_for
 from maia.log import LogDirectory, Outbox, read_place
 from maia.principals import CertificateId, OnlineTest, PublicKey, TestKind
 
@@ -154,9 +154,9 @@ class _Look:
 
     def _publish(self, known: Snapshot, event_type: EventType) -> RightStatus:
         """Ask for what a plan asks for: the broker's right on this version."""
-        request = ask_version(Action.PUBLISH, event_type)
         try:
-            prove_own_right(known.verifier, request, self.broker, known.pool, at=self.at)
+            for request in requests_for(Action.PUBLISH, event_type):
+                prove_own_right(known.verifier, request, self.broker, known.pool, at=self.at)
         except VerificationError as error:
             return RightStatus(held=False, code=error.code, reason=self.folder.decorate(error.message))
         return RightStatus(held=True)

@@ -24,8 +24,9 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
-from maia.errors import MalformedError, UsageError
+from maia.errors import MalformedError, NotFoundError, UsageError
 from maia.home.files import read_file
+from maia.home.folder import Folder
 from maia.home.providers.emergency import EmergencyFlag
 from maia.home.providers.fetching import FetchLimits
 from maia.home.providers.http import HttpFacts
@@ -130,7 +131,13 @@ def _location(name: str, table: _Table, folder: Path) -> Provider:
 
 
 def _emergency(name: str, table: _Table, folder: Path) -> Provider:
-    return EmergencyFlag(folder / (_text(table, "path") if "path" in table else f"{name}.jsonl"), name)
+    keys, names = Folder(folder.parent), _texts(table, "by")
+    try:
+        by = frozenset(keys.key(text) for text in names)
+    except NotFoundError as error:
+        raise UsageError(f"`by` of `{name}`: {error.message}") from error
+    path = folder / (_text(table, "path") if "path" in table else f"{name}.jsonl")
+    return EmergencyFlag(path=path, by=by, name=name)
 
 
 _KINDS: dict[str, Callable[[str, _Table, Path], Provider]] = {

@@ -1,7 +1,8 @@
-"""The emergency flag: declared and ended by somebody, for a reason, and every change of it kept.
+"""The emergency flag: declared and ended by somebody who may, for a reason, and every change of it kept.
 
-The file holds one line per change, each with the hash of the line before it, so that a line that was removed or altered
-shows. A file whose lines do not follow from each other declares nothing.
+The file holds one line a change, each signed by whoever made it over the hash of the line before, so that a line that
+was removed, altered or made by somebody else shows. A file whose lines do not follow from each other declares nothing.
+What a key said that may not declare, or may no longer, does not count.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from maia.errors import MaiaError, UnavailableError, UsageError
+from maia.errors import DeniedError, MaiaError, UnavailableError, UsageError
 from maia.home.files import PUBLIC_FILE, PUBLIC_FOLDER, locked, make_folder, read_file, write_file
 from maia.policy import Atom, Predicate
+from maia.principals import Kind, PublicKey, Signer, verify_signature
 
 _MAX_FILE = 4 << 20
-_MAX_TEXT = 1_000
+_MAX_REASON = 1_000
+_VERSION = 1
 _START = "0" * 64
 
 
@@ -35,16 +38,23 @@ class EmergencyChange:
 
     at: datetime
     declared: bool
-    by: str
+    by: PublicKey
     reason: str
     until: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EmergencyFlag:
-    """A flag in a file; the fact ``emergency`` is true while it is declared."""
+    """A flag in a file; the fact is true while it is declared.
+
+    Attributes:
+        path: The file.
+        by: Whose word counts.
+        name: Of the fact.
+    """
 
     path: Path
+    by: frozenset[PublicKey]
     name: str = "emergency"
 
     @property
@@ -52,21 +62,22 @@ class EmergencyFlag:
         """A fact without parameters."""
         return Predicate(self.name, 0)
 
-    def declare(self, *, by: str, reason: str, at: datetime, until: datetime | None = None) -> None:
+    def declare(self, signer: Signer, *, reason: str, at: datetime, until: datetime | None = None) -> None:
         """Declare an emergency.
 
         Raises:
-            UsageError: Nobody, or no reason, is named.
+            DeniedError: This key may not: ``EMERGENCY_DENIED``.
+            UsageError: There is no reason, or it would lie before the last change.
             UnavailableError: The file is damaged or cannot be written.
         """
-        self._append(EmergencyChange(at=at, declared=True, by=by, reason=reason, until=until))
+        self._append(EmergencyChange(at=at, declared=True, by=signer.public_key, reason=reason, until=until), signer)
 
-    def end(self, *, by: str, reason: str, at: datetime) -> None:
-        """End it."""
-        self._append(EmergencyChange(at=at, declared=False, by=by, reason=reason))
+    def end(self, signer: Signer, *, reason: str, at: datetime) -> None:
+        """End it; raises what `declare` does."""
+        self._append(EmergencyChange(at=at, declared=False, by=signer.public_key, reason=reason), signer)
 
     def history(self) -> tuple[EmergencyChange, ...]:
-        """List every change, the oldest first.
+        """List every change, the oldest first, also those that do not count.
 
         Raises:
             UnavailableError: The file is damaged.
@@ -75,7 +86,7 @@ class EmergencyFlag:
 
     def ask(self, fact: Atom, *, at: datetime) -> bool:  # noqa: ARG002 - there is one fact only
         """Tell whether an emergency is declared at an instant."""
-        changes = [change for change in self.history() if change.at <= at]
+        changes = [change for change in self.history() if change.at <= at and change.by in self.by]
         if not changes or not changes[-1].declared:
             return False
         until = changes[-1].until
@@ -86,17 +97,24 @@ class EmergencyFlag:
         fact = Atom(self.name)
         return frozenset((fact,)) if self.ask(fact, at=at) else frozenset()
 
-    def _append(self, change: EmergencyChange) -> None:
-        if not all(0 < len(text.strip()) <= _MAX_TEXT for text in (change.by, change.reason)):
-            raise UsageError("an emergency is somebody's word, and has a reason", code="EMERGENCY_REASON")
+    def _append(self, change: EmergencyChange, signer: Signer) -> None:
+        if change.by not in self.by:
+            raise DeniedError(
+                f"`{change.by.fingerprint}` is not among those who may declare `{self.name}` (`by` in "
+                "`policy/providers.toml`)",
+                code="EMERGENCY_DENIED",
+            )
+        if not 0 < len(change.reason.strip()) <= _MAX_REASON:
+            raise UsageError("an emergency is declared and ended for a reason", code="EMERGENCY_REASON")
         make_folder(self.path.parent, mode=PUBLIC_FOLDER)
         with locked(self.path):
             lines = self._lines()
             if lines and change.at < lines[-1][0].at:
                 raise UsageError("a change that lies before the last one", code="EMERGENCY_ORDER")
-            before = lines[-1][1] if lines else _START
+            body = _body(change, lines[-1][1] if lines else _START)
             data = read_file(self.path, limit=_MAX_FILE) if self.path.exists() else b""
-            write_file(self.path, data + _line(change, before), mode=PUBLIC_FILE)
+            line = _line(body, signer.sign(Kind.EMERGENCY, body))
+            write_file(self.path, data + line, mode=PUBLIC_FILE)
 
     def _lines(self) -> list[tuple[EmergencyChange, str]]:
         """Read the changes with the hash of each line."""
@@ -106,9 +124,11 @@ class EmergencyFlag:
         before = _START
         try:
             for raw in read_file(self.path, limit=_MAX_FILE).splitlines(keepends=True):
-                change = _read(raw)
-                if _line(change, before) != raw:
+                change, signature = _read(raw)
+                body = _body(change, before)
+                if _line(body, signature) != raw:
                     break
+                verify_signature(Kind.EMERGENCY, body, signature, change.by)
                 before = hashlib.sha256(raw).hexdigest()
                 found.append((change, before))
             else:
@@ -118,24 +138,31 @@ class EmergencyFlag:
         raise UnavailableError("the emergency flag is damaged", code="EMERGENCY_DAMAGED")
 
 
-def _read(raw: bytes) -> EmergencyChange:
+def _read(raw: bytes) -> tuple[EmergencyChange, bytes]:
     value = json.loads(raw)
-    until, declared = value["until"], value["declared"]
-    if type(declared) is not bool:
+    body = value["change"]
+    until, declared = body["until"], body["declared"]
+    if type(declared) is not bool or body["v"] != _VERSION:
         raise TypeError
-    return EmergencyChange(
-        at=datetime.fromisoformat(value["at"]),
+    change = EmergencyChange(
+        at=datetime.fromisoformat(body["at"]),
         declared=declared,
-        by=value["by"],
-        reason=value["reason"],
+        by=PublicKey.import_(bytes.fromhex(body["by"])),
+        reason=body["reason"],
         until=None if until is None else datetime.fromisoformat(until),
     )
+    return change, bytes.fromhex(value["signature"])
 
 
-def _line(change: EmergencyChange, before: str) -> bytes:
+def _body(change: EmergencyChange, before: str) -> bytes:
+    """Write what is signed: the change, and the hash of the line before."""
     until = None if change.until is None else change.until.isoformat()
     value = {
-        "at": change.at.isoformat(), "declared": change.declared, "by": change.by, "reason": change.reason,
-        "until": until, "before": before,
+        "v": _VERSION, "at": change.at.isoformat(), "declared": change.declared, "by": change.by.raw.hex(),
+        "reason": change.reason, "until": until, "before": before,
     }  # fmt: skip
-    return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def _line(body: bytes, signature: bytes) -> bytes:
+    return b'{"change": %s, "signature": "%s"}\n' % (body, signature.hex().encode("ascii"))

@@ -34,11 +34,12 @@ from maia.encoding import Sexp, did_you_mean, parse_advanced
 from maia.errors import MalformedError, TagError, UsageError
 from maia.events import Attribute, AttributeType, EventType, parse_uid
 from maia.home.folder import Folder
+from maia.home.words.bounds import parse_bounds
 from maia.home.words.principals import parse_principal_text
 from maia.home.words.rights import describe_tag
 from maia.principals import KeyHash, KeyId, Principal, fingerprint, principal_id
 
-_OPERATORS = r"<=|>=|!=|=|<|>|\bin\b|\bprefix\b|\bsuffix\b|\bcontains\b"
+_OPERATORS = r"<=|>=|!=|=|<|>|\bin\b|\bprefix\b|\bsuffix\b|\bcontains\b|\bany\b"
 _UID = "uid:"
 _MAX_VALUE = 4096
 _Value = str | int | bool | Decimal | date | datetime
@@ -79,6 +80,7 @@ def parse_right(
     attributes: Sequence[str] | None = None,
     on_violation: str | None = None,
     enforced: bool = False,
+    bounds: Sequence[str] | None = None,
 ) -> Right:
     """Read a right; exactly one of ``type_``, ``network`` and ``tag`` is given.
 
@@ -95,11 +97,14 @@ def parse_right(
         raise UsageError("--on-violation goes with --type", code="RIGHT_OPTIONS")
     if enforced and type_ is None:
         raise UsageError("--enforced goes with --type", code="RIGHT_OPTIONS")
+    if bounds and type_ is None:
+        raise UsageError("--bound goes with --type", code="RIGHT_OPTIONS")
     if actions and tag is not None:
         raise UsageError("--action goes with --type or --network; a tag says it itself", code="RIGHT_OPTIONS")
     chosen = [_action(word.strip()) for text in actions or () for word in text.split(",")] or None
     if type_ is not None:
-        return _type_right(home, type_, chosen, attributes, _parse_violation(on_violation), enforced=enforced)
+        broken = _parse_violation(on_violation)
+        return _type_right(home, type_, chosen, attributes, broken, enforced=enforced, bounds=bounds or ())
     if network is not None:
         return _network_right(home, network, chosen)
     return _raw_right(home, tag or "")
@@ -145,6 +150,7 @@ def _type_right(
     on_violation: OnViolation | None,
     *,
     enforced: bool,
+    bounds: Sequence[str],
 ) -> Right:
     owner: Principal | None = None
     known: tuple[EventType, ...] = ()
@@ -162,7 +168,7 @@ def _type_right(
         raise UsageError("--enforced speaks of a demand on the row, and there is none", code="RIGHT_OPTIONS")
     make = partial(
         type_right, actions=actions, attributes=uids, constraints=constraints, on_violation=on_violation,
-        enforced=enforced,
+        enforced=enforced, bounds=parse_bounds(bounds, known, uids),
     )  # fmt: skip
     if owner is None:
         whole = actions is None and uids is None and on_violation is None
@@ -273,14 +279,17 @@ def parse_attribute(text: str, known: Sequence[EventType] = ()) -> tuple[str, Co
     names = sorted({item.name for version in known for item in version.attributes}, key=len, reverse=True)
     word = "|".join([*(re.escape(name) for name in names), r"[^\s=<>!'\"]+"])
     found = re.fullmatch(rf"\s*({word})\s*(?:({_OPERATORS})\s*(.*))?", text, re.DOTALL)
-    if found is None or len(text) > _MAX_VALUE:
+    if found is None or len(text) > _MAX_VALUE or (found[2] == "any" and found[3]):
         raise UsageError(
-            f"`{text}` is no attribute; write NAME, NAME=VALUE, NAME>=VALUE or `NAME in (A, B)`", code="ATTRIBUTE_TEXT"
+            f"`{text}` is no attribute; write NAME, NAME=VALUE, NAME>=VALUE, `NAME in (A, B)` or `NAME any`",
+            code="ATTRIBUTE_TEXT",
         )
     uid, kind = find_attribute(found[1], known)
     operator, value = found[2], found[3]
     if operator is None:
         return uid, None
+    if operator == "any":
+        return uid, Constraint(uid, "any", ())
     if operator == "in":
         inner = value.strip()
         if not (inner.startswith("(") and inner.endswith(")")):

@@ -88,9 +88,9 @@ def read_head(path: Path, key: PublicKey) -> Head | None:
             number=int(value["n"]), digest=str(value["digest"]), signature=b64decode(value["sig"], validate=True),
             file=str(value["file"]), size=int(value["size"]), waiting=waiting,
         )  # fmt: skip
+        return head if is_end(head.number, head.digest, head.signature, key) else None
     except (FileNotFoundError, ValueError, TypeError, KeyError, AttributeError):
         return None
-    return head if is_end(head.number, head.digest, head.signature, key) else None
 
 
 def write_head(path: Path, head: Head) -> None:
