@@ -57,7 +57,7 @@ AUDIT = "test_audit.py"
 TIME = "test_plans_end.py"
 HOLDERS = "test_who_holds_keys.py"
 PEERS = "test_peers.py"
-INHERITED = "test_inheritance.py"
+INHERITED, INHERITED_BOUNDS = "test_inheritance.py", "test_inheritance_bounds.py"
 BOUNDS, BOUNDED, CARRIED = (
     "test_access_control_filters.py", "test_access_control_filters_stream.py", "test_bounds_in_certificates.py"
 )  # fmt: skip
@@ -120,6 +120,20 @@ MUTATIONS = (
         "                if holders.setdefault(uid, definition.type_id) != definition.type_id:\n",
         "                if False:\n",
         (f"{INHERITED}::test_versions_of_parent_and_child_are_read_in_each_others_shape",),
+    ),
+    Mutation(
+        "inherited: a bound on the child speaks of what the child inherits",
+        "kernel/descent.py",
+        "    found.update(uid for bound in clause.cells.bounds for uid in bound.filter.attributes)\n",
+        "",
+        (f"{INHERITED_BOUNDS}::test_a_bound_on_the_child_speaks_of_no_inherited_attribute",),
+    ),
+    Mutation(
+        "inherited: a subscription out of the child's bounds stands on a right on the parent",
+        "kernel/bounds.py",
+        "    return found if any(clause.holder is None for clause in found) else ()\n",
+        "    return found\n",
+        (f"{INHERITED_BOUNDS}::test_a_subscription_is_held_as_a_whole_to_the_bounds_of_each_type",),
     ),
     Mutation(
         "topics: publishing under a topic needs no right on its super-topics",
@@ -230,9 +244,9 @@ MUTATIONS = (
     ),
     Mutation(
         "an advertisement is not held to the bounds of its right",
-        "kernel/sessions.py",
-        "            clauses = advertised(require_bounds(clauses, wanted, Side.ADVERTISE), wanted)\n",
-        "            clauses = advertised(clauses, wanted)\n",
+        "kernel/bounds.py",
+        "if all_allow(clause.cells.bounds, part, side=Side.ADVERTISE)]\n",
+        "]\n",
         (f"{BOUNDS}::test_many_fake_advertisements_and_subscriptions_leave_no_state",),
     ),
     Mutation(
