@@ -42,7 +42,8 @@ class Travel:
 
         named = {"encryption": self.encryption, "closed": self.closed, "release": self.release, "padding": self.padding}
         said = {name: value for name, value in named.items() if value is not None}
-        return replace(Options() if like is None else like, **said)  # type: ignore[arg-type] # read from words
+        # What extends a topic has no place in the tree.
+        return replace(Options() if like is None else replace(like, topic=False), **said)  # type: ignore[arg-type] # read from words
 
 
 @dataclass(frozen=True, kw_only=True)
