@@ -70,7 +70,7 @@ def test_a_topic_that_its_owner_did_not_sign_is_refused_by_every_broker(exchange
     assert exchange.no_publish("owner/MarketQuotes.Bonds") == "TOPIC_NOT_FOUND"
     assert exchange.no_read("owner/MarketQuotes.Bonds") == "TOPIC_NOT_FOUND"
     assert exchange.no_read("owner/MarketQuotes.Bonds.*") == "TOPIC_NOT_FOUND"
-    with pytest.raises(MaiaError, match="UNKNOWN_TYPE"):
+    with pytest.raises(MaiaError, match="the definition does not count here"):
         exchange.plans("owner/MarketQuotes.Bonds")
     shown = {item["name"]: item["verified"] for item in exchange.command.do("topic", "show")["topics"]}
     assert shown["MarketQuotes.Stocks"]
@@ -109,7 +109,7 @@ def test_creating_a_topic_needs_the_coordinating_principals_grant(maia_command: 
     for who in ("broker", "ticker"):
         run.grant("--from", "coordinator", "--to", who, "--network", network, "--action", "connect")
     on = ("--attribute", "price:integer", "--network", network)
-    assert run.refused("topic", "define", "owner/Stocks", *on) == (NOT_PROVEN, "NO_EVIDENCE")
+    assert run.refused("topic", "define", "owner/Stocks", *on) == (NOT_PROVEN, "NOT_INSTALLED")
     run.do("topic", "define", "owner/Bonds", *on[:2])  # in the registry, and installed on no network
     exchange = Exchange(run)
     for who in ("broker", "ticker"):

@@ -338,7 +338,7 @@ def test_verified_type_is_made_by_the_verifier_alone() -> None:
     """Nobody else can say that a definition is verified."""
     good = _verify(V0)
     with pytest.raises(UsageError):
-        VerifiedEventType(good.definition, good.event_type, good.signer, (), None, b"", False, object())  # type: ignore[arg-type]
+        VerifiedEventType(good.definition, good.event_type, good.signer, (), None, b"", False, None, object())  # type: ignore[arg-type]
     with pytest.raises((TypeError, ValueError)):
         replace(good, grants=())
 
