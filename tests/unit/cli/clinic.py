@@ -52,4 +52,4 @@ def publish_here(home: Home, publication: str, patients: Iterable[str]) -> None:
 
 def data_files(home: Home) -> list[Path]:
     """List the files of parcels."""
-    return sorted(home.log_path.glob("type=*/origin=*/date=*/*.parquet"))
+    return sorted(home.log_path.glob("type=*/origin=*/date=*/*"))
