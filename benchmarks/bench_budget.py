@@ -50,7 +50,9 @@ def search(standing: Standing, octets: int, rounds: int, seeds: int) -> dict[str
     return worst
 
 
-def page(octets: int, rounds: int, seeds: int, found: dict[Standing, dict[str, tuple[float, Cost]]]) -> str:
+def page(
+    octets: int, rounds: int, seeds: int, found: dict[Standing, dict[str, tuple[float, Cost]]], load: float
+) -> str:
     """Write the page."""
     table = "\n".join(
         f"| {standing.value} | {family} | {seconds * 1e3:.1f} | {cost.steps:,} | {cost.signatures:,} "
@@ -67,9 +69,10 @@ def page(octets: int, rounds: int, seeds: int, found: dict[Standing, dict[str, t
 
 Written by `benchmarks/bench_budget.py`; run it again to renew it.
 
-{os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}. Processor time of one
-decision, least of {REPEATS}, cold: {octets >> 10} KB of certificates are read, the right is asked for and its clauses
-are listed, with nothing cached. A search that climbs towards more time tried {tried:,} piles.
+{os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}, load {load:.1f}
+when it began. Processor time of one decision, least of {REPEATS}, cold: {octets >> 10} KB of certificates are read,
+the right is asked for and its clauses are listed, with nothing cached. A search that climbs towards more time tried
+{tried:,} piles.
 
 **Dearest: {most * 1e3:.1f} ms** ({by}). The aim of {AIM * 1e3:.0f} ms is {verdict}.
 
@@ -91,9 +94,10 @@ def main() -> None:
     parser.add_argument("--octets", type=int, default=64 << 10)
     parser.add_argument("--output", type=Path, default=Path("docs/reference/benchmarks"))
     asked = parser.parse_args()
+    load = os.getloadavg()[0]
     found = {standing: search(standing, asked.octets, asked.rounds, asked.seeds) for standing in Standing}
     asked.output.mkdir(parents=True, exist_ok=True)
-    (asked.output / "budget.md").write_text(page(asked.octets, asked.rounds, asked.seeds, found), "utf-8")
+    (asked.output / "budget.md").write_text(page(asked.octets, asked.rounds, asked.seeds, found, load), "utf-8")
 
 
 if __name__ == "__main__":

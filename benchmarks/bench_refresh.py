@@ -34,7 +34,7 @@ from maia.domain import HomeKeys, SealingKeys, find_type, join_key_groups, open_
 from maia.encryption import parse_parcel, verify_parcel
 from maia.events import EncryptionMode, EventType, Options, TypeName, attribute, parse_version, sign_event_type
 from maia.home import Home, HomeConfig
-from maia.kernel import BROKERS, deliver_parcels, parcel_row, publish_batches
+from maia.kernel import BROKERS, deliver_parcels, publish_batches
 from maia.key_manager import KeyManager, KeySettings
 from maia.log import LogDirectory
 from maia.principals import Authorisation, KeySigner, Kind, Naming, issue
@@ -164,7 +164,7 @@ def pass_through(home: Home, rows: pa.RecordBatch, window: Window) -> None:
     for sealed in publish_batches(plan, 0, iter([rows]), home.broker, SealingKeys(home), home.next_stamp):
         assert sealed.parcel is not None
         window.epochs.add(sealed.parcel.header.epoch)
-        writer.add(parcel_row(sealed.parcel))
+        writer.add(sealed.parcel)
     file = writer.close()
     assert file is not None
     evidence = plan.sealing.evidence.hex()

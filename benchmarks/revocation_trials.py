@@ -34,7 +34,7 @@ from maia.domain import DeliveryJob, Domain, DomainPlans, Planned, Wanted, deliv
 from maia.errors import DeniedError
 from maia.events import EventType, TypeName, attribute, parse_version, sign_event_type
 from maia.home import Home, HomeConfig
-from maia.kernel import DeliverPlan, Subscription, milliseconds, parcel_row
+from maia.kernel import DeliverPlan, Subscription, milliseconds
 from maia.kernel import publish_batches as sealed_batches
 from maia.log import START as LANE_START
 from maia.log import LogDirectory, NoticeKind, NoticeLog, Place, StatementSubscription
@@ -321,7 +321,7 @@ class World:
         ):
             assert sealed.parcel is not None
             self.published[sealed.parcel.header.stamp] = rows
-            writer.add(parcel_row(sealed.parcel))
+            writer.add(sealed.parcel)
         file = writer.close()
         assert file is not None
         own_lanes(self.ccs, self.log).commit(
@@ -352,7 +352,7 @@ class World:
             sessions.verifier.statements.accept(issue_statement(body, self.signers[Way.ONE_TIME]))
             event_type = plan.subscriptions[0].event_type
             clauses = sessions.clauses(
-                home.key(trial.name), Action.SUBSCRIBE, event_type, pool, at=at, challenge=challenge
+                home.key(trial.name), Action.SUBSCRIBE, event_type, pool, at=at, challenge={event_type.name: challenge}
             )
             if clauses:
                 extra.append(Subscription(trial.name, event_type, plan.subscriptions[0].filter, clauses))

@@ -28,12 +28,34 @@ PUBLIC: dict[str, tuple[str, ...]] = {
     "maia.domain.domain": ("Domain",),
     "maia.domain.client": ("Client",),
     "maia.domain.publication": ("Published",),
+    "maia.domain.look": ("Look",),
     "maia.domain.peers.inviting": ("InvitedPeer",),
     "maia.domain.peers.states": ("PeerState",),
+    "maia.domain.releases.application": ("Released",),
+    "maia.domain.releases.released_type": ("DefinedRelease",),
+    "maia.domain.releases.preview": ("ReleasePreview",),
+    "maia.home.release_ledger": ("ReleaseEntry",),
     "maia.domain.explanation": ("CellExplanation",),
+    "maia.domain.readers": ("Readers", "Reader", "Refutation"),
+    "maia.domain.what_if": ("WhatIf", "RightChange"),
+    "maia.domain.comparison": ("Comparison", "Compared"),
 }
+FACADE = SOURCE / "maia" / "domain" / "facade"
+"""Where methods of `Domain` are written by subject, as functions of a domain."""
+SUBJECT = "domain"
 INNER = frozenset(
-    ("deliver_plan", "engine", "follow", "known", "log", "own_key_manager", "planner", "publish_plan", "repeats")
+    (
+        "deliver_plan",
+        "engine",
+        "follow",
+        "known",
+        "log",
+        "own_key_manager",
+        "planner",
+        "publish_plan",
+        "reopen",
+        "repeats",
+    )
 )
 
 
@@ -79,7 +101,7 @@ def module(name: str) -> ast.Module:
 def signature(node: ast.FunctionDef, *, of: str = "") -> str:
     """Write a function's signature as one would call it, over several lines when it is long."""
     arguments = ast.parse(f"def f({ast.unparse(node.args)}): ...").body[0].args  # type: ignore[attr-defined]
-    if of and arguments.args and arguments.args[0].arg in {"self", "cls"}:
+    if of and arguments.args and arguments.args[0].arg in {"self", "cls", SUBJECT}:
         del arguments.args[0]
     parts = [re.sub(r"^(\w+: .*?)=(?=[^=]*$)", r"\1 = ", part) for part in _split(ast.unparse(arguments)) if part]
     shown = f"{of}{node.name}({', '.join(parts)})"
@@ -130,7 +152,15 @@ def _class(node: ast.ClassDef) -> Iterator[str]:
 
 
 def _methods(node: ast.ClassDef) -> list[ast.FunctionDef]:
-    return [item for item in node.body if isinstance(item, ast.FunctionDef) and not item.name.startswith("_")]
+    written = {item.name: item for file in FACADE.glob("*.py") for item in ast.parse(file.read_text("utf-8")).body
+               if isinstance(item, ast.FunctionDef)}  # fmt: skip
+    found = []
+    for item in node.body:
+        if isinstance(item, ast.FunctionDef):
+            found.append(item)
+        elif isinstance(item, ast.Assign) and ast.unparse(item.value).startswith(f"{FACADE.name}."):
+            found.append(written[ast.unparse(item.targets[0])])
+    return [item for item in found if not item.name.startswith("_")]
 
 
 def _is_property(node: ast.FunctionDef) -> bool:
@@ -140,8 +170,9 @@ def _is_property(node: ast.FunctionDef) -> bool:
 def _function(node: ast.FunctionDef, *, of: str, level: str) -> Iterator[str]:
     doc = read_doc(ast.get_docstring(node) or "")
     yield from (f"{level} {of}{node.name}", "", "```py", signature(node, of=of), "```", "", doc.text, "")
-    if "Args" in doc.sections:
-        yield from _table("argument", doc.sections["Args"])
+    told = [(name, text) for name, text in doc.sections.get("Args", []) if not of or name != SUBJECT]
+    if told:
+        yield from _table("argument", told)
     for heading in ("Returns", "Yields"):
         if heading in doc.sections:
             yield from (f"{heading}: {' '.join(text for _, text in doc.sections[heading])}".replace("``", "`"), "")

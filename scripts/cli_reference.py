@@ -1,13 +1,12 @@
 """The reference page of the command line, from what the program itself says.
 
-Run ``python scripts/cli_reference.py docs/reference/cli.md`` to renew the page; a test holds the two together.
+Run ``python scripts/cli_reference.py`` to renew the page; a test holds the two together.
 """
 
 from __future__ import annotations
 
 import io
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -17,6 +16,7 @@ from typer.core import TyperGroup
 
 from maia.cli import app
 
+TARGET = Path(__file__).parents[1] / "docs" / "reference" / "cli.md"
 _WIDTH = "100"
 _HEAD = """# Command line
 
@@ -74,6 +74,7 @@ to do; [the codes](errors.md) are stable.
 | 3 | access denied: the right is not held, or cannot be given |
 | 4 | verification failed |
 | 5 | not found |
+| 6 | what the audit says was decided is decided otherwise |
 | 130 | interrupted |
 
 | variable | effect |
@@ -105,8 +106,16 @@ def command_paths() -> Iterator[tuple[str, ...]]:
     for name in root.list_commands(None):  # type: ignore[arg-type] # the table needs no context
         yield (name,)
         command = root.get_command(None, name)  # type: ignore[arg-type]
-        if isinstance(command, TyperGroup):
-            yield from ((name, inner) for inner, found in command.commands.items() if not found.hidden)
+        yield from _inner((name,), command)
+
+
+def _inner(path: tuple[str, ...], command: object) -> Iterator[tuple[str, ...]]:
+    """List the verbs of a noun, and those of the nouns inside it."""
+    if isinstance(command, TyperGroup):
+        for name, found in command.commands.items():
+            if not found.hidden:
+                yield (*path, name)
+                yield from _inner((*path, name), found)
 
 
 def help_of(path: tuple[str, ...]) -> str:
@@ -125,4 +134,4 @@ def help_of(path: tuple[str, ...]) -> str:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(render(), "utf-8")
+    TARGET.write_text(render(), "utf-8")

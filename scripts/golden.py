@@ -2,10 +2,14 @@
 
     git worktree add --detach ../then COMMIT
     python scripts/golden.py ../then/src COMMIT          writes tests/golden/COMMIT.tar.xz
+    python scripts/golden.py ../then/src FORMAT --log    writes tests/golden/logs/FORMAT.tar.xz
 
 A golden home is made once, by the code of its commit, and never again: tests open it with the code of today. Its keys
 are made for it and unsealed; they are known to everybody and open nothing else. It holds a domain that owns a type,
 publishes two events, has appointed a doctor, and manages its keys itself.
+
+A golden log is a home whose log holds one event in a segment by row, and so many in another that they lie by column. It
+is made without Spark.
 """
 
 from __future__ import annotations
@@ -36,11 +40,25 @@ COMMANDS = (
     ("role", "appoint", "employed(doctor)"),
     ("publish", "rows.jsonl", "--type", "clinic.Result", "--as", "lab", "--publication", "first"),
 )
+PUBLISH = """
+import sys
+from datetime import UTC, datetime, timedelta
+import maia
+from maia.testing import publish_here
+with maia.open(sys.argv[1]) as domain:
+    at = datetime.now(UTC)
+    for number, count in enumerate((1, 8000)):
+        rows = [{"patient": f"p{row % 7}", "glucose": (row * 7919 % 1_000_003) / 8} for row in range(count)]
+        publish_here(domain.home, "clinic.Result", rows, as_="lab", at=at + timedelta(milliseconds=10 * number))
+"""
 
 
 def main() -> None:
     """Make one golden home."""
     source, commit = Path(sys.argv[1]).resolve(), sys.argv[2]
+    if "--log" in sys.argv:
+        _make_log(source, commit)
+        return
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "home"
         (Path(folder) / "rows.jsonl").write_text(ROWS, "utf-8")
@@ -51,6 +69,20 @@ def main() -> None:
             if command[0] not in LATER or _can(source, command[0]):
                 _run(source, folder, *command, home=home)
         with tarfile.open(GOLDEN / f"{commit}.tar.xz", "w:xz") as archive:
+            archive.add(home, "home", filter=_plain)
+
+
+def _make_log(source: Path, name: str) -> None:
+    """Make one golden log."""
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder) / "home"
+        _run(source, folder, "domain", "init", str(home), "--name", "clinic")
+        for command in COMMANDS:
+            if command[0] not in (*LATER, "publish"):
+                _run(source, folder, *command, home=home)
+        environment = {**os.environ, "PYTHONPATH": str(source)}
+        subprocess.run([sys.executable, "-c", PUBLISH, str(home)], env=environment, check=True)
+        with tarfile.open(GOLDEN / "logs" / f"{name}.tar.xz", "w:xz") as archive:
             archive.add(home, "home", filter=_plain)
 
 

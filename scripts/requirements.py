@@ -6,11 +6,12 @@ requirement row counts only by a test under tests/acceptance, which goes through
 - shown: at least one such test passed and none failed,
 - missed: it demands a number that docs/reference/missed.toml says is not met, with the figure,
 - failing: a marked test failed,
-- not shown: no marked test, or every one of them was skipped.
+- not shown: no marked test, or every one of them was skipped; docs/reference/left_out.toml says of which that is meant
+  to be so, and why.
 
 With --threats the rows of threats.md, for which any test counts. Exits 1 when a row is failing, when a record names a
-row that does not exist, when a row is claimed outside tests/acceptance, or when a missed row is claimed as shown; 2
-when there is no record.
+row that does not exist, when a row is claimed outside tests/acceptance, or when a row that is missed or left out is
+claimed as shown; 2 when there is no record.
 
 With --stated it needs no record: it prints the sentence that README and the page of the house hold, by the marks of
 the tests. With --whole the record is of all tests, and every row of that sentence has to be shown by it; a row whose
@@ -33,6 +34,7 @@ ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
 RECORDS = ROOT / ".build" / "marks"
 MISSED = REFERENCE / "missed.toml"
+LEFT_OUT = REFERENCE / "left_out.toml"
 DOORS = "tests/acceptance/"
 ROW = r"\d+\.\d+"
 STATES = ("shown", "missed", "failing", "not shown")
@@ -82,6 +84,14 @@ def read_missed(path: Path) -> dict[str, str]:
         return {}
     table = tomllib.loads(path.read_text("utf-8"))
     return {row: f"{entry['figure']} instead of {entry['wanted']}" for row, entry in table.items()}
+
+
+def read_left_out(path: Path) -> dict[str, str]:
+    """Read the rows that are not shown on purpose: row id -> reason, with the decision that says more."""
+    if not path.is_file():
+        return {}
+    table = tomllib.loads(path.read_text("utf-8"))
+    return {row: f"{entry['reason']} (decision {entry['decision']})" for row, entry in table.items()}
 
 
 def read_record(marks: tuple[str, ...], *, doors: str = "") -> Record:
@@ -153,8 +163,8 @@ def print_table(results: list[Result]) -> None:
         print(f"  {result.row.id:<6} {result.state:<9} {count}  {told}{result.row.text[:100]}")
 
 
-def print_counts(results: list[Result]) -> None:
-    """Print how many rows of each group are in each state, then the one number, and what is missed with its figure."""
+def print_counts(results: list[Result], left_out: dict[str, str]) -> None:
+    """Print the number of rows of each group in each state, the one number, what is missed and what is left out."""
     groups: dict[str, dict[str, int]] = {}
     for result in results:
         groups.setdefault(result.row.group, dict.fromkeys(STATES, 0))[result.state] += 1
@@ -169,9 +179,11 @@ def print_counts(results: list[Result]) -> None:
     for result in results:
         if result.state == "missed":
             print(f"  missed {result.row.id}: {result.figure}")
+        elif result.state == "not shown" and result.row.id in left_out:
+            print(f"  not shown {result.row.id}: {left_out[result.row.id]}")
 
 
-def complaints(record: Record, rows: list[Row], missed: dict[str, str]) -> list[str]:
+def complaints(record: Record, rows: list[Row], missed: dict[str, str], left_out: dict[str, str]) -> list[str]:
     """Say what is wrong with the claims themselves."""
     known = {row.id for row in rows}
     claimed = set(record.outcomes) | {row for row, _ in record.outside}
@@ -179,6 +191,8 @@ def complaints(record: Record, rows: list[Row], missed: dict[str, str]) -> list[
     found += [f"`{MISSED.name}` speaks of `{row}`, which is no row" for row in sorted(set(missed) - known)]
     found += [f"`{test}` claims {row} and goes through no door" for row, test in record.outside]
     found += [f"{row} is missed and marked as shown" for row in sorted(set(missed) & set(record.outcomes))]
+    found += [f"`{LEFT_OUT.name}` speaks of `{row}`, which is no row" for row in sorted(set(left_out) - known)]
+    found += [f"{row} is left out and marked as shown" for row in sorted(set(left_out) & set(record.outcomes))]
     return found
 
 
@@ -199,28 +213,36 @@ def main(arguments: list[str] | None = None) -> int:
         print("no record of a test run; run `make test` first", file=sys.stderr)
         return 2
     missed: dict[str, str] = {}
+    left_out: dict[str, str] = {}
     if options.threats:
         rows = read_rows(REFERENCE / "threats.md", r"[TF]\d+")
         record = read_record(("threat", "fault"))
     else:
         rows = read_rows(REFERENCE / "requirements.md", ROW)
         record = read_record(("requirement",), doors=DOORS)
-        missed = read_missed(MISSED)
+        missed, left_out = read_missed(MISSED), read_left_out(LEFT_OUT)
     results = judge(rows, record.outcomes, missed)
-    wrong = complaints(record, rows, missed)
+    wrong = complaints(record, rows, missed, left_out)
     if options.whole:
         wrong += unshown(results, read_claims(ROOT / DOORS), record)
 
     if options.json:
         listed = [
-            {"id": r.row.id, "group": r.row.group, "state": r.state, "figure": r.figure, "tests": list(r.tests)}
+            {
+                "id": r.row.id,
+                "group": r.row.group,
+                "state": r.state,
+                "figure": r.figure,
+                "tests": list(r.tests),
+                "reason": left_out.get(r.row.id, ""),
+            }
             for r in results
         ]
         print(json.dumps({"rows": listed, "wrong": wrong}, indent=1))
     else:
         if not options.quiet:
             print_table(results)
-        print_counts(results)
+        print_counts(results, left_out)
     for line in wrong:
         print(line, file=sys.stderr)
     return 1 if wrong or any(result.state == "failing" for result in results) else 0

@@ -56,8 +56,10 @@ RULES = (
     ),
     Rule(
         why="pickle reads data from outside",
-        pattern=re.compile(r"\bpickle\.loads?\("),
+        pattern=re.compile(r"\bpickle\.(loads?\(|Unpickler\b)"),
         globs=("src/**/*.py",),
+        # It reads plans that the worker's own broker signed, and of them nothing but values.
+        excepted=("src/maia/domain/plan_octets.py",),
     ),
 )
 

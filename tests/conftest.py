@@ -6,6 +6,9 @@ Fixtures:
     script: loads one of the programs of scripts/.
     benchmark: loads one of the programs of benchmarks/, with what stands beside it.
     require_tool: finds a program, skips with a reason where it is missing, and fails in CI, where none may be missing.
+    require_package: does so for a package.
+    s3: a local emulator of S3, with faults that a test asks for; see s3.py.
+    kafka: a real Kafka node that the tests start; see kafka.py.
     postgres: the address of a fresh database of a real PostgreSQL that the tests start; see postgres.py.
     database_url: the address of a fresh database, SQLite and PostgreSQL in turn.
 
@@ -14,7 +17,7 @@ Profiles: ``dev`` (default), ``ci`` (when ``CI`` is set: same examples every tim
 
 Marks: ``requirement``, ``threat`` and ``fault`` name rows of docs/reference. A name that is no row fails its test.
 ``--record-marks FILE`` writes every marked test with its outcome, for ``make requirements``; it works under xdist
-because the marks travel as user properties of the reports.
+because the marks travel as user properties of the reports. ``--one-in N`` takes a share of the long tests (sample.py).
 """
 
 from __future__ import annotations
@@ -39,9 +42,12 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from kafka import kafka, kafka_node
 from postgres import database_url, postgres, postgres_server
+from s3 import s3, s3_server
+from sample import taken
 
-__all__ = ["database_url", "postgres", "postgres_server"]
+__all__ = ["database_url", "kafka", "kafka_node", "postgres", "postgres_server", "s3", "s3_server"]
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}
@@ -117,6 +123,21 @@ def require_tool() -> Callable[[str], str]:
 
 
 @pytest.fixture(scope="session")
+def require_package() -> Callable[[str], None]:
+    """Give a function that skips (elsewhere) or fails (in CI) the test that needs a package which is missing."""
+
+    def find(name: str) -> None:
+        if importlib.util.find_spec(name) is not None:
+            return
+        required = {word.strip() for word in os.environ.get("MAIA_REQUIRE", "").split(",")}
+        if IN_CI or name in required:
+            pytest.fail(f"the package `{name}` is missing and required here", pytrace=False)
+        pytest.skip(f"the package `{name}` is not installed")
+
+    return find
+
+
+@pytest.fixture(scope="session")
 def script() -> Callable[[str], ModuleType]:
     """Give a function that loads one of the project's scripts afresh."""
 
@@ -161,8 +182,10 @@ def known_rows() -> dict[str, frozenset[str]]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Offer the record of marked tests."""
+    """Offer the record of marked tests, and a sample of the long ones."""
     parser.addoption("--record-marks", metavar="FILE", help="write marked tests and their outcomes to FILE")
+    parser.addoption("--one-in", metavar="N", type=int, default=1, help="take one of N long tests; see sample.py")
+    parser.addoption("--sample-seed", metavar="TEXT", default="", help="what chooses them, such as a commit")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -172,8 +195,17 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(MarkRecord(Path(config.rootpath, target)), "maia-mark-record")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let the marks travel with the reports."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what a sample leaves out, and let the marks travel with the reports."""
+    one_in, seed = config.getoption("--one-in"), config.getoption("--sample-seed")
+    left = [
+        item
+        for item in items
+        if item.get_closest_marker("always") is None and not taken(item.nodeid, one_in=one_in, seed=seed)
+    ]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in set(left)]
     for item in items:
         for mark in ROW_FORMS:
             for row in {row for found in item.iter_markers(mark) for row in found.args}:
@@ -204,7 +236,7 @@ class MarkRecord:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add one phase of one test."""
         marks = {mark: sorted({r for m, r in report.user_properties if m == mark}) for mark in ROW_FORMS}
-        if not any(marks.values()):
+        if report.outcome == "rerun" or not any(marks.values()):
             return
         test = self.tests.setdefault(report.nodeid.split("@")[0], {"outcome": "passed", **marks})
         test["outcome"] = max(test["outcome"], report.outcome, key=self.RANK.index)

@@ -36,7 +36,7 @@ def free_port() -> int:
 def serving_in_a_thread(app: FastAPI, listening: http.Listening) -> Iterator[None]:
     """Serve in a thread of this process while the block lasts."""
     ready = threading.Event()
-    server = _Server(_configure(app, listening), lambda _port: ready.set())
+    server = _Server(_configure(app, listening, None), lambda _port: ready.set())
 
     def work() -> None:
         try:

@@ -26,18 +26,20 @@ def listing(
     start: int | None = None,
     end: int | None = None,
     by: str = "carol",
+    only_revokes: bool = False,
 ) -> bytes:
     """Sign a list, timed when it has a start."""
     body = ListStatement(
         kind=kind, signer=key(by), sequence=sequence, certificates=frozenset(ids),
         starts=None if start is None else instant(at(start)), ends=None if end is None else instant(at(end)),
+        only_revokes=only_revokes,
     )  # fmt: skip
     return unsafe_sign_statement(body, signer(by))
 
 
 def cases() -> list[Case]:
     """List the cases."""
-    return [*statements(), *books()]
+    return [*statements(), *books(), *only_revoking()]
 
 
 def statements() -> list[Case]:
@@ -222,6 +224,58 @@ def books() -> list[Case]:
         ),
         ("a CRL is no answer to a demand for a revalidation", True, [accept(hour), check(good, 0, "NO_STATEMENT")]),
     ]
+    return told(histories)
+
+
+def only_revoking() -> list[Case]:
+    """List what a plain CRL says that stands beside timed ones: it takes away, and confirms nothing."""
+    crl = TestKind.CRL
+    body = ListStatement(
+        kind=crl, signer=key("carol"), sequence=8, certificates=frozenset({ONE}), only_revokes=True, since=(0,)
+    )
+    timed: Sexp = (
+        b"statement", (b"version", b"1"), (b"kind", b"crl"), (b"signer", key("carol").to_sexp()), (b"sequence", b"8"),
+        (b"in-force", b"2026-06-01_12:00:00", b"2026-06-01_13:00:00"), (b"only-revokes",), (b"certificates", ONE),
+    )  # fmt: skip
+    said = listing(crl, 8, ONE, only_revokes=True)
+    return [
+        case(
+            "a plain CRL that only revokes",
+            "statement.verify",
+            {"statement_hex": unsafe_sign_statement(body, signer("carol")).hex()},
+            {"body": advanced(body.to_sexp())},
+        ),
+        case(
+            "a timed list that only revokes",
+            "statement.verify",
+            {"statement_hex": signed_statement(timed, "carol").hex()},
+            {"error": "UNKNOWN_FIELD"},
+        ),
+        *told(
+            [
+                (
+                    "a list that only revokes confirms nothing by itself",
+                    True,
+                    [accept(said), check(crl, 0, "NO_STATEMENT", TWO), check(crl, 0, "NO_STATEMENT")],
+                ),
+                (
+                    "beside a timed list it takes away what it names, and no more",
+                    True,
+                    [
+                        accept(said),
+                        accept(listing(crl, 7, start=0, end=60)),
+                        check(crl, 30, "good", TWO),
+                        check(crl, 30, "REVOKED"),
+                        check(crl, 60, "NO_STATEMENT", TWO),
+                    ],
+                ),
+            ]
+        ),
+    ]
+
+
+def told(histories: list[tuple[str, bool, list[dict[str, Any]]]]) -> list[Case]:
+    """Make a case of each history."""
     out = []
     for says, fails, steps in histories:
         outcomes = [step.pop("outcome") for step in steps]

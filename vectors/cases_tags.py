@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from builders import Case, case
 
-ABOUT = "Tags (RFC 2693, section 6.3) with Maia's globs, pieces, decimal ranges and row constraints."
+ABOUT = "Tags (RFC 2693, section 6.3) with Maia's globs, pieces, decimal ranges, row constraints and bounds."
 
 
 def cases() -> list[Case]:
@@ -26,6 +26,8 @@ def _permits(says: str, tag: str, request: str, *, answer: bool) -> Case:
 
 
 NOTHING = "(* set)"
+CHEAP = '("2" integer (* range numeric l "100"))'
+"""One constraint of a bound: the attribute 2 is below 100."""
 PERMITTED = [
     ("everything permits a string", "(*)", "a"),
     ("everything permits a list", "(*)", "(a b)"),
@@ -44,6 +46,15 @@ PERMITTED = [
         '(* where ("7" (* range numeric l "5")) ("8" a))',
         '(row ("7" "4") ("8" a) ("9" b))',
     ),
+    ("a row within an upper bound", f"(* bound (upper {CHEAP}))", '(row ("2" "10") ("3" red))'),
+    ("a lower bound leaves other attributes free", f"(* bound (lower {CHEAP}))", '(row ("2" "10") ("3" red))'),
+    ("a row within a strict lower bound", f"(* bound (strict-lower {CHEAP}))", '(row ("2" "10"))'),
+    (
+        "a filter within an upper bound",
+        f"(* bound (upper {CHEAP}))",
+        '(filter "(7:entries(1:27:integer(1:*5:range7:numeric2:ge1:72:le1:7)))")',
+    ),
+    ("a filter that names nothing, within a lower bound", f"(* bound (lower {CHEAP}))", '(filter "(7:entries)")'),
 ]
 FORBIDDEN = [
     ("a longer list does not permit a shorter request", "(ftp host)", "(ftp)"),
@@ -62,6 +73,14 @@ FORBIDDEN = [
     ("a row without the attribute", '(* where ("7" (*)))', '(row ("8" a))'),
     ("a value outside the demand", '(* where ("7" (* range numeric l "5")))', '(row ("7" "5"))'),
     ("a list that is no row", '(* where ("7" (*)))', '(line ("7" a))'),
+    ("a row outside an upper bound", f"(* bound (upper {CHEAP}))", '(row ("2" "100"))'),
+    ("a row without what an upper bound asks for", f"(* bound (upper {CHEAP}))", '(row ("3" red))'),
+    ("a strict upper bound and another attribute", f"(* bound (strict-upper {CHEAP}))", '(row ("2" "1") ("3" red))'),
+    ("a lower bound of which nothing is there", f"(* bound (lower {CHEAP}))", '(row ("3" red))'),
+    ("a filter that names nothing, under an upper bound", f"(* bound (upper {CHEAP}))", '(filter "(7:entries)")'),
+    ("a filter of another type", f"(* bound (upper {CHEAP}))", '(filter "(7:entries(1:26:string1:7))")'),
+    ("one of two bounds is not met", f'(* bound (lower {CHEAP}) (upper ("1" string a)))', '(row ("2" "10"))'),
+    ("a use that is neither row nor filter", f"(* bound (upper {CHEAP}))", '(line ("2" "10"))'),
 ]
 INTERSECTIONS = [
     ("everything is neutral", "(*)", "(ftp read)", "(ftp read)"),
@@ -82,6 +101,15 @@ INTERSECTIONS = [
     ("a set and a range", '(* set "1" "5" "50")', '(* range numeric le "10")', '(* set "1" "5")'),
     ("a glob inside a glob", '(* glob "a*c")', '(* glob "ab*bc")', "(* glob ab*bc)"),
     ("demands on rows add up", '(* where ("1" a))', '(* where ("2" b))', '(* where ("1" a) ("2" b))'),
+    (
+        "bounds hold together",
+        f"(* bound (upper {CHEAP}))",
+        '(* bound (lower ("1" string a)))',
+        f'(* bound (lower ("1" string a)) (upper {CHEAP}))',
+    ),
+    ("a bound and itself", f"(* bound (upper {CHEAP}))", f"(* bound (upper {CHEAP}))", f"(* bound (upper {CHEAP}))"),
+    ("a bound and the row that it allows", f"(* bound (upper {CHEAP}))", '(row ("2" "10"))', '(row ("2" "10"))'),
+    ("a bound and a row that it does not", f"(* bound (upper {CHEAP}))", '(row ("2" "523"))', NOTHING),
     ("manage covers its parts", "(t (manage))", "(t (manage addAttribute))", "(t (manage addAttribute))"),
     ("different strings", "a", "b", NOTHING),
     ("a string and a list", "a", "(a)", NOTHING),
@@ -100,6 +128,11 @@ NORMAL = [
     ("everything in a set is everything", "(* set a (*))", "(*)"),
     ("a glob without a star is a string", '(* glob "ab")', "ab"),
     ("a glob with one star at its end is a prefix", '(* glob "ab*")', "(* prefix ab)"),
+    (
+        "bounds are sorted and without doubles",
+        f"(* bound (upper {CHEAP} {CHEAP}) (lower {CHEAP}) (upper {CHEAP}))",
+        f"(* bound (lower {CHEAP}) (upper {CHEAP}))",
+    ),
     ("an empty range is nothing", '(* range numeric g "5" l "6")', NOTHING),
 ]
 MALFORMED = [
@@ -113,6 +146,17 @@ MALFORMED = [
     ("a limit that is no number", '(* range numeric ge "x")', "TAG_RANGE"),
     ("a limit without its value", "(* range numeric ge)", "TAG_RANGE"),
     ("an attribute listed twice", '(* where ("1" a) ("1" b))', "TAG_WHERE"),
+    ("bounds without a bound", "(* bound)", "TAG_BOUND"),
+    ("a bound without a constraint", "(* bound (upper))", "TAG_BOUND"),
+    ("a bound of an unknown kind", f"(* bound (wide {CHEAP}))", "TAG_BOUND"),
+    ("a constraint of a bound without a type", '(* bound (upper ("1" a)))', "TAG_BOUND"),
+    ("octets in a bound", '(* bound (upper ("1" binary (*))))', "TAG_BOUND"),
+    (
+        "two limits in one constraint of a bound",
+        '(* bound (lower ("2" integer (* range numeric ge "1" l "9"))))',
+        "TAG_BOUND",
+    ),
+    ("one attribute of a bound under two types", f'(* bound (upper {CHEAP} ("2" string a)))', "TAG_BOUND"),
     ("an intersection of nothing", "(* and)", "TAG_FORM"),
     ("an intersection of lists", "(* and (a) (b))", "TAG_FORM"),
 ]

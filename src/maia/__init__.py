@@ -30,9 +30,9 @@ def open(path: Path | str) -> Domain:  # noqa: A001 - `maia.open("met")` is how 
 def prepare(spark: SparkSession, *, home: Path | str | None = None) -> SparkSession:
     """Make a Spark session of your own fit for Maia, or say what it lacks.
 
-    Sets what can be set while a session runs: names of columns are told apart by case, times are in UTC, filters are
-    pushed down. Looks at the rest, which is set where a session is built: encryption of what Spark writes to its
-    disks, and the Python that its workers run, which has to have Maia.
+    Sets what can be set while a session runs: names of columns are told apart by case, times are in UTC. Looks at the
+    rest, which is set where a session is built: encryption of what Spark writes to its disks, and the Python that its
+    workers run, which has to have Maia.
 
     Args:
         spark: The session.
@@ -46,10 +46,9 @@ def prepare(spark: SparkSession, *, home: Path | str | None = None) -> SparkSess
             ``SPARK_PYTHON``.
     """
     from maia.home import Home  # noqa: PLC0415 - importing maia alone loads nothing
-    from maia.spark import check_python, prepare_session  # noqa: PLC0415
+    from maia.spark import prepare_session  # noqa: PLC0415
 
     prepare_session(spark, trusted=home is not None and Home.open(home).trusts_disks)
-    check_python(spark)
     return spark
 
 

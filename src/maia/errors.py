@@ -4,6 +4,7 @@
 MaiaError
 ├── MalformedError        the bytes or the text are wrong     -> the sender fixes them
 │   ├── EncodingError         not a canonical S-expression, or not the expected shape
+│   │   └── DamagedError          octets that are not what was signed for them
 │   ├── KeyFormatError        not a usable public or private key
 │   ├── TagError              not a tag, or a tag Maia cannot represent
 │   ├── FilterSyntaxError     not a filter; carries line and column
@@ -15,6 +16,7 @@ MaiaError
 │   ├── RevokedError          revoked by a validity statement
 │   └── UncheckedError        could not be checked, so not proven (a statement or a limit is missing)
 ├── DeniedError           proven, and refused                 -> ask for rights
+│   └── RowsRefusedError      no row of a publication went through; carries what became of them
 ├── FlowError             a label rule is broken              -> declassify, or stop
 ├── SealError             cannot unseal; one message for all causes, so no oracle
 ├── UnavailableError      a port failed                       -> retry
@@ -30,10 +32,11 @@ whoever writes Python as well as to whoever types commands; a traceback shows it
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 __all__ = [
     "ChainError",
+    "DamagedError",
     "DeniedError",
     "EncodingError",
     "ExpiredError",
@@ -46,6 +49,7 @@ __all__ = [
     "NotFoundError",
     "PlanOverError",
     "RevokedError",
+    "RowsRefusedError",
     "SealError",
     "SignatureError",
     "TagError",
@@ -63,9 +67,11 @@ class MaiaError(Exception):
         message: What went wrong, for people.
         code: What went wrong, for machines.
         hint: What to do about it, when something can be done.
+        decision: What the audit is told of the decision that it is, where it is one; it does not leave the process.
     """
 
     default_code: ClassVar[str] = "MAIA"
+    decision: str = ""
 
     def __init__(self, message: str, *, code: str | None = None) -> None:
         """Keep the message for people and the code for machines; the code brings the hint."""
@@ -99,6 +105,12 @@ class EncodingError(MalformedError):
     """Not a canonical S-expression, or not the shape that was expected."""
 
     default_code = "ENCODING"
+
+
+class DamagedError(EncodingError):
+    """Octets that are not what was signed for them: nobody knows what they were, so whoever needs them waits."""
+
+    default_code = "BLOCK_DAMAGED"
 
 
 class KeyFormatError(MalformedError):
@@ -181,6 +193,25 @@ class DeniedError(MaiaError):
     default_code = "DENIED"
 
 
+class RowsRefusedError(DeniedError):
+    """Rows were refused, so that nothing is published; ``published`` counts them by code and column."""
+
+    default_code = "ROWS_REFUSED"
+
+    def __init__(self, message: str, *, code: str | None = None, published: Any = None) -> None:  # noqa: ANN401 - `Published` stands above
+        """Keep what became of the publication."""
+        super().__init__(message, code=code)
+        self.published = published
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        """Survive the way back from a worker process with the counts."""
+        return (_rebuild_refused, (self.message, self.code, self.published))
+
+
+def _rebuild_refused(message: str, code: str, published: object) -> RowsRefusedError:
+    return RowsRefusedError(message, code=code, published=published)
+
+
 class FlowError(MaiaError):
     """Data would flow where its label forbids."""
 
@@ -219,13 +250,18 @@ class UsageError(MaiaError, ValueError):
 
 _HINTS = {
     "UNKNOWN_ACTION": "connect and install are for networks; publish, subscribe, manage and extend for event types",
-    "ATTRIBUTE_TYPE": "use integer, float, decimal, string, boolean, date, timestamp or binary",
+    "ATTRIBUTE_TYPE": (
+        "use integer, float, decimal, decimal(P,S), string, boolean, date, timestamp, binary, array<TYPE> or "
+        "struct<NAME:TYPE,…>"
+    ),
+    "ATTRIBUTE_UNCOMPARED": "name it alone to open it whole, and make the demand on another attribute",
     "NO_HOME": "`maia domain init DIR` makes a home; --home DIR, or `maia.open(DIR)`, names one",
     "KEY_EXISTS": "choose another name; a key is never overwritten",
     "KEY_FILE_MODE": "run `chmod 600` on the file, and make sure that it is yours",
     "KEY_PASSPHRASE": "try again; without the passphrase the key cannot be used",
     "PASSPHRASE_MISSING": (
         "answer the prompt, set MAIA_PASSPHRASE, or give --passphrase-file FILE or --passphrase-fd N; "
+        "in Spark give the option `passphraseFile`; "
         "in Python give `passphrase=` a function that returns it, such as `getpass.getpass`"
     ),
     "NO_SUCH_KEY": "`maia key show` lists the keys of this home; `maia key import` adds a public key",
@@ -248,6 +284,7 @@ _HINTS = {
     "NO_STATEMENT": "fetch the statement that the certificate names and add it with `maia statement add`",
     "NAME_UNRESOLVED": "add the name certificate that says whom the name stands for",
     "NOT_PERMITTED": "ask for the missing right",
+    "NOT_ADVERTISED": "say first what is published: `maia advertise add --type TYPE --as CLIENT`",
     "EMPTY_AUTHORITY": "ask for the missing right; the links have nothing in common",
     "IRREVOCABLE": (
         "it ends with its validity period, if it has one; a right that is given with a test, such as `crl:SIGNER`, "
@@ -257,6 +294,12 @@ _HINTS = {
     "STATEMENT_ROLLBACK": "use a higher sequence number",
     "CONFIRMATION_MISSING": "give --yes, or --dry-run to see what would happen",
     "LIMIT_EXCEEDED": "present only the certificates that matter",
-    "ROWS_REFUSED": "`Published.refused` and the home's folder `refused` say which rows, by code and column",
+    "LOG_FILE_MISSING": "bring the file back from a copy of the log; `maia doctor` names all that are missing",
+    "LOG_FILE_DAMAGED": "bring the file back from a copy of the log; `maia doctor --digests` names all that differ",
+    "ROWS_REFUSED": (
+        "the home's folder `refused` says which rows, by code and column; in Python `published.refused` of this error"
+    ),
+    "ROW_MALFORMED": "mend the rows; the audit counts them and names the columns: `maia audit --kind refuse`",
+    "NOT_A_MEMBER": "the domain invites with `maia domain invite`, and who was invited joins with `maia domain join`",
     "SPARK_SETTING": "`maia.prepare(spark)` looks at a session of your own and sets what can be set while it runs",
 }

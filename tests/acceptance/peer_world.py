@@ -21,10 +21,11 @@ def home_of(folder: Path, name: str, *more: str) -> Command:
 class Peers:
     """The two homes, before they know each other."""
 
-    def __init__(self, root: Path, *, log: bool = True) -> None:
+    def __init__(self, root: Path, *, log: bool = True, place: str = "") -> None:
         """Make the homes; St Mary's has a reader, and another person who has no role."""
         self.root, self.log = root, root / "shared"
-        self.clinic = home_of(root / "clinic", "clinic", *(("--log", str(self.log)) if log else ()))
+        self.place = place or str(self.log)
+        self.clinic = home_of(root / "clinic", "clinic", *(("--log", self.place) if log else ()))
         self.clinic.do("type", "define", "domain/Result@1", *DEFINE)
         self.clinic.keys("lab")
         self.clinic.grant("--from", "domain", "--to", "lab", "--type", "domain/Result", "--action", "publish")

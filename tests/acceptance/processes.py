@@ -9,9 +9,10 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -61,12 +62,20 @@ class Service:
         """Where it is."""
         return f"http://127.0.0.1:{self.port}"
 
-    def wait(self) -> None:
-        """Wait until it leads; the test's own limit of time ends an endless wait."""
-        while True:
-            with suppress(OSError), urllib.request.urlopen(f"{self.url}/readyz", timeout=5) as answer:  # noqa: S310
-                if answer.status == 200:
-                    return
+    def state(self, path: str) -> int:
+        """Ask for its health; 0 while it does not listen."""
+        try:
+            with urllib.request.urlopen(f"{self.url}{path}", timeout=5) as answer:  # noqa: S310
+                return int(answer.status)
+        except urllib.error.HTTPError as error:
+            error.close()
+            return error.code
+        except OSError:
+            return 0
+
+    def wait(self, path: str = "/readyz") -> None:
+        """Wait until it leads, or until it lives; the test's own limit of time ends an endless wait."""
+        while self.state(path) != 200:
             assert self.running.poll() is None, self.running.stderr and self.running.stderr.read().decode()
             time.sleep(0.05)
 
@@ -84,11 +93,13 @@ class Service:
 
 
 @contextmanager
-def serving(what: str, home: Path, *, database: str | None = None, port: int | None = None) -> Iterator[Service]:
-    """Run a service until the block ends; then it is killed if it still runs."""
+def serving(
+    what: str, home: Path, *, database: str | None = None, port: int | None = None, until: str = "/readyz"
+) -> Iterator[Service]:
+    """Run a service until the block ends; then it is killed if it still runs. A standby lives and is not ready."""
     service = Service(what, home, database=database, port=port)
     try:
-        service.wait()
+        service.wait(until)
         yield service
     finally:
         service.kill()

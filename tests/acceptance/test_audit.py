@@ -22,7 +22,7 @@ from processes import environment
 from pyspark.errors import PySparkException
 
 import maia
-from maia.errors import DeniedError, MaiaError
+from maia.errors import DeniedError, MaiaError, RowsRefusedError
 from maia.testing import TYPE_NAME, Command, NumberplateHomes, numberplate_homes
 
 SCHEMA = pa.schema(
@@ -266,7 +266,8 @@ def test_a_line_that_a_crash_tore_is_put_aside_and_told(made: NumberplateHomes, 
 
 def test_the_audit_is_its_owners_alone(world: NumberplateHomes) -> None:
     """Folders 0700 and files 0600, the dead letters of publishers as well."""
-    maia.open(world.ccs).client("CCTV").publish(sightings(TOO_LARGE), TYPE_NAME, publication="letters")
+    with pytest.raises(RowsRefusedError):
+        maia.open(world.ccs).client("CCTV").publish(sightings(TOO_LARGE), TYPE_NAME, publication="letters")
     for folder in (world.ccs / "audit", world.ccs / "refused"):
         for path in [folder, *folder.rglob("*")]:
             assert path.stat().st_mode & 0o777 == (0o700 if path.is_dir() else 0o600), path

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -14,10 +15,10 @@ import pytest
 
 import maia
 from maia.authority import Action, type_right
-from maia.errors import MaiaError
+from maia.errors import MaiaError, VerificationError
 from maia.policy import ConditionSyntaxError, compile_condition
-from maia.principals import KeySigner
-from maia.testing import TYPE_NAME, Command, NumberplateHomes, at, grant, numberplate_homes
+from maia.principals import KeySigner, NonceProof, PublicKey, check_nonce_proof, prove_by_nonce
+from maia.testing import TYPE_NAME, Command, NumberplateHomes, at, grant, numberplate_homes, publish_here, read_here
 
 TYPE = "exchange/stock.Quote"
 OFFICE = "now.clock('Europe/London') >= '09:00' && now.clock('Europe/London') < '17:00'"
@@ -211,6 +212,24 @@ def test_what_is_not_safe_is_refused_when_it_is_read(home: Command, offices: Num
     assert found == [False, True]
 
 
+@pytest.mark.requirement("14.03")
+def test_what_would_take_too_much_to_evaluate_is_denied(tmp_path: Path) -> None:
+    """A condition over more than 65,536 octets is not evaluated: the row is refused. A shorter value leaves."""
+    offices = numberplate_homes(tmp_path)
+    publish = type_right(offices.network.key("PITO"), TYPE_NAME, actions=[Action.PUBLISH])
+    client = offices.add_key(offices.ccs, "client", KeySigner.generate())
+    given = grant(offices.network.people["CCS"], client, publish, conditions=["event['3467'] != 'Kent'"])
+    offices.add(offices.ccs, given)
+    now = datetime.now().astimezone()
+    admitted = []
+    with maia.open(offices.ccs) as ccs:
+        for number, location in enumerate(("Victoria", "Kent", "V" * 65_537)):
+            rows = [{"numberplate": "AE05 XYZ", "timestamp": now, "location": location}]
+            when = now + timedelta(seconds=number)
+            admitted.append(publish_here(ccs.home, TYPE_NAME, rows, as_="client", at=when))
+    assert admitted == [1, 0, 0]
+
+
 @pytest.mark.requirement("22.13")
 @pytest.mark.requirement("13.04")
 def test_a_withheld_list_ends_the_access_when_it_lapses(home: Command) -> None:
@@ -236,6 +255,47 @@ def test_nobody_publishes_as_the_exchange(home: Command, tmp_path: Path) -> None
     assert home.refused("publish", str(tmp_path / "rows.json"), "--type", "stock.Quote", "--as", "eve")[0] == 3
     when = london("2027-06-03T12:00")
     assert (allowed(home, "firm", "publish", when), allowed(home, "eve", "publish", when)) == (True, False)
+
+
+@pytest.mark.requirement("22.04")
+def test_what_a_firm_says_comes_from_the_firm(home: Command) -> None:
+    """The firm writes the exchange as the source and a price: readers see the firm, and no price it may not set."""
+    home.grant("--from", "exchange", "--to", "firm", *RIGHT, "publish", "--attribute", "1", "--attribute", "3=firm")
+    home.grant("--from", "exchange", "--to", "desk", *RIGHT, "subscribe")
+    quote = {"symbol": "A", "price": 1, "source": "exchange"}
+    with maia.open(home.home) as domain:
+        now = datetime.now().astimezone()
+        for number, who in enumerate(("firm", "exchange")):
+            when = now + timedelta(milliseconds=number)
+            assert publish_here(domain.home, "stock.Quote", [quote], as_=who, at=when) == 1
+        seen = read_here(domain.home, "stock.Quote", as_="desk")
+    assert seen == [{"symbol": "A", "price": None, "source": "firm"}, quote]
+
+
+@pytest.mark.requirement("22.04")
+def test_a_firm_does_not_prove_the_key_of_the_exchange(home: Command, tmp_path: Path) -> None:
+    """With its own private key under the exchange's name it is nobody; to a challenge it answers as itself or not."""
+    home.grant("--from", "exchange", "--to", "exchange", *RIGHT, "publish")
+    keys = home.home / "keys"
+    with maia.open(home.home) as domain:
+        exchange, firm, broker = (domain.home.signer(who) for who in ("exchange", "firm", "broker"))
+    audience, challenge = broker.public_key.key_id, bytes(range(16))
+
+    def proof(by: KeySigner, *, answers: bytes = challenge) -> NonceProof:
+        return prove_by_nonce(by, audience=audience, challenge=answers, own_nonce=bytes(16))
+
+    def checked(shown: NonceProof) -> PublicKey:
+        return check_nonce_proof(shown, audience=audience, challenge=challenge).key
+
+    assert checked(proof(exchange)) == exchange.public_key
+    assert checked(proof(firm)) == firm.public_key, "as itself"
+    for wrong in (replace(proof(firm), key=exchange.public_key), proof(exchange, answers=bytes(16))):
+        with pytest.raises(VerificationError):
+            checked(wrong)
+    shutil.copy(keys / "firm.key", keys / "exchange.key")
+    (tmp_path / "rows.json").write_text('{"symbol": "A", "price": 1, "source": "exchange"}\n', "utf-8")
+    args = ("publish", str(tmp_path / "rows.json"), "--type", "stock.Quote", "--as", "exchange")
+    assert home.refused(*args) == (4, "KEY_PAIR")
 
 
 @pytest.mark.requirement("12.08")

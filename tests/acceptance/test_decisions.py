@@ -11,7 +11,7 @@ from maia.principals import (
     Name,
     TestKind,
 )
-from maia.testing import People, at, grant, naming, online
+from maia.testing import People, at, grant, online
 
 NOW = at("2026-06-01T09:00:00")
 
@@ -26,7 +26,7 @@ def faulty(stage: Stage, people: People) -> tuple[list[bytes], Sexp]:
     evidence: dict[Stage, list[Certificate]] = {
         Stage.VALIDITY: [grant(a, b, READ, delegate=True, valid=(0, 1)), grant(b, c, READ)],
         Stage.TESTS: [grant(a, b, READ, delegate=True, tests=[online(TestKind.CRL, people.lister)]), grant(b, c, READ)],
-        Stage.NAMES: [first, grant(b, Name(b.public_key, ("nobody",)), READ), naming(b, "else", c)],
+        Stage.NAMES: [first, grant(b, Name(b.public_key, ("nobody",)), READ), grant(evil, c, READ)],
         Stage.REDUCTION: [grant(a, b, READ), grant(b, c, READ)],
         Stage.ROOT: [grant(evil, c, READ)],
         Stage.REQUEST: [first, grant(b, c, (b"write",))],

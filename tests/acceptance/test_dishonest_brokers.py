@@ -94,7 +94,7 @@ def test_a_parcel_that_is_sealed_worse_than_its_owner_wants_is_refused(broker: B
     whole = maia.open(broker.command.home).event_type("Whole").type_id
 
     def downgrade(plan: Any) -> Any:
-        return replace(plan, sealing=replace(plan.sealing, mode=worse, key_type=whole))
+        return replace(plan, sealing=replace(plan.sealing, mode=worse, key_type=whole, descent=None))
 
     broker.publish("Whole")
     broker.publish("Sighting", downgrade)

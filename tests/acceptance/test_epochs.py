@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from pathlib import Path
+
 import pytest
 from sealing_world import COLUMNS, TYPE, header_of, key_of
 
+import maia
 from maia.encryption import (
     EpochId,
     KeyGroupId,
@@ -18,6 +22,7 @@ from maia.encryption import (
 )
 from maia.errors import SealError
 from maia.events import EncryptionMode
+from maia.testing import TYPE_NAME, numberplate_homes, publish_here, read_here
 
 GROUP = KeyGroupId(TYPE, b"3265")
 
@@ -51,6 +56,43 @@ def test_before_the_first_key_there_is_none():
     assert current_epoch(ring_of(100), GROUP, 99) is None
     with pytest.raises(SealError):
         ring_of(100).sealing_epoch(GROUP, 99)
+
+
+@pytest.mark.requirement("16.07")
+def test_what_is_published_is_sealed_and_opened_with_the_key_of_its_stamp(tmp_path: Path) -> None:
+    """A home with a second key from some instant on: a millisecond before it the first, from it on the second."""
+    homes = numberplate_homes(tmp_path)
+    with maia.open(homes.ccs) as ccs:
+        home, ring = ccs.home, ccs.home.keyring()
+        first = max(max(ring.epochs(group)) for group in ring.groups())
+        second = EpochId(first + 60_000)
+        for group in ring.groups():
+            ring.add(group, second, key_of(group.label, second))
+        home.save_keyring(ring)
+        row = {"timestamp": datetime.now(UTC), "location": "Victoria"}
+
+        def publish(stamp: int, plate: str) -> int:
+            at = datetime.fromtimestamp(stamp / 1000, tz=UTC)
+            return publish_here(home, TYPE_NAME, [{**row, "numberplate": plate}], as_="CCTV", at=at, stamped=at)
+
+        with pytest.raises(SealError) as none:
+            publish(min(min(ring.epochs(group)) for group in ring.groups()) - 1, "too early")
+        assert none.value.code == "NO_KEY"
+        assert publish(second - 1, "old") == publish(second, "new") == 1
+
+    def read(*epochs: EpochId) -> list[object]:
+        held = Keyring()
+        for group in ring.groups():
+            for epoch in epochs:
+                key = ring.key(group, epoch)
+                assert key is not None
+                held.add(group, epoch, key)
+        home.save_keyring(held)
+        later = datetime.fromtimestamp(second / 1000 + 1, tz=UTC)
+        return [item["numberplate"] for item in read_here(home, TYPE_NAME, as_="BO", clock=lambda: later)]
+
+    assert read(first, second) == ["old", "new"]
+    assert [read(first), read(second)] == [["old"], ["new"]]
 
 
 @pytest.mark.threat("T41")

@@ -65,7 +65,6 @@ def test_rename_keeps_the_uid_and_retype_does_not() -> None:
     assert [change.action for change in diff(BASE, new).changes] == [REMOVE, RENAME, RETYPE, ADD]
 
 
-@pytest.mark.requirement("3.04")
 def test_equal_attribute_sets_give_equal_hash_versions() -> None:
     """Two managers with equal sets and different credentials arrive at one version; one more attribute, another."""
     change = [Add("colour", AttributeType.STRING, Uid("77"))]

@@ -105,6 +105,10 @@ class Clinic:
         return found
 
 
+@pytest.mark.requirement("13.06")
+@pytest.mark.requirement("13.07")
+@pytest.mark.requirement("13.08")
+@pytest.mark.fault("F17")
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_is_fetched_from_its_address_and_a_revocation_with_it(tmp_path: Path, kind: str) -> None:
     """Without the issuer's word nothing is delivered; with it, what holds; after a revocation, nothing again."""
@@ -142,7 +146,7 @@ def test_a_broker_whose_right_demands_answers_publishes_nothing_and_is_told_why(
     home.do("grant", "--from", "domain", "--to", "lab", *right)
     assert home.do("grant", "--from", "domain", "--to", "broker", *right, *answered)["warnings"] == []
     to_domain = home.do("grant", "--from", "domain", "--to", "lab", *right, *answered, "--delegate")
-    assert to_domain["warnings"] == ["ONE_TIME_ORIGIN"]
+    assert to_domain["warnings"] == ["ONE_TIME_ORIGIN", "BROKER_LACKS_RIGHT"]
     [seen] = home.do("status")["types"]
     assert seen["publish"]["code"] == "ONE_TIME_ORIGIN"
     rows = tmp_path / "rows.parquet"
@@ -171,6 +175,7 @@ def test_each_kind_works_on_a_batch_and_on_a_stream(tmp_path: Path, kind: str, s
         assert world.follow(stream, tmp_path / "checkpoint") == []
 
 
+@pytest.mark.requirement("13.09")
 def test_a_certificate_that_ends_is_renewed_at_its_address(tmp_path: Path) -> None:
     """The home asks with the subject's key before the end, and keeps what lasts longer; nobody else gets it."""
     world = Clinic(tmp_path, tests="crl", port=free_port(), life=600)
@@ -182,6 +187,7 @@ def test_a_certificate_that_ends_is_renewed_at_its_address(tmp_path: Path) -> No
         assert len({str(item["valid"]) for item in mine}) > 1
 
 
+@pytest.mark.requirement("13.09")
 @pytest.mark.threat("T41")
 def test_nobody_gets_the_certificate_of_somebody_else_renewed(tmp_path: Path) -> None:
     """A stranger who knows the address and the certificate asks with its own key, with none, and with an old proof."""

@@ -7,10 +7,13 @@ from decimal import Decimal
 
 import pytest
 
+import maia
+from maia.errors import MaiaError
 from maia.filters import (
     compile_filter,
     matches,
 )
+from maia.testing import Command, publish_here, read_here
 
 MATCHING = {
     "null matches nothing": ("price > 24 and name = 'Nokia'", {"name": "Nokia", "price": None}, False),
@@ -69,3 +72,53 @@ def test_matching_has_two_answers_and_no_casts(case):
     """Null, missing and ill-typed values match no constraint, not even `!=`; everything else is compared exactly."""
     text, event, expected = case
     assert matches(compile_filter(text, TYPES), event) is expected
+
+
+QUOTE = "exchange/Quote"
+QUOTES = (("Nokia", None), ("Nokia", 24), ("Nokia", 25), ("Siemens", 30), (None, 40))
+PRICES = {
+    "price > 24 AND name = 'Nokia'": [25],
+    "price >= 24 and name = 'Nokia'": [24, 25],
+    "price < 25": [24],
+    "price <= 25": [24, 25],
+    "price = 24": [24],
+    "price != 24": [25, 30, 40],
+    "name != 'Nokia'": [30],
+    "name = 'Nokia'": [None, 24, 25],
+}
+REFUSED = {
+    "price > 24 or name = 'Nokia'": "FILTER_SYNTAX",
+    "price ~ 24": "FILTER_SYNTAX",
+    "price > 'x'": "FILTER_LITERAL_TYPE",
+    "price = 24.0": "FILTER_LITERAL_TYPE",
+    "volume > 1": "FILTER_UNKNOWN_ATTRIBUTE",
+}
+
+
+@pytest.mark.requirement("7.08")
+def test_a_reader_filters_by_a_conjunction_and_a_null_or_missing_value_matches_nothing(maia_command: Command) -> None:
+    """{Nokia, null} is no `price > 24 AND name = 'Nokia'`; nor is a value that the publisher's version did not have."""
+    home = maia_command
+    home.do("domain", "init", str(home.home))
+    home.keys("exchange", "ticker", "trader")
+    attributes = ("--attribute", "name:string", "--attribute", "price:integer", "--encryption", "plain")
+    home.do("type", "define", f"{QUOTE}@1", *attributes)
+    for who in ("broker", "ticker", "trader"):
+        home.grant("--from", "exchange", "--to", who, "--type", QUOTE, "--action", "publish,subscribe")
+    opened = maia.open(home.home).home
+    rows = [{"name": name, "price": price} for name, price in QUOTES]
+    assert publish_here(opened, f"{QUOTE}@1", rows, as_="ticker", at=datetime.now(UTC)) == len(rows)
+
+    def prices(where: str, version: str = "1") -> list[object]:
+        return [row["price"] for row in read_here(opened, f"{QUOTE}@{version}", as_="trader", where=where)]
+
+    assert {text: prices(text) for text in PRICES} == PRICES
+    for text, code in REFUSED.items():
+        with pytest.raises(MaiaError) as raised:
+            prices(text)
+        assert raised.value.code == code, text
+        assert home.refused("deliver", "add", "s", "--as", "trader", "--type", f"{QUOTE}@1", "--where", text)[1] == code
+    home.do("type", "evolve", f"{QUOTE}@1", "--add", "volume:integer", "--number", "2")
+    assert prices("", "2") == [price for _, price in QUOTES]
+    for text in ("volume != 1", "volume any", "volume >= 0 and name = 'Nokia'"):
+        assert prices(text, "2") == [], text

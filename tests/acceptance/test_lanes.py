@@ -310,6 +310,7 @@ def test_a_damaged_segment_parks_its_lane_and_no_other(spark: Any, world: Number
     assert follow(world, checkpoint) == ["P1"]
 
 
+@pytest.mark.requirement("16.08")
 def test_what_is_dated_back_behind_the_lane_is_refused(spark: Any, world: NumberplateHomes) -> None:
     """B6: the broker's own writer refuses it, and readers refuse it from a writer that does not."""
     before = CLOCK()

@@ -121,6 +121,7 @@ def world(tmp_path: Path) -> ManagedHomes:
     return managed_homes(tmp_path)
 
 
+@pytest.mark.requirement("16.09")
 @pytest.mark.threat("T50")
 def test_an_evicted_member_opens_nothing_of_what_is_published_later(world: ManagedHomes, spark: Any) -> None:
     """A20: it removes the newest rekey record that everybody has read, and goes on to hide and replay what follows."""

@@ -79,15 +79,20 @@ def published(spark: Any, world: NumberplateHomes) -> Any:
 @pytest.mark.requirement("5.10")
 @pytest.mark.requirement("5.12")
 def test_each_reader_sees_its_own_part_and_the_place_is_forced(published: Any, world: NumberplateHomes) -> None:
-    """BO no place, SO no plate, Smith one car; whatever the camera said, it stands at Victoria."""
+    """BO no place, SO no plate, Smith one car; whatever the camera said, it stands at Victoria. Nobody asks beyond."""
     ccs, met = maia.open(world.ccs), maia.open(world.met)
     views = {who: seen(home.client(who).read(TYPE_NAME)) for home, who in ((ccs, "BO"), (ccs, "SO"), (met, "Smith"))}
-    assert published.events == 2
+    assert (published.events, published.forced) == (2, 2), "the place is set before the events travel"
     assert views == {
         "BO": {("AE05 XYZ", ONE, None), ("BX51 ABC", TWO, None)},
         "SO": {(None, ONE, "Victoria"), (None, TWO, "Victoria")},
         "Smith": {("AE05 XYZ", ONE, "Victoria")},
     }
+    for who, closed in (("BO", "location = 'Victoria'"), ("SO", "numberplate = 'AE05 XYZ'")):
+        with pytest.raises(MaiaError, match="FILTER_NOT_AUTHORISED"):
+            ccs.client(who).read(TYPE_NAME, where=closed)
+    with pytest.raises(MaiaError, match="NOT_PERMITTED"):
+        ccs.client("CCTV").read(TYPE_NAME)
 
 
 def test_a_publication_counts_once_under_its_name(published: Any, world: NumberplateHomes) -> None:
@@ -129,16 +134,22 @@ def test_a_filter_sees_the_cells_that_are_open_in_the_row(published: Any, world:
 def test_billing_charges_once_a_day_and_statistics_count_without_plates(
     published: Any, world: NumberplateHomes
 ) -> None:
-    """Seen again on day 1 and once on day 2: two charges; statistics count per place, with no plate at hand."""
-    day = timedelta(days=1)
-    sightings = [("AE05 XYZ", T1 + timedelta(hours=hour), None) for hour in (2, 3)] + [("AE05 XYZ", T1 + day, None)]
+    """Seen three times on day 1 and once on day 2: two charges; statistics count per place and hour without a plate."""
+    day, hour = timedelta(days=1), 3600
+    sightings = [("AE05 XYZ", T1 + timedelta(hours=later), None) for later in (2, 3)] + [("AE05 XYZ", T1 + day, None)]
     ccs = maia.open(world.ccs)
     ccs.client("CCTV").publish(table(*sightings), TYPE_NAME, publication="more sightings")
     charges = ccs.client("BO").read(TYPE_NAME, where="numberplate = 'AE05 XYZ'")
+    assert charges.count() == 4
     assert charges.selectExpr("numberplate", "cast(timestamp as date) as day").distinct().count() == 2
-    places = ccs.client("SO").read(TYPE_NAME).groupBy("location").count().collect()
-    assert [tuple(row) for row in places] == [("Victoria", 5)]
-    assert ccs.client("SO").read(TYPE_NAME).where("numberplate is not null").count() == 0
+    statistics = ccs.client("SO").read(TYPE_NAME)
+    counted = statistics.selectExpr("location", f"unix_timestamp(timestamp) div {hour} as hour")
+    found = {tuple(row) for row in counted.groupBy("location", "hour").count().collect()}
+    first = ONE // hour
+    assert found == {("Victoria", first + later, 1) for later in (0, 1, 2, 3, 24)}
+    assert statistics.where("numberplate is not null").count() == 0
+    with pytest.raises(MaiaError, match="FILTER_NOT_AUTHORISED"):
+        ccs.client("SO").read(TYPE_NAME, where="numberplate = 'AE05 XYZ'")
 
 
 @pytest.mark.requirement("5.12")

@@ -11,7 +11,7 @@ import pytest
 
 import maia
 from maia.authority import Action, Verifier, type_right, verify_event_type
-from maia.errors import NotFoundError, VerificationError
+from maia.errors import VerificationError
 from maia.events import Attribute, EncryptionMode, EventType, Options, UnverifiedEventType, Version, sign_event_type
 from maia.principals import KeySigner, parse_certificate
 from maia.testing import ATTRIBUTES, TYPE_NAME, Command, NumberplateHomes, grant, numberplate_homes
@@ -82,9 +82,9 @@ def test_the_definition_that_was_accepted_first_counts_and_another_is_refused_an
     assert any("TYPE_CONFLICT" in item["detail"] for item in ran.data["findings"])
     for note in (homes.met / "types").rglob("*.accepted"):
         note.unlink()  # as if nothing had been accepted: then two that contradict each other are none
-    with maia.open(homes.met) as domain, pytest.raises(NotFoundError) as refusal:
+    with maia.open(homes.met) as domain, pytest.raises(VerificationError) as refusal:
         domain.event_type(TYPE_NAME)
-    assert refusal.value.code == "UNKNOWN_TYPE"
+    assert refusal.value.code == "TYPE_CONFLICT"
 
 
 def test_a_definition_signed_again_on_other_credentials_is_the_same_definition(tmp_path: Path) -> None:

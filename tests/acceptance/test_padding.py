@@ -11,7 +11,7 @@ import pytest
 
 import maia
 from maia.encryption import encode_column
-from maia.events import ARROW_TYPES, AttributeType
+from maia.events import AttributeType, arrow_type
 from maia.testing import Command
 
 
@@ -43,8 +43,8 @@ def test_nulls_of_every_type_are_as_long_as_values():
         AttributeType.DATE,
         AttributeType.DECIMAL,
     ):
-        column = pa.array([0, 1], pa.int32() if kind is AttributeType.DATE else pa.int64()).cast(ARROW_TYPES[kind])
-        assert len(encode_column(column, kind)) == len(encode_column(pa.nulls(2, ARROW_TYPES[kind]), kind))
+        column = pa.array([0, 1], pa.int32() if kind is AttributeType.DATE else pa.int64()).cast(arrow_type(kind))
+        assert len(encode_column(column, kind)) == len(encode_column(pa.nulls(2, arrow_type(kind)), kind))
 
 
 @pytest.mark.requirement("15.17")

@@ -21,6 +21,7 @@ from maia.testing import (
     TYPE_NAME,
     Command,
     NumberplateHomes,
+    deliver_here,
     grant,
     numberplate_homes,
     online,
@@ -76,6 +77,12 @@ def brokering(world: NumberplateHomes, **words: Any) -> Certificate:
     world.add(world.ccs, made)
     world.add(world.met, made)
     return made
+
+
+def showing(world: NumberplateHomes) -> None:
+    """Let the broker of the congestion charge service show events, whatever becomes of its right to publish them."""
+    right = type_right(None, actions=[Action.SUBSCRIBE])
+    world.add(world.ccs, grant(world.network.people["CCS"], world.network.people["CB"], right))
 
 
 def publish(world: NumberplateHomes, *plates: str, **words: Any) -> int:
@@ -181,6 +188,7 @@ def test_what_a_broker_published_stays_readable_when_its_certificate_expires(spa
     world = world_of(tmp_path, "Cap13b")
     period = now().replace(microsecond=0) - timedelta(hours=1), now().replace(microsecond=0) + timedelta(seconds=3)
     brokering(world, valid=period)
+    showing(world)
     assert publish(world, "P1") == 1
     wait_until(period[1])
     with pytest.raises(MaiaError) as raised:
@@ -199,6 +207,7 @@ def test_a_revoked_broker_is_refused_from_that_moment_on_and_not_backwards(spark
     world = world_of(tmp_path, "Cap13b")
     Command(world.ccs).do(*CRL)
     made = brokering(world, tests=[online(TestKind.CRL, world.network.people["CCS"])])
+    showing(world)
     publish(world, "P1")
     home = maia.open(world.ccs).home
     plan = publish_plan(home, TYPE_NAME, as_="CCTV", publication="late", at=now())
@@ -255,3 +264,31 @@ def test_ids_of_events_tell_nothing_about_rows_that_are_hidden(spark: Any, tmp_p
     assert len(names) == 4
     assert len({name[:8] for name in names}) == 4, "no part that a reader could count in"
     assert all(len(name) == 32 and "-" not in name for name in names)
+
+
+@pytest.mark.threat("T7")
+@pytest.mark.parametrize("late", [False, True], ids=["in time", "late"])
+def test_a_delivery_job_hands_over_nothing_after_the_right_behind_it_ended(tmp_path: Path, late: bool) -> None:
+    """B3: the worker wrote in time, and the right ends before that counts: what it opened is never in the outbox.
+
+    The other right of the same client is not touched: it is planned anew, and the event comes without the place.
+    """
+    world, hour = world_of(tmp_path), timedelta(hours=1)
+    begun, people = now().replace(microsecond=0), world.network.people
+    place = type_right(
+        people["PITO"].public_key, TYPE_NAME, actions=[Action.SUBSCRIBE], attributes=[ATTRIBUTES["location"]]
+    )
+    world.add(world.ccs, grant(people["CCS"], people["BO"], place, valid=(begun, begun + hour / 2)))
+    publish(world, "P1")
+    Command(world.ccs).do("deliver", "add", "billing", "--as", "BO", "--type", TYPE_NAME)
+
+    def clock() -> datetime:
+        """Tell the time, and a later one as soon as something was written: a disk on which that takes long."""
+        written = any((world.ccs / "outbox").glob("*/*.parquet"))
+        return now() + (hour if written and late else timedelta())
+
+    assert deliver_here(maia.open(world.ccs).home, clock=clock) == 1
+    (world.ccs / "clock").unlink()  # where the home remembers how late it was
+    [row] = Command(world.ccs)("deliver", "show", "billing", "--as", "BO", "--json").lines
+    assert row["numberplate"] == "P1"
+    assert row["location"] == (None if late else "Victoria")

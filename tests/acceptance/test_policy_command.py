@@ -272,3 +272,16 @@ def test_nobody_is_invited_under_a_name_that_means_something(met: Command, name:
     before = met.do("domain", "members")
     assert met.refused("domain", "invite", name) == (2, "MEMBER_NAME")
     assert met.do("domain", "members") == before
+
+
+@pytest.mark.parametrize("command", [("role", "activate"), ("policy", "explain")])
+def test_the_missing_premise_is_named_with_file_and_line(met: Command, command: tuple[str, str]) -> None:
+    """Whoever runs the domain reads which rule lacks what, and where it stands; a role of no rule has none."""
+    appoint(met, without=CASE)
+    ran = met(*command, ROLE, "--as", "smith")
+    assert ran.code == 3
+    [line] = [text for text in ran.err.splitlines() if text.startswith("met.rules:1: ")]
+    assert line.endswith("lacks `caseAssignment(smith, case)`"), line
+    none = met(*command, "superintendent(smith)", "--as", "smith")
+    assert none.code == 3
+    assert "no rule of the policy in force activates `superintendent(smith)`" in none.err

@@ -22,6 +22,9 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     clinic.keys("owner", "lab", "ward")
     attributes = ("patient:string", "ward:string", "visits:integer")
     clinic.do("type", "define", f"owner/{TYPE}@1", *(flag for text in attributes for flag in ("--attribute", text)))
+    clinic.grant(
+        "--from", "owner", "--to", "broker", "--type", f"owner/{TYPE}", "--action", "subscribe", "--irrevocable"
+    )
     return clinic.home
 
 

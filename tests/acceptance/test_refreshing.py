@@ -58,30 +58,6 @@ def test_a_join_refreshes_unless_the_joiner_was_authorised_at_the_last_refresh(c
     assert planned(*changes) == expected
 
 
-LEAVES = {
-    "the credential ends first": ([at(110, "join", "m", 90, 260), at(200, "leave", "m")], 200, [260]),
-    "the period ends first": ([at(110, "join", "m", 90, 400), at(200, "leave", "m")], 200, [300]),
-    "revoked meanwhile": ([at(110, "join", "m", 90, 260), at(200, "leave", "m"), at(210, "revoke", "m")], 200, [210]),
-    "revoked inside": ([at(110, "join", "m", 90, 260), at(210, "revoke", "m")], 200, [210]),
-    "revoked and leaves": ([at(110, "join", "m", 90, 260), at(210, "revoke", "m"), at(220, "leave", "m")], 200, [210]),
-}  # fmt: skip
-
-
-@pytest.mark.threat("T42")
-@pytest.mark.parametrize("changes, period, expected", LEAVES.values(), ids=LEAVES)
-def test_a_leave_waits_for_the_end_of_the_authority_or_the_period(changes, period, expected):
-    """Leaves at 200: refresh at 260, at 300 when the period is due first, at 210 when revoked then."""
-    assert planned(*changes, period=period, until=399) == expected
-
-
-def test_no_key_is_current_for_longer_than_the_period():
-    """Period 3600: due an hour after the last refresh of any kind, `until` included."""
-    changes = (FIRST, STAYS, at(1000, "join", "m", 500))
-    times = [r.at for r in plan_refreshes(changes, period=3600, until=11_800)]
-    assert times == [1000, 4600, 8200, 11_800]
-    assert plan_refreshes(changes, period=3600, until=11_799)[-1].at == 8200
-
-
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
     """Give the owner's home, whose manager runs, and the Met, which is a domain."""
@@ -124,6 +100,7 @@ def test_a_broker_that_was_authorised_at_the_last_refresh_changes_no_key_by_join
 
 @pytest.mark.slow
 @pytest.mark.threat("T42")
+@pytest.mark.requirement("16.05")
 def test_a_key_outlives_a_leaver_by_its_credential(world: World) -> None:
     """The Met leaves: nothing changes before its right ends, and then at once."""
     ends = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=40)

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 from processes import environment
+from two_homes import READ, TwoHomes
 
 import maia
-from maia.errors import MaiaError
-from maia.testing import TYPE_NAME, TYPE_VERSION, Command, NumberplateHomes, numberplate_homes
+from maia.testing import Command, numberplate_homes
 
 PLATE = "pito/uk.gov.pito.Numberplate"
 ASKED = ("--type", f"{PLATE}@8516", "--action", "subscribe")
@@ -29,7 +29,6 @@ tracker(plate)  |-  subscribe Numberplate(location, timestamp, numberplate = pla
 boss(self)      <-  chief(self)*
 """
 ORDER = "courtOrder(smith, 'AE05 XYZ')"
-READ = f"PITO/{TYPE_NAME}@{TYPE_VERSION}"
 
 
 # ---------------------------------------------------------------------- a domain with a register
@@ -286,38 +285,6 @@ def test_an_appointment_is_in_the_register_and_ends_with_its_revocation(met: Com
 
 
 # ---------------------------------------------------------------------- an owner and a reader, two homes over one log
-
-
-class TwoHomes:
-    """PITO, which gives rights by hand, and the Met, whose broker delivers to those who hold them."""
-
-    def __init__(self, homes: NumberplateHomes, root: Path) -> None:
-        """Make the owner's home beside the others, over the same log."""
-        self.pito = Command(root / "pito")
-        self.pito.do("domain", "init", str(self.pito.home))
-        settings = self.pito.home / "maia.toml"
-        settings.write_text(settings.read_text("utf-8").replace('log = "log"', 'log = "../log"'), "utf-8")
-        homes.add_key(self.pito.home, "PITO")
-        homes.define(self.pito.home, homes.event_type, homes.network.people["PITO"])
-        self.reader = Command(homes.met)
-        self.log = root / "log"
-        self.domain = maia.open(homes.met)
-
-    def give(self, who: str, *more: str) -> str:
-        """Give somebody of the Met a right by hand; its certificate is carried over, its lists are not."""
-        self.reader.keys(who)
-        self.pito.do("key", "import", who, str(self.reader.home / "keys" / f"{who}.pub"))
-        made = self.pito.do("grant", "--from", "PITO", "--to", who, "--type", READ, "--action", "subscribe", *more)
-        shutil.copy(made["file"], self.reader.home / "certificates")
-        return str(made["id"])
-
-    def reads(self, who: str, at: datetime | None = None) -> str:
-        """Say whether the Met's broker delivers to somebody: `yes`, or the code of the refusal."""
-        try:
-            self.domain.deliver_plan(READ, client=self.domain.prove(who), commits=(), at=at)
-        except MaiaError as error:
-            return error.code
-        return "yes"
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import maia
-from maia.errors import UsageError
+from maia.errors import RowsRefusedError, UsageError
 from maia.testing import Command
 
 TYPE = "clinic.Result"
@@ -51,6 +51,7 @@ def commits(clinic: Command) -> int:
 
 NEVER = {
     "an unknown column": ("SELECT 'x' patient, 5 vists", "NO_ATTRIBUTE", "did you mean `visits`?"),
+    "one name twice": ("SELECT 'x' patient, 'y' patient", "ATTRIBUTE_NAME_TWICE", "two columns are called `patient`"),
     "a text for a number": ("SELECT 'x' patient, 'five' visits", "VALUE_TYPE", "column `visits` is string"),
     "a list for a text": ("SELECT array('x') patient, 5 visits", "VALUE_TYPE", "column `patient` is array<string>"),
     "a fraction for a number": ("SELECT 'x' patient, 5.0D visits", "VALUE_TYPE", "column `visits` is double"),
@@ -91,7 +92,9 @@ def test_what_is_published_can_be_read_without_a_right_of_the_broker(spark: Any,
 def test_an_empty_publication_makes_no_commit_and_keeps_no_name(spark: Any, clinic: Command) -> None:
     """Rows that were put right may be published under the same name."""
     desk, before = maia.open(clinic.home).client("desk"), commits(clinic)
-    wrong = desk.publish(pa.table({"patient": ["x"], "visits": ["many"]}), TYPE, publication="monday")
+    with pytest.raises(RowsRefusedError) as raised:
+        desk.publish(pa.table({"patient": ["x"], "visits": ["many"]}), TYPE, publication="monday")
+    wrong = raised.value.published
     assert (wrong.commit, wrong.events, wrong.refused) == (None, 0, {("VALUE_TYPE", "visits"): 1})
     assert commits(clinic) == before
     right = desk.publish(pa.table({"patient": ["x"], "visits": [3]}), TYPE, publication="monday")
@@ -103,10 +106,9 @@ def test_pandas_may_lack_integers(spark: Any, clinic: Command) -> None:
     """A column with a missing cell holds floats: whole ones are the integers they were, others are refused."""
     desk = maia.open(clinic.home).client("desk")
     assert desk.publish(pd.DataFrame({"patient": ["a", "b"], "visits": [1, None]}), TYPE).events == 2
-    broken = desk.publish(pd.DataFrame({"patient": ["a"], "visits": [1.5]}), TYPE)
-    assert broken.refused == {("VALUE_TYPE", "visits"): 1}
-    large = desk.publish(pd.DataFrame({"patient": ["a"], "visits": [2.0**60]}), TYPE)
-    assert large.refused == {("VALUE_TYPE", "visits"): 1}
+    for number in (1.5, 2.0**60):
+        with pytest.raises(RowsRefusedError, match="VALUE_TYPE in `visits`"):
+            desk.publish(pd.DataFrame({"patient": ["a"], "visits": [number]}), TYPE)
 
 
 def test_a_slip_in_attributes_is_answered_with_the_nearest(spark: Any, clinic: Command) -> None:
@@ -119,7 +121,7 @@ def test_a_slip_in_attributes_is_answered_with_the_nearest(spark: Any, clinic: C
 def test_a_session_is_made_fit_or_told_what_it_lacks(
     spark: Any, clinic: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What can be set while it runs is set; a Python without Maia is named, with the way out."""
+    """What can be set while it runs is set; a Python without Maia is named, with the way out, at every door."""
     spark.conf.set("spark.sql.session.timeZone", "Europe/London")
     assert maia.prepare(spark, home=clinic.home) is spark
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
@@ -127,13 +129,21 @@ def test_a_session_is_made_fit_or_told_what_it_lacks(
     with pytest.raises(UsageError, match="PYSPARK_PYTHON") as raised:
         maia.prepare(spark)
     assert raised.value.code == "SPARK_PYTHON"
+    desk = maia.open(clinic.home).client("desk")
+    with pytest.raises(UsageError, match="PYSPARK_PYTHON"):
+        desk.publish(spark.sql("SELECT 'p' patient, 5L visits"), TYPE)
+    with pytest.raises(UsageError, match="PYSPARK_PYTHON"):
+        maia.open(clinic.home).client("ward").read(TYPE)
 
 
 def test_a_right_says_what_becomes_of_a_publication_that_breaks_it(spark: Any, clinic: Command) -> None:
     """Of the lab's rows the wrong one is dropped; of the clerk's none leaves. The audit says how many, and why."""
     rows = spark.sql("SELECT 'p' patient, 5L visits UNION ALL SELECT 'q', 6L").coalesce(1)  # a batch is a partition's
     domain = maia.open(clinic.home)
-    dropped, rejected = (domain.client(who).publish(rows, TYPE) for who in ("lab", "clerk"))
+    dropped = domain.client("lab").publish(rows, TYPE)
+    with pytest.raises(RowsRefusedError, match="2 rows are refused") as raised:
+        domain.client("clerk").publish(rows, TYPE)
+    rejected = raised.value.published
     assert (dropped.events, dropped.forced, dropped.refused) == (1, 0, {("CONSTRAINT_VIOLATED", "visits"): 1})
     assert (rejected.events, rejected.commit) == (0, None)
     assert {code: count for (code, _), count in rejected.refused.items()} == {

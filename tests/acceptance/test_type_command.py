@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from maia.errors import MalformedError
+import maia
+from maia.errors import MalformedError, UsageError
 from maia.events import TypeName, parse_version
 from maia.testing import Command
 
 PLATE = "pito/uk.gov.pito.Numberplate"
 
 
-@pytest.fixture
-def maia(maia_command: Command) -> Command:
+@pytest.fixture(name="maia")
+def numberplate(maia_command: Command) -> Command:
     """Start from Numberplate 4799 with two attributes."""
     maia_command.keys("pito", "tm", "evil")
     maia_command.do(
@@ -35,6 +38,13 @@ def test_people_may_leave_the_owner_out_where_it_is_clear_and_what_is_signed_nev
     to_tm = ("grant", "--to", "tm", "--type", bare, "--action", "subscribe", "--from")
     whole = ("grant", "--to", "tm", "--type", PLATE, "--action", "subscribe", "--from")
     assert maia.do(*to_tm, "pito")["tag"] == maia.do(*whole, "pito")["tag"]
+    maia.keys("reader")
+    below = ("--from", "pito", "--to", "reader", "--action", "subscribe", "--type")
+    asked = ("explain", "--as", "reader", "--action", "subscribe", "--type", f"{PLATE}@4799")
+    maia.grant(*below, "pito/uk.gov.met.*")
+    assert maia.refused(*asked)[0] == 3
+    maia.grant(*below, "pito/uk.gov.pito.*")
+    assert maia(*asked).code == 0, "names are a hierarchy, read from the left"
     maia.do("type", "define", f"evil/{bare}@4799", "--attribute", "license-plate:string:9525")
     ran = maia("type", "show", bare)
     assert ran.code == 2
@@ -42,6 +52,50 @@ def test_people_may_leave_the_owner_out_where_it_is_clear_and_what_is_signed_nev
     assert maia.refused(*to_tm, "evil") == (2, "TYPE_TEXT")
     with pytest.raises(MalformedError, match="TYPE_OWNER"):
         TypeName(bare, bare, parse_version("4799"))  # type: ignore[arg-type]
+
+
+@pytest.mark.requirement("2.04")
+def test_where_full_names_are_wanted_a_bare_one_is_refused_at_every_door(maia_command: Command) -> None:
+    """The display says `uk.gov.pito.Numberplate`; commands, calls and machines are told whose it is, or refuse."""
+    home, bare = maia_command, "uk.gov.pito.Numberplate"
+    home.do("domain", "init", str(home.home))
+    home.keys("pito", "tm")
+    home.do("type", "define", f"{PLATE}@4799", "--attribute", "license-plate:string:9525", "--encryption", "plain")
+    for who in ("broker", "tm"):
+        home.grant("--from", "pito", "--to", who, "--type", PLATE, "--action", "publish,subscribe")
+    domain = maia.open(home.home)
+    assert domain.find_type(bare).name == bare, "by default people may leave out what is clear"
+    settings = home.home / "maia.toml"
+    settings.write_text(f'names = "full"\n{settings.read_text("utf-8")}', "utf-8")
+    assert bare in home("type", "show").out
+    advertise, subscribe = ("advertise", "add", "--as", "tm", "--type"), ("deliver", "add", "s", "--as", "tm", "--type")
+    grant = ("grant", "--from", "pito", "--to", "tm", "--action", "subscribe", "--type")
+    for line in (advertise, subscribe, grant, ("type", "show"), ("type", "verify")):
+        assert home.refused(*line, bare) == (2, "TYPE_TEXT"), line
+        home.do(*line, PLATE)
+    assert home.refused("advertise", "remove", "--as", "tm", "--type", bare) == (2, "TYPE_TEXT")
+    domain = maia.open(home.home)
+    calls: tuple[Callable[[str], object], ...] = (
+        domain.find_type, domain.event_type, domain.client("tm").advertise,
+        lambda name: domain.deliver_plan(name, client=domain.prove("tm"), commits=()),
+        lambda name: domain.publish_plan(name, client=domain.prove("tm"), publication="p"),
+    )  # fmt: skip
+    for call in calls:
+        with pytest.raises(UsageError, match="TYPE_TEXT"):
+            call(bare)
+        call(PLATE)
+    right = {"type": [bare, "4799"], "actions": ["subscribe"], "attributes": "*"}
+    asked = {
+        "id": 1, "verb": "authority.decide", "roots": [], "statements": [], "at": 0, "principal": "tm",
+        "certificates": [{"issuer": "pito", "subject": "tm", "delegate": False, "right": right}],
+        "request": {"action": "subscribe", "type": ["pito", bare, "4799"]},
+    }  # fmt: skip
+    whole = {**right, "type": ["pito", bare, "4799"]}
+    known = {**asked, "certificates": [{"issuer": "pito", "subject": "tm", "delegate": False, "right": whole}]}
+    unknown = {**known, "request": {"action": "subscribe", "type": [bare, "4799"]}}
+    lines = home("conformance", stdin="".join(f"{json.dumps(line)}\n" for line in (asked, known, unknown))).lines
+    assert ["error" in line for line in lines] == [True, False, True]
+    assert lines[1]["result"] == "grant"
 
 
 def test_a_uid_keeps_its_meaning_over_all_versions(maia: Command) -> None:
@@ -149,6 +203,8 @@ def test_a_key_group_for_each_attribute_and_one_for_the_whole_takes_brokers_with
                     "--from", "domain", "--to", who, "--type", "domain/Numberplate", "--action", "subscribe", *right
                 )
         ran = met("keys", "join", "Numberplate", "--json")
+        if name == "none":
+            assert ran.code == 4, "without a chain a broker is refused, and told so"
         found[name] = {row["uid"] for row in ran.data["groups"]} if ran.code == 0 else set()
     assert found == {"none": set(), "one": {"9058"}, "all": {None, "3265", "9058", "3467"}}
     groups = met.do("keys", "groups")["groups"]

@@ -213,32 +213,3 @@ def test_three_types_are_sealed_in_three_ways_on_one_network(spark: Any, home: C
     stored = b"".join(path.read_bytes() for path in (home.home / "log").rglob("*") if path.is_file())
     found = {mode: f"canary-{mode}".encode() in stored for mode in ("plain", "event", "attribute")}
     assert found == {"plain": True, "event": False, "attribute": False}
-
-
-@pytest.mark.requirement("24.19")
-def test_a_detective_is_told_once_of_the_car_and_not_of_the_witness(spark: Any, home: Command, tmp_path: Path) -> None:
-    """He asks for a car before anybody saw it; another force reports it later: one notification, the witness null."""
-    kind = "pito/uk.gov.pito.Stolen"
-    fields = ("plate:string:1", "place:string:2", "witness:string:3")
-    home.do("type", "define", f"{kind}@1", *(flag for text in fields for flag in ("--attribute", text)))
-    home.keys("detective", "force2")
-    for who, action in (("broker", "publish"), ("broker", "subscribe"), ("force2", "publish")):
-        home.grant("--from", "pito", "--to", who, "--type", kind, "--action", action)
-    home.grant("--from", "pito", "--to", "detective", "--type", kind, "--action", "subscribe",
-               "--attribute", "1", "--attribute", "2")  # fmt: skip
-    domain = maia.open(home.home)
-    told: list[Any] = []
-
-    def look() -> None:
-        stream = domain.client("detective").subscribe("uk.gov.pito.Stolen", where="plate = 'AE05 XYZ'")
-        query = stream.writeStream.foreachBatch(lambda batch, _: told.extend(batch.collect()))
-        query = query.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
-        query.start().awaitTermination()
-
-    look()
-    assert told == []
-    rows = {"plate": ["AE05 XYZ", "BX51 ABC"], "place": ["Kent", "Kent"], "witness": ["Mrs Brown", "Mr Green"]}
-    domain.client("force2").publish(pa.table(rows), "uk.gov.pito.Stolen")
-    look()
-    look()
-    assert [row.asDict() for row in told] == [{"plate": "AE05 XYZ", "place": "Kent", "witness": None}]

@@ -41,6 +41,16 @@ def test_a_right_on_some_rows_brings_no_key(world: World) -> None:
 
 
 @pytest.mark.slow
+def test_a_right_within_a_bound_brings_no_key(world: World) -> None:
+    """Keys open columns whatever the filter: a domain that must ask for Victoria alone is served, and gets none."""
+    world.pito.do("name", "add", "domains", "--from", "domain", "--to", "met")
+    world.give("--action", "subscribe", "--bound", "upper (place = 'Victoria')")
+    code, said, keys = world.join()
+    assert (code, keys) == (3, set())
+    assert "CONSTRAINED_RIGHT" in said
+
+
+@pytest.mark.slow
 def test_a_domain_that_is_trusted_to_enforce_gets_keys(world: World) -> None:
     """The link that sets the demand says so, signed; nobody below can say it of a demand that was set above."""
     world.pito.do("name", "add", "domains", "--from", "domain", "--to", "met")

@@ -7,10 +7,12 @@ import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from functools import singledispatchmethod
 from pathlib import Path
 from types import FrameType
 
+from caretaker import Caretaker, events_of, failing
 from impostor import impersonate
 from keys_play import KeysPlay
 from moves import (
@@ -22,10 +24,12 @@ from moves import (
     Again,
     Call,
     Commit,
+    Fail,
     Follow,
     Forge,
     Issue,
     Join,
+    Migrate,
     Move,
     Pass,
     Prove,
@@ -37,19 +41,20 @@ from moves import (
     Sequence,
     Subscribe,
     Tamper,
+    Tidy,
 )
 from oracle import Oracle, cell
 from rogue import Own, Rogue
-from stage import PEOPLE, SKEW, Fixed, Shown, Stage, at, certificate, forged, name_certificate
+from stage import PEOPLE, SKEW, Fixed, Sealed, Shown, Stage, at, certificate, forged, name_certificate
 from vandal import DEAF, HARM, MUTE, Vandal
 from violation import ViolationError
 
-from maia.errors import MaiaError
+from maia.errors import MaiaError, UnavailableError
 from maia.kernel import milliseconds
 
 SECONDS = 300
 """How long one sequence may take before it counts as a hang."""
-READING = frozenset(theme for theme, (_, weights) in THEMES.items() if Subscribe in weights)
+READING = frozenset(("upkeep", *(theme for theme, (_, weights) in THEMES.items() if Subscribe in weights)))
 """What sequences are about in the end of which a client of the coalition looks once more."""
 SB = PEOPLE["sb"].public_key.key_id.hex()
 XB = PEOPLE["xb"].public_key.key_id.hex()
@@ -64,7 +69,7 @@ class Play:
         self.sequence = sequence
         self.oracle = Oracle(sequence)
         self.stage = Stage(fixed, root, sequence.given, domain=sequence.domain)
-        self.vandal, self.rogue = Vandal(self.stage), Rogue(self.stage)
+        self.vandal, self.rogue, self.caretaker = Vandal(self.stage), Rogue(self.stage), Caretaker(self.stage)
         self.tampered = any(isinstance(move, Tamper) for move in sequence.moves)
         self.lane: list[str] = []
         self.truth: dict[str, Row] = {}
@@ -72,6 +77,9 @@ class Play:
         self.foreign: list[Own] = []
         self.names: list[tuple[str, str, tuple[Row, ...]]] = []
         self.plans: list[tuple[Subscribe, tuple[int, ...]]] = []
+        self.expired: set[str] = set()
+        self.doubted: set[str] = set()
+        self.fails = 0
 
     def run(self) -> None:
         """Play all moves, and in the end see that everything honest arrived.
@@ -119,6 +127,7 @@ class Play:
     @make.register
     def _(self, move: Call) -> None:
         self.stage.add(name_certificate(move.naming))
+        self.oracle.mixed |= (move.naming.issuer, move.naming.name) == ("x", "domains")
 
     @make.register
     def _(self, move: Revoke) -> None:
@@ -156,7 +165,7 @@ class Play:
     def _publish(self, who: str, rows: tuple[Row, ...], name: str) -> None:
         self.names.append((name, who, rows))
         try:
-            sealed = self.stage.publish(who, rows, name=name)
+            sealed = self._retried(who, rows, name)
         except MaiaError as error:
             if who == "camera":
                 raise ViolationError(f"the honest publisher is stopped: {error.code}") from error
@@ -171,6 +180,20 @@ class Play:
             self.lane.append(event)
             self.truth[event] = row
 
+    def _retried(self, who: str, rows: tuple[Row, ...], name: str) -> Sealed | None:
+        """Publish; where the disk fails on the way, once more under the same name, from a home that is opened anew."""
+        with self._disk() as failed:
+            try:
+                made = self.stage.publish(who, rows, name=name)
+            except UnavailableError:
+                if not failed():
+                    raise
+                made = None
+        if not failed():
+            return made
+        self.stage.reassert()
+        return made or self.stage.publish(who, rows, name=name) or self.stage.counted(name)
+
     @make.register
     def _(self, move: Repeat) -> None:
         made = [item for item in self.names if item[1] == "camera"]
@@ -179,6 +202,51 @@ class Play:
             with suppress(MaiaError):
                 if self.stage.publish(who, rows, name=name) is not None:
                     raise ViolationError("a publication that is repeated counts twice")
+
+    # -- the honest lane
+
+    @make.register
+    def _(self, move: Fail) -> None:
+        self.fails = move.call
+
+    @contextmanager
+    def _disk(self) -> Iterator[Callable[[], bool]]:
+        """Let the disk fail as it was said, if it was; tell whether it did."""
+        after, self.fails = self.fails, 0
+        if not after:
+            yield lambda: False
+            return
+        with failing(after) as failed:
+            yield failed
+
+    @make.register
+    def _(self, move: Tidy) -> None:
+        before, gone = self.caretaker.ending(move.target) if move.how == "expire" else (at(0), set())
+        with self._disk() as failed:
+            done = self._tidied(move, before, harmed=self.oracle.harmed or failed)
+        if not done and failed():
+            done = self._tidied(move, before, harmed=self.oracle.harmed)
+        if done:
+            self.expired |= gone
+            offered = {event for commit in self.stage.lanes_commits() for event in events_of(commit)}
+            if not self.oracle.harmed and not offered.isdisjoint(gone):
+                raise ViolationError("the log still offers what has expired")
+        self.doubted |= gone
+
+    def _tidied(self, move: Tidy, before: datetime, *, harmed: bool | Callable[[], bool]) -> bool:
+        """Do upkeep; tell whether it ended well, as it must where nobody harmed the lane."""
+        try:
+            self.caretaker.tidy(move.how, move.target, before)
+        except MaiaError as error:
+            if not (harmed() if callable(harmed) else harmed) and not self.oracle.harmed:
+                raise ViolationError(f"the honest publisher cannot {move.how} its lane: {error.code}") from error
+            return False
+        return True
+
+    @make.register
+    def _(self, move: Migrate) -> None:
+        with suppress(MaiaError):
+            self.caretaker.migrate(move.source, move.number)
 
     # -- the log
 
@@ -189,7 +257,8 @@ class Play:
     @make.register
     def _(self, move: Tamper) -> None:
         effect = self.vandal.tamper(move.how, move.target)
-        self.oracle.harmed |= effect == HARM
+        # A head is what says that the beginning has expired; an old one makes readers wait for what is gone.
+        self.oracle.harmed |= effect == HARM or (bool(self.doubted) and move.how.endswith("-head"))
         self.oracle.deaf |= effect in (DEAF, MUTE)
         if effect == MUTE and self.oracle.muted is None:
             self.oracle.muted = self.oracle.now
@@ -200,6 +269,7 @@ class Play:
             self.vandal.restore()
             self.stage.reassert()
         self.stage.upkeep()
+        self.fails = 0
         self.oracle.harmed = self.oracle.deaf = False
         self.oracle.muted = None
 
@@ -207,12 +277,13 @@ class Play:
 
     @make.register
     def _(self, _: Follow) -> None:
-        try:
-            rows = self.stage.step()
-        except MaiaError as error:
-            if not self.oracle.harmed:
-                raise ViolationError(f"the honest reader is stopped: {error.code}") from error
-            return
+        with self._disk() as failed:
+            try:
+                rows = self.stage.step()
+            except MaiaError as error:
+                if not self.oracle.harmed and not failed():
+                    raise ViolationError(f"the honest reader is stopped: {error.code}") from error
+                return
         for lane, event, row in rows:
             if lane == SB:
                 if event not in self.truth:
@@ -222,7 +293,7 @@ class Play:
                 self.streamed.append(event)
         if self.streamed != self.lane[: len(self.streamed)]:
             raise ViolationError("events of the honest lane are lost, repeated or out of order")
-        if not self.oracle.harmed and self.streamed != self.lane:
+        if not self.oracle.harmed and not failed() and self.streamed != self.lane:
             raise ViolationError(f"events of the honest lane do not arrive: {self.stage.parked}")
         self._foreign(rows, self.foreign)
 
@@ -235,7 +306,11 @@ class Play:
         if len(self.stage.plans) > len(self.plans):
             self.plans.append((move, may))
         shown = self._shown(move, rows, may)
+        if not self.expired.isdisjoint(shown):
+            raise ViolationError(f"{move.who} is shown what has expired")
         for event in () if self.oracle.harmed else self.lane:
+            if event in self.doubted:
+                continue
             cells = self.oracle.seen(move.who, self.truth[event], move.where, must)
             if cells is not None and any(event not in shown or cell(shown[event], uid) != cells[uid] for uid in cells):
                 raise ViolationError(f"{move.who} is not shown {cells} of {self.truth[event]}, which is open to it")

@@ -44,10 +44,10 @@ from maia.domain import (
     type_stretch,
 )
 from maia.domain.publication import Written
-from maia.encryption import KeyGroupId, open_parcel, parse_parcel, verify_parcel
+from maia.encryption import KeyGroupId, Parcel, open_parcel, verify_parcel
 from maia.errors import MaiaError
 from maia.home import Home, HomeConfig
-from maia.kernel import event_ids, event_name, milliseconds, parcel_row, publish_batches
+from maia.kernel import event_ids, event_name, milliseconds, publish_batches
 from maia.key_manager import KeyManager, KeySettings
 from maia.log import LogDirectory, Places
 from maia.principals import CertificateId, parse_certificate, verify_certificate
@@ -180,13 +180,12 @@ class Homes:
         lane.refresh()
         for commit in lane.commits():
             for file in commit.files:
-                for batch in lane.parcels(file):
-                    for data in batch.column("parcel"):
-                        found |= set(self._tried(memoryview(data.as_buffer())))
+                for logged in lane.parcels(file):
+                    found |= set(self._tried(logged.parse()))
         return found
 
-    def _tried(self, data: memoryview) -> Iterator[tuple[str, str]]:
-        verified = verify_parcel(parse_parcel(data))
+    def _tried(self, parcel: Parcel) -> Iterator[tuple[str, str]]:
+        verified = verify_parcel(parcel)
         header = verified.header
         names = event_ids(event_name(header.origin, header.event_base), range(header.count))
         for group, keys in self.keys.items():
@@ -211,7 +210,7 @@ class Homes:
         batch = table(self.fixed.event_type, rows)
         for sealed in publish_batches(plan, 0, iter((batch,)), home.broker, keys, lambda: milliseconds(moment)):
             if sealed.parcel is not None:
-                writer.add(parcel_row(sealed.parcel))
+                writer.add(sealed.parcel)
                 header = sealed.parcel.header
                 names = event_ids(event_name(header.origin, header.event_base), range(len(rows)))
                 events += zip(names, rows, strict=True)

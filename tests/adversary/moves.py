@@ -173,6 +173,29 @@ class Prove(Move):
     how: str
 
 
+@dataclass(frozen=True)
+class Tidy(Move):
+    """The honest publisher keeps its lane in order, in a way that ``how`` names."""
+
+    how: str
+    target: int
+
+
+@dataclass(frozen=True)
+class Fail(Move):
+    """A disk fails once: the so-many-th call of the honest move that comes next."""
+
+    call: int
+
+
+@dataclass(frozen=True)
+class Migrate(Move):
+    """The coalition plants an old log in the honest publisher's name, which takes over what is its own in it."""
+
+    source: str
+    number: int
+
+
 COMMITS = ("own", "own", "beyond", "beyond", "ahead", "backdate", "twice", "replay", "fork", "other-type", "borrowed")
 TAMPERS = (
     "junk-record", "junk-head", "old-head", "foreign-record", "replayed-record", "far-record", "stranger-lane",
@@ -231,6 +254,12 @@ THEMES: dict[str, tuple[str, dict[type[Move], int]]] = {
     "time": ("hhw", {Revoke: 5, Pass: 9, Tamper: 6, Publish: 3, Subscribe: 10, Again: 9, Restore: 1}),
 }
 """What a sequence is mostly about: to whom the owner surely gives something, and how often each move is made."""
+UPKEEP = {
+    Publish: 8, Tidy: 9, Fail: 6, Follow: 7, Repeat: 2, Migrate: 3, Commit: 4, Tamper: 2, Restore: 2, Subscribe: 3,
+}  # fmt: skip
+"""The same for sequences about what owners do with their lanes, to which some seeds belong."""
+_UPKEEP_EVERY, _UPKEEP_AT = 20, (3, 8, 15)
+_LIES = ("lie", "lie", "backdate", "own", "beyond")
 ON_HOMES: dict[str, dict[type[Move], int]] = {
     "rekeys": {Publish: 10, Join: 6, Revoke: 5, Pass: 4, Tamper: 8, Follow: 6, Restore: 1},
     "silence": {Publish: 8, Join: 1, Revoke: 7, Pass: 7, Tamper: 8, Follow: 1},
@@ -249,6 +278,8 @@ def draw(seed: int) -> Sequence:
     rng = random.Random(seed)
     if seed % _EVERY == _EVERY - 1:
         return _draw_on_homes(seed, rng)
+    if seed % _UPKEEP_EVERY in _UPKEEP_AT:
+        return _draw_upkeep(seed, rng)
     theme = rng.choice(tuple(THEMES))
     favoured, weights = THEMES[theme]
     given = [_given(rng) for _ in range(rng.randint(0, 2))]
@@ -259,6 +290,19 @@ def draw(seed: int) -> Sequence:
     if not any(isinstance(move, Publish) for move in moves):
         moves.insert(0, Publish("camera", _rows(rng)))
     return Sequence(seed, theme, tuple(given), rng.random() < 0.7, tuple(moves))
+
+
+def _draw_upkeep(seed: int, rng: random.Random) -> Sequence:
+    whole = Option(ACTIONS[1], UIDS)
+    given = [
+        replace(_given(rng), issuer="o", subject=rng.choice("hg"), delegate=True),
+        Link("o", "x", True, (whole,)),
+    ]
+    moves = [_move(rng, UPKEEP, "upkeep") for _ in range(rng.randint(4, 8))]
+    start: list[Move] = [Publish("camera", _rows(rng)) for _ in range(rng.randint(1, 3))]
+    failing = Fail(rng.randint(1, 45))  # where something of the lane is read, or let go, for the first time
+    start += rng.choice(([], [failing, Follow()], [Follow(), failing, Tidy("expire", rng.randrange(64))]))
+    return Sequence(seed, "upkeep", tuple(given), rng.random() < 0.7, (*start, *moves))
 
 
 def _draw_on_homes(seed: int, rng: random.Random) -> Sequence:
@@ -290,7 +334,10 @@ _MAKERS: dict[type[Move], Callable[[random.Random, str], Move]] = {
     ),
     Publish: lambda rng, theme: Publish(rng.choice(("camera", "w" if theme == "publishers" else "camera")), _rows(rng)),
     Repeat: lambda rng, _: Repeat(rng.randrange(8)),
-    Commit: lambda rng, _: Commit(rng.choice(COMMITS), _rows(rng)),
+    Commit: lambda rng, theme: Commit(rng.choice(_LIES if theme == "upkeep" else COMMITS), _rows(rng)),
+    Tidy: lambda rng, _: Tidy(rng.choice(("compact", "compact", "expire", "expire", "sweep")), rng.randrange(64)),
+    Fail: lambda rng, _: Fail(rng.randint(1, 45)),
+    Migrate: lambda rng, _: Migrate(rng.choice(("sb", "xb")), rng.randrange(8)),
     Tamper: lambda rng, theme: Tamper(rng.choice(_TAMPERED.get(theme, TAMPERS)), rng.randrange(64)),
     Restore: lambda _rng, _: Restore(),
     Subscribe: lambda rng, theme: Subscribe(

@@ -81,6 +81,7 @@ class Oracle:
         now: Seconds since the beginning.
         links: All that was issued by whoever it says, in order.
         revoked: When the owner withdrew which of them.
+        mixed: Whether the coalition's domain named a sub-domain beside its broker, which ends its place in groups.
         deaf: Whether notices of the owner may be missing from the log.
         muted: Since when all of them are, if they are.
         harmed: Whether objects of the honest publisher may be missing from the log or altered.
@@ -90,6 +91,7 @@ class Oracle:
     now: int = 0
     links: list[Link] = field(default_factory=list)
     revoked: dict[int, int] = field(default_factory=dict)
+    mixed: bool = False
     deaf: bool = False
     muted: int | None = None
     harmed: bool = False
@@ -214,9 +216,10 @@ class Oracle:
         """The attributes whose keys a key of the coalition may get: as the broker of a domain that the owner named.
 
         Rights on some rows, under conditions, or through hands that are no domain open no group. Which of its keys the
-        coalition's domain calls brokers is its own affair; of ``xb`` it is sure.
+        coalition's domain calls brokers is its own affair; of ``xb`` it is sure, as long as that domain names no
+        sub-domain beside it.
         """
-        if not self.sequence.domain or (sure and broker != "xb"):
+        if not self.sequence.domain or (sure and (broker != "xb" or self.mixed)):
             return set()
         return {
             uid

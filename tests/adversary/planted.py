@@ -76,7 +76,7 @@ class Planted:
             yield
 
 
-_OURS = ("stage", "homes", "rogue", "vandal", "impostor")
+_OURS = ("stage", "homes", "rogue", "vandal", "impostor", "caretaker")
 """What of the adversary calls the product by names of its own."""
 
 
@@ -131,7 +131,7 @@ PLANTED = (
         "self._any(openers)", "self._any(tuple(sorted(set(compiled.demands))))"),
     _of("closed cells are null", "readers", "kernel.delivery:_Views._cells",
         "self._any(openers)", "np.ones(self._batch.num_rows, dtype=np.bool_)"),
-    _of("a filter sees only visible cells", "readers", "kernel.delivery:_Views.screen",
+    _of("a filter sees only visible cells", "readers", "kernel.delivery:_Views.admitted",
         "admitted &= self._any(compiled.openers[uid])[rows]", "pass"),
     _of("a publisher sets only what is open to it", "publishers", "kernel.publication:_Candidate.of",
         "elif not clause.opens(name):", "elif False:"),
@@ -143,9 +143,8 @@ PLANTED = (
     _of("keys are not for conditional rights", "keys", "kernel.group_admission:_Admissions._rights",
         "if derived.conditions:", "if False:"),
     # -- origins
-    _of("origins prove their right", "origins", "domain.origins:_judge",
-        "rights = verifier.clauses(request, principal=principal",
-        "rights = verifier.clauses(request, principal=name.owner"),
+    _of("origins prove their right", "origins", "domain.origins:_clauses",
+        "verifier.clauses(request, principal=principal", "verifier.clauses(request, principal=definition.name.owner"),
     _of("origins keep to their rows", "origins", "kernel.origin_right:within_right",
         "if not np.logical_or.reduce([np.zeros(count, dtype=np.bool_), *masks]).all():", "if False:"),
     _of("origins keep to their cells", "origins", "kernel.origin_right:within_right",
@@ -162,7 +161,7 @@ PLANTED = (
         _swap("log.segments:_private",
               "if len(data) != file.size or hashlib.sha256(data).hexdigest() != file.digest:", "if False:"),
     ), ("log",)),
-    _of("missing evidence waits", "log", "domain.origins:Origins.judge",
+    _of("missing evidence waits", "log", "domain.origins:Origins._judged_on",
         'Judged(doubt="EVIDENCE_MISSING")', "Judged()"),
     _of("a repeated publication counts once", "log publishers", "log.commits:check_turn",
         "if newest is None:", "if True:"),
@@ -177,7 +176,7 @@ PLANTED = (
         "if False:"),
     Planted("events are not dated ahead", (
         _swap("domain.stretches:_doubt", "commit.stamp > milliseconds(at) + domain.home.tolerance.skew", "False"),
-        _swap("kernel.parcels:open_batch", "header.stamp > arrives + tolerance.skew", "False"),
+        _swap("kernel.opening:begin_opening", "header.stamp > arrives + tolerance.skew", "False"),
         _swap("encryption.epochs:select_epoch", "if stamp > arrives + tolerance.skew:", "if False:"),
     ), ("origins",)),
     # -- revocation
@@ -188,7 +187,8 @@ PLANTED = (
               "listed is (test.kind is TestKind.CRL) or self._taken_away(test, certificate, body)", "False"),
     ), ("time",)),
     Planted("silence denies", (
-        _swap("authority.book:StatementBook._in_force", "return None if track else", "return track[-1] if track else"),
+        _swap("authority.book:StatementBook._in_force",
+              "return None if track or", "return track[-1] if track else None if"),
         _swap("authority.book:StatementBook.check", "Confirmation(body.ends)", "Confirmation(None)"),
     ), ("time",)),
     # -- possession
@@ -198,13 +198,32 @@ PLANTED = (
         "pass"),
     # -- keys that are not heard of
     _of("an epoch that was not heard of waits", "rekeys", "domain.stretches:_Segments.doubt",
-        "self._require_keys(memoryview(newest), type_id)", "pass"),
+        "self._require_keys(newest, descent)", "pass"),
     _of("what a publisher that was kept deaf sealed is not lost", "rekeys silence", "encryption.epochs:replaced_epochs",
         "found.append(epochs[position])", "pass"),
     _of("who does not hear the manager seals nothing", "silence", "domain.heard:require_heard",
         "if heard is None or (not heard.alarm and now <= heard.due + home.config.silence * 1000):", "if True:"),
     _of("an eviction changes the key", "rekeys silence", "key_manager.review:review_group",
         "return bool(changes) and", "return False and"),
+    # -- upkeep, and disks that fail
+    _of("where segments lie is signed before the old ones go", "upkeep", "log.upkeep:_rewrite",
+        "writer.append(write_moves(places, lane.lane.folder), at=at)", "pass"),
+    _of("a file stays as long as anything in it", "upkeep", "log.upkeep:expire",
+        "gone -= {_lies(lane, file) for file in staying}", "pass"),
+    _of("what has expired is signed before it goes", "upkeep", "log.upkeep:expire",
+        "writer.forget(going[-1].sequence, at=at, keep_own=True)", "pass"),
+    _of("a floor that was signed before the disk failed is told", "upkeep", "log.lane_writer:LaneWriter.forget",
+        "if upto <= floor.number and told is not None and told.floor.number >= upto:", "if upto <= floor.number:"),
+    _of("what something names is not swept", "upkeep", "log.upkeep:sweep",
+        "named |= {_lies(lane, file) for file in files}", "pass"),
+    _of("stamps are as their commit says", "upkeep", "log.segments:deliver_segment",
+        "or not file.first_stamp <= header.stamp <= file.last_stamp", "or False"),
+    _of("events of an old log count once", "upkeep", "log.migration:migrate",
+        "if parcel.base not in seen:", "if True:"),
+    Planted("of an old log a broker takes over what it sealed", (
+        _swap("log.migration:_parcels", "if header.origin.hex() == commit.origin:", "if True:"),
+        _swap("log.segments:deliver_segment", "header.origin.hex() != origin", "False"),
+    ), ("upkeep",)),
     _of("services are no clients", "everything", "domain.possession:client_key",
         "if known[name] in [known[service] for service in services if service in known]:", "if False:"),
 )  # fmt: skip

@@ -14,11 +14,11 @@ from stage import PEOPLE, Stage, at, definition, table
 from maia.authority import type_right
 from maia.encryption import EpochId, KeyGroupId, Keyring, Parcel
 from maia.events import batch_to_transit
-from maia.kernel import milliseconds, parcel_row, seal_batch
+from maia.kernel import milliseconds, seal_batch
 from maia.log import Commit, DirectoryStore, LogFile
 from maia.log.commits import write_commit
 from maia.log.lane_objects import START, LaneHead, LaneId, Place, sign_head, sign_record
-from maia.log.segments import PartitionWriter
+from maia.log.segment_writer import PartitionWriter
 from maia.testing import grant
 
 
@@ -72,11 +72,13 @@ class Rogue:
         if how == "borrowed":
             known = sorted((stage.log / "_evidence").glob("*"))
             evidence = bytes.fromhex(known[(rows[0][0] or 0) % len(known)].name)
-        sealed = floor - 500 if how == "backdate" and last is not None else stamp
+        sealed = floor - 500 if how in ("backdate", "lie") and last is not None else stamp
         parcel = None if how == "replay" else self._parcel(how, rows, evidence, sealed)
         file = self._replayed() if how == "replay" else None if parcel is None else self._segment(how, parcel)
         if file is None:
             return
+        if how == "lie":  # the commit says other stamps than its parcels
+            file = replace(file, first_stamp=stamp, last_stamp=stamp)
         lane = LaneId(kind="events", owner=PEOPLE["xb"].public_key.key_id, topic=stage.fixed.event_type.type_id.hex())
         made = Commit(0, f"x{len(self._ends)}", lane.topic, "", evidence.hex(), (file,))
         record = sign_record(
@@ -119,7 +121,7 @@ class Rogue:
         name = f"{folder}/date=2026-01-01/{os.urandom(12).hex()}-00000-{os.urandom(8).hex()}.parquet"
         with PartitionWriter(DirectoryStore(self._stage.log), name) as writer:
             for _ in range(2 if how == "twice" else 1):
-                writer.add(parcel_row(parcel))
+                writer.add(parcel)
             return writer.close()
 
     def _replayed(self) -> LogFile | None:

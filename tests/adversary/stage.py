@@ -62,7 +62,6 @@ from maia.kernel import (
     event_ids,
     event_name,
     milliseconds,
-    parcel_row,
     publish_batches,
 )
 from maia.log import (
@@ -303,6 +302,7 @@ class Stage:
         self.after: Places = {}
         self.parked: tuple[tuple[str, str], ...] = ()
         self.plans: list[tuple[DeliverPlan, tuple[Commit, ...]]] = []
+        self.tried: dict[str, Sealed] = {}
 
     # -- certificates and lists
 
@@ -355,12 +355,13 @@ class Stage:
             refused = {letter.row for letter in sealed.letters}
             kept += [number for number in range(len(rows)) if number not in refused]
             if sealed.parcel is not None:
-                writer.add(parcel_row(sealed.parcel))
+                writer.add(sealed.parcel)
                 events += self.contents(sealed.parcel)
         file = writer.close()
         if file is None:
             return Sealed((), ())
         type_id, evidence = plan.sealing.type_id.hex(), plan.sealing.evidence.hex()
+        self.tried[file.path] = Sealed(tuple(events), tuple(kept))
         try:
             made = self.lanes.commit(name, type_id, (file,), evidence=evidence, at=moment)
         except UnavailableError as error:
@@ -370,6 +371,11 @@ class Stage:
             if made.files != (file,):
                 return None
         return Sealed(tuple(events), tuple(kept))
+
+    def counted(self, name: str) -> Sealed | None:
+        """Give what was sealed by the attempt of a publication that counts, by the publisher's own record."""
+        found = self.lanes.find(name)
+        return None if found is None else next((self.tried[file.path] for file in found.files), None)
 
     def contents(self, parcel: Parcel) -> Iterator[tuple[str, Row]]:
         """Look what was sealed, with all keys there are."""

@@ -55,7 +55,7 @@ class Vandal:
         if how not in HARMFUL:
             self._add(how, target, lane, records)
             return ""
-        segments = sorted(lane.glob("date=*/*.parquet"))
+        segments = sorted(path for path in lane.glob("date=*/*") if path.suffix in (".parquet", ".segments"))
         return HARMFUL[how] if self._destroy(how, target, records, segments) else ""
 
     def _add(self, how: str, target: int, lane: Path, records: list[Path]) -> None:

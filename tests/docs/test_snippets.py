@@ -21,6 +21,8 @@ import pytest
 from sybil import Document, Example
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
 
+from maia.spark.session import forget_dead_java
+
 ROOT = Path(__file__).resolve().parents[2]
 CLI = ROOT / "src" / "maia" / "cli" / "__init__.py"
 PAGES = {
@@ -29,12 +31,16 @@ PAGES = {
     if re.search(r"^ *```(python|console)", path.read_text("utf-8"), re.MULTILINE)
 }
 
+NEEDS_KAFKA = re.compile(r"kafka://\$NODE")
 NEEDS_SPARK = re.compile(r"^\$ maia (?:publish|subscribe|demo)\b|^>>> .*\.client\(", re.MULTILINE)
 
 
 def marked(page: str) -> object:
     """Say of a page that moves rows that it needs Spark."""
-    moves = NEEDS_SPARK.search(PAGES[page].read_text("utf-8"))
+    text = PAGES[page].read_text("utf-8")
+    if NEEDS_KAFKA.search(text):
+        return pytest.param(page, marks=pytest.mark.slow)
+    moves = NEEDS_SPARK.search(text)
     return pytest.param(page, marks=(pytest.mark.spark, pytest.mark.slow) if moves else ())
 
 
@@ -69,7 +75,11 @@ class Console:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         bin_folder = str(Path(sys.executable).parent)
-        kept = {key: os.environ[key] for key in ("LANG", "LC_ALL", "SSL_CERT_FILE") if key in os.environ}
+        kept = {
+            key: os.environ[key]
+            for key in ("LANG", "LC_ALL", "SSL_CERT_FILE", "NODE", "KAFKA_SECURITY_PROTOCOL")
+            if key in os.environ
+        }
         self.environment = kept | {
             "PATH": os.pathsep.join([bin_folder, os.environ.get("PATH", "")]),
             "HOME": str(folder),
@@ -109,11 +119,13 @@ def own_spark() -> Iterator[None]:
 
 def _stop_spark() -> None:
     if "pyspark.sql" in sys.modules:
+        from pyspark import SparkContext
         from pyspark.sql import SparkSession
 
-        active = SparkSession.getActiveSession()
-        if active is not None:
-            active.stop()
+        forget_dead_java()
+        context = SparkContext._active_spark_context  # a session is active in its own thread alone
+        if context is not None:
+            SparkSession(context).stop()
         _end_java()
         gc.collect()  # pyspark leaves pipes and sockets open
 
@@ -134,11 +146,15 @@ def _end_java() -> None:
 @pytest.mark.timeout(900)  # the README and the tutorial start Spark more than once
 @pytest.mark.usefixtures("own_spark")
 @pytest.mark.parametrize("page", [marked(page) for page in PAGES])
-def test_snippets_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_snippets_run(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     """Every example of a page runs as shown."""
     text = PAGES[page].read_text("utf-8")
     if re.search(r"^ *```console", text, re.MULTILINE) and not CLI.is_file():
         pytest.skip("there is no command line yet")
+    if NEEDS_KAFKA.search(text):
+        monkeypatch.setenv("NODE", request.getfixturevalue("kafka").address)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     parsers = [SkipParser(), PythonCodeBlockParser(), CodeBlockParser("console", Console(tmp_path))]

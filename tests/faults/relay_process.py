@@ -17,12 +17,12 @@ def main(source: Path, target: Path, home: str | None) -> None:
     log, kept = LogDirectory(source), []
     for commit in log.commits():
         for file in commit.files:
-            for batch in log.parcels(commit.lane, file):
-                for parcel in batch.column("parcel").to_pylist():
-                    verify_parcel(parse_parcel(parcel))
-                    kept.append(parcel)
-                    with (target / f"{len(kept)}.parcel").open("wb") as copy:
-                        copy.write(parcel)
+            for logged in log.parcels(commit.lane, file):
+                parcel = logged.parse().to_bytes()
+                verify_parcel(parse_parcel(parcel))
+                kept.append(parcel)
+                with (target / f"{len(kept)}.parcel").open("wb") as copy:
+                    copy.write(parcel)
     if home is not None:
         from network import CCS_SUBSCRIPTIONS
 

@@ -10,9 +10,10 @@ import pytest
 from network import Network, publish_here, sightings
 
 from maia.domain import Domain
+from maia.encryption import Parcel
 from maia.errors import EncodingError
 from maia.log import LogDirectory, sweep
-from maia.log.segments import PartitionWriter
+from maia.log.segment_writer import PartitionWriter
 
 ROW: dict[str, object] = {"type_id": b"t", "origin": b"o", "stamp": 1, "events": 1, "evidence": b"e"}
 
@@ -50,7 +51,7 @@ def test_what_stands_in_the_place_of_a_day_keeps_nobody_from_publishing(
     publish_here(network, "second", [sightings(["P1", "P2"])])
     log = LogDirectory(network.log.path)
     second = list(log.commits())[-1]
-    assert [batch.num_rows for file in second.files for batch in log.parcels(second.lane, file)] == [1]
+    assert [logged.events for file in second.files for logged in log.parcels(second.lane, file)] == [2]
     assert list(outside.iterdir()) == []
 
 
@@ -68,17 +69,17 @@ def test_sweeping_removes_nothing_outside_of_the_log(network: Network, tmp_path:
 
 @pytest.mark.threat("T27")
 def test_a_segment_that_is_exchanged_while_it_is_written_is_not_the_one_that_is_committed(
-    tmp_path: Path, sealed: bytes
+    tmp_path: Path, sealed: Parcel
 ) -> None:
     """Writing goes on in the file that was made, and its digest is that of what was written."""
     log, outside = LogDirectory(tmp_path / "log"), tmp_path / "outside"
     outside.write_bytes(b"mine")
     name = "type=ab/origin=cd/date=2026-01-01/x.parquet"
     with PartitionWriter(log.store, name) as writer:
-        writer.add({**ROW, "parcel": sealed})
+        writer.add(sealed)
         (log.path / name).unlink()
         (log.path / name).symlink_to(outside)
-        writer.add({**ROW, "parcel": sealed})
+        writer.add(sealed)
         file = writer.close()
     assert file is not None
     assert outside.read_bytes() == b"mine"
@@ -89,9 +90,9 @@ def test_a_segment_that_is_exchanged_while_it_is_written_is_not_the_one_that_is_
 
 
 @pytest.fixture
-def sealed(network: Network) -> bytes:
+def sealed(network: Network) -> Parcel:
     """Give a parcel."""
     publish_here(network, "one", [sightings(["P0"])])
     commit = next(network.log.commits())
-    [batch] = [batch for file in commit.files for batch in network.log.parcels(commit.lane, file)]
-    return bytes(batch.column("parcel")[0].as_py())
+    [parcel] = [logged.parse() for file in commit.files for logged in network.log.parcels(commit.lane, file)]
+    return parcel

@@ -26,7 +26,7 @@ from maia.testing import StatementPublisher
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
 TORTURE = bool(os.environ.get("MAIA_TORTURE"))
 PER_WAY = 8
-WORLDS = 210 if TORTURE else 21  # 48 trials each
+WORLDS = 210 if TORTURE else 8  # 48 trials each
 
 
 @pytest.fixture(scope="module")

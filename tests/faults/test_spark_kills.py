@@ -14,6 +14,7 @@ import time
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -226,14 +227,12 @@ def test_no_plaintext_without_sparks_own_encryption_and_with_little_memory(tmp_p
     table = pq.read_table(job.network.log.path / commit.files[0].path)
     damaged = bytearray(table.column("parcel")[0].as_py())
     damaged[len(damaged) // 2] ^= 1
-    rows = [
-        {**row, "stamp": row["stamp"] + 60_000_000, "parcel": bytes(damaged)} for row in table.slice(0, 1).to_pylist()
-    ]
+    parcel = parse_parcel(bytes(damaged))
+    later = replace(parcel, header=replace(parcel.header, stamp=parcel.header.stamp + 60_000_000))
     ccs = Domain.open(job.network.ccs)
     origin = ccs.home.broker.public_key.key_id
     writer = job.network.log.writer("poison", bytes.fromhex(commit.type_id), 0, origin, at=datetime.now(UTC))
-    for row in rows:
-        writer.add(row)
+    writer.add(later)
     file = writer.close()
     assert file is not None
     ccs.lanes.commit("poison", commit.type_id, (file,), evidence=commit.evidence, at=datetime.now(UTC))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ from hypothesis import strategies as st
 from network import CCS_SUBSCRIPTIONS, Network, build, delivered, publish_here, sightings
 
 from maia.domain import Domain, delivery_job, read_parked
+from maia.encryption import Parcel, parse_parcel
 from maia.errors import EncodingError, MaiaError, NotFoundError, UnavailableError, UsageError
-from maia.log import Commit, LogDirectory, OwnLanes, compact, expire, sweep
+from maia.log import Commit, LogDirectory, OwnLanes, compact, directory_store, expire, sweep
 from maia.log import upkeep as upkeep_module
 from maia.log.lane_writer import LaneWriter
 from maia.principals import KeySigner
@@ -24,12 +26,13 @@ LATER = NOW + timedelta(days=400)
 SMALL = 1 << 20
 
 
-def parcels(log: LogDirectory, commit: Commit) -> list[dict[str, Any]]:
-    """Read all rows of a commit."""
-    return [row for file in commit.files for batch in log.parcels(commit.lane, file) for row in batch.to_pylist()]
+def parcels(log: LogDirectory, commit: Commit) -> list[Parcel]:
+    """Read all parcels of a commit, each in one piece."""
+    found = (logged for file in commit.files for logged in log.parcels(commit.lane, file))
+    return [parse_parcel(logged.parse().to_bytes()) for logged in found]
 
 
-def everything(log: LogDirectory) -> list[tuple[str, list[dict[str, Any]]]]:
+def everything(log: LogDirectory) -> list[tuple[str, list[Parcel]]]:
     """Read the whole log: each commit's digest and rows."""
     return [(commit.digest, parcels(log, commit)) for commit in log.commits()]
 
@@ -133,7 +136,7 @@ def test_a_job_that_resumes_after_compaction_delivers_each_event_once(network: N
 
 
 STEPS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
-    "before the new file is synced": lambda patch: patch.setattr(upkeep_module, "sync", _kill),
+    "before the new file is synced": lambda patch: patch.setattr(directory_store._NewFile, "finish", _kill),
     "before the new file is recorded": lambda patch: patch.setattr(LaneWriter, "append", _kill),
     "before the old files are removed": lambda patch: patch.setattr(upkeep_module, "_remove", _kill),
 }
@@ -353,18 +356,18 @@ def test_whatever_upkeep_runs_readers_see_a_suffix_of_what_was_published(
 ) -> None:
     """A plain list of commits is the oracle: what has not expired reads exactly as published."""
     [source] = template.log.commits()
-    [row] = parcels(template.log, source)
+    [parcel] = parcels(template.log, source)
     log = LogDirectory(tmp_path_factory.mktemp("log"))
     own = OwnLanes(log, tmp_path_factory.mktemp("own"), KeySigner(bytes(32)))
     origin = KeySigner(bytes(32)).public_key.key_id
-    published: list[list[dict[str, Any]]] = []
+    published: list[list[Parcel]] = []
     expired = 0
     for name, number in operations:
         if name == "publish":
             files, rows = [], []
             for part in range(number):
-                writer = log.writer(f"p{len(published)}", row["type_id"], part, origin, at=NOW)
-                made = {**row, "stamp": 1 + 1000 * len(published) + part}
+                writer = log.writer(f"p{len(published)}", parcel.header.type_id, part, origin, at=NOW)
+                made = replace(parcel, header=replace(parcel.header, epoch=0, stamp=1 + 1000 * len(published) + part))
                 writer.add(made)
                 rows.append(made)
                 file = writer.close()

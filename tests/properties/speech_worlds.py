@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from maia.authority import Action, CertificatePool, Constraint, Verifier, VerifierLimits, ask_type, one_of, type_right
 from maia.errors import DeniedError
-from maia.events import ARROW_TYPES, AttributeType, EventType, TypeName, Version, attribute
+from maia.events import AttributeType, EventType, TypeName, Version, arrow_type, attribute
 from maia.filters import TypedFilter
 from maia.kernel import DeliveryPlan, Sessions, Subscription, clauses_from, enforce_publication, versions_of
 from maia.kernel.origin_right import within_right
@@ -159,7 +159,7 @@ def kept_of_origin(world: World, who: str, event: dict, at) -> dict:
     request = ask_type(Action.PUBLISH, KEYS["owner"].public_key, "T", None, versions)
     rights = _verifier().clauses(request, principal=KEYS[who].public_key, evidence=pool, at=at)
     clauses = [clause for clause in clauses_from(rights, versions) if not clause.conditions]
-    columns = {uid.encode(): pa.array([value], ARROW_TYPES[AttributeType.INTEGER]) for uid, value in event.items()}
+    columns = {uid.encode(): pa.array([value], arrow_type(AttributeType.INTEGER)) for uid, value in event.items()}
     try:
         kept = within_right(columns, clauses, 1)
     except DeniedError:
@@ -187,7 +187,7 @@ def publications(world: World, who: str, version: str, at) -> list[dict]:
 
 
 def _batch(names: dict[str, str]) -> pa.RecordBatch:
-    kind = ARROW_TYPES[AttributeType.INTEGER]
+    kind = arrow_type(AttributeType.INTEGER)
     return pa.RecordBatch.from_arrays(
         [pa.array([event[uid] for event in EVENTS], type=kind) for uid in names], names=list(names.values())
     )

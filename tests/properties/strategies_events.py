@@ -15,7 +15,7 @@ import hypothesis.strategies as st
 import pyarrow as pa
 
 from maia.authority import Action, Constraint, cell_rights, is_nothing, type_right
-from maia.events import ARROW_TYPES, AttributeType, EventType, TypeName, Version, attribute
+from maia.events import AttributeType, EventType, TypeName, Version, arrow_type, attribute
 from maia.filters import Operator, TypedConstraint, TypedFilter
 from maia.kernel import Clause
 from maia.principals import KeySigner
@@ -70,7 +70,7 @@ MEANING: dict[str, Callable[..., bool]] = {
 
 def column(values: list[Any], kind: AttributeType) -> pa.Array:
     """An Arrow column of the type's own Arrow type."""
-    return pa.array(values, type=ARROW_TYPES[kind])
+    return pa.array(values, type=arrow_type(kind))
 
 
 @st.composite

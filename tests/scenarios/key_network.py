@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -31,7 +32,6 @@ from maia.kernel import (
     deliver_parcels,
     enforce_publication,
     milliseconds,
-    parcel_row,
     publish_batches,
     reserve_stamps,
 )
@@ -237,17 +237,15 @@ class Network:
         own = OwnLanes(self.log, (found[0].path if found else self.root / secrets.token_hex(8)) / "lanes", signer)
         writer = self.log.writer(publication, identity, 0, signer.public_key.key_id, at=self.now)
         for parcel in parcels:
-            writer.add(parcel_row(parcel))
+            writer.add(parcel)
         file = writer.close()
         own.commit(publication, identity.hex(), () if file is None else (file,), evidence=evidence.hex(), at=self.now)
 
     def parcels(self) -> list[Parcel]:
         """List the parcels of the log, in order."""
         files = [(commit.lane, file) for commit in self.log.commits() for file in commit.files]
-        return [
-            parse_parcel(data) for lane, file in files for batch in self.log.parcels(lane, file)
-            for data in batch.column("parcel").to_pylist()
-        ]  # fmt: skip
+        found = (logged for lane, file in files for logged in self.log.parcels(lane, file))
+        return [parse_parcel(logged.parse().to_bytes()) for logged in found]
 
     def deliver(self, name: str, who: str) -> Iterator[Outcome]:
         """Run the log through a home's plan for a client, as it is now."""
@@ -272,6 +270,17 @@ class Network:
             for row in delivery.batch.to_pylist()
         ]
         return sorted(rows, key=str)
+
+
+@contextmanager
+def joined(root: Path, *, keyed: bool = False) -> Iterator[Network]:
+    """Make the network and let the brokers of the CCS and the Met join; it is closed in the end."""
+    made = build(root, keyed=keyed)
+    for name in ("ccs", "met"):
+        made.join(name)
+    made.pass_time(10)
+    yield made
+    made.close()
 
 
 def build(root: Path, *, keyed: bool = False, whole: bool = True, ago: timedelta = timedelta(hours=2)) -> Network:

@@ -186,10 +186,11 @@ class Force:
         return [(row["_stamp"] - milliseconds(START)) // 1000 for row in rows]
 
     def opened(self, name: str) -> list[bool]:
-        """Tell of each parcel of the log whether a home's broker can open it; Jones asks, who has the right."""
+        """Tell of each parcel of the log whether the keys of a home open it; the depot made the plan, for Jones."""
         home, log = self.homes[name], LogDirectory(self.met.log_path)
+        follow(home, at=self.now)
         commits = list(log.commits())
-        plan = deliver_plan(home, TYPE_NAME, as_="jones", commits=commits, at=self.now, history=True)
+        plan = deliver_plan(self.met, TYPE_NAME, as_="jones", commits=commits, at=self.now, history=True)
         outcomes = [
             outcome
             for commit in commits

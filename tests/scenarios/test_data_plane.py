@@ -25,7 +25,7 @@ import maia.encryption.parcel as parcel_module
 from maia.authority import Action, type_right
 from maia.domain import DeliveryJob, Domain, Wanted, delivery_job, find_type
 from maia.domain.delivery_work import Group, Report, Work, run_groups
-from maia.encryption import EpochId, Keyring, encode_column, parse_parcel, verify_parcel
+from maia.encryption import EpochId, Keyring, encode_column, verify_parcel
 from maia.errors import MaiaError
 from maia.events import AttributeType, EventType, Options, TypeName, attribute, parse_version, sign_event_type
 from maia.home import Home, HomeConfig
@@ -57,9 +57,8 @@ class Relay:
             for commit in lane.commits():
                 self.log.put_evidence(source.evidence(bytes.fromhex(commit.evidence)))
                 for file in commit.files:
-                    for batch in source.parcels(commit.lane, file):
-                        for parcel in batch.column("parcel").to_pylist():
-                            verify_parcel(parse_parcel(parcel))
+                    for logged in source.parcels(commit.lane, file):
+                        verify_parcel(logged.parse())
                     self.log.store.put_new(file.path, source.store.get(file.path, limit=file.size))
                 name = lane.lane.record_name(commit.sequence)
                 self.log.store.put_new(name, source.store.get(name, limit=1 << 20))
@@ -114,9 +113,10 @@ def test_split_domains_are_kept_apart_by_keys_and_not_by_a_broker(network: Netwo
                 for epoch in whole.epochs(group):
                     part.add(group, EpochId(epoch), whole.key(group, epoch) or b"")
         home.save_keyring(part)
-        # The broker of the sub-domain gives its client every right there is: what it lacks is the key.
+        # Broker and client of the sub-domain have every right there is: what they lack is the key.
         right = type_right(network.people.key("PITO"), TYPE_NAME, actions=[Action.SUBSCRIBE])
         home.certificates.add(grant(network.people.people["PITO"], network.people.people["BO"], right))
+        home.certificates.add(grant(network.people.people["PITO"], home.broker, right))
         job = delivery_job(Domain.open(home.path), (Wanted(name="all", as_="BO", type=TYPE_NAME),))
         job.run_here()
         views[name] = [(row["numberplate"], row["location"]) for row in delivered(job, "all")]

@@ -23,7 +23,7 @@ from maia.authority import (
     verify_statement,
 )
 from maia.domain import HomeTelling, prove_key
-from maia.errors import DeniedError, UsageError
+from maia.errors import ChainError, DeniedError, UsageError
 from maia.events import EventType, TypeName, attribute, parse_version, sign_event_type
 from maia.home import Home, HomeConfig
 from maia.kernel import Sessions
@@ -391,7 +391,7 @@ def test_an_agreement_opens_exactly_the_attributes_of_its_table(tmp_path):
 
 
 def test_children_extend_the_national_set_and_names_are_unique(met):
-    """Five national roles and two local ones: the child sees seven, its sibling five; no second domain of one name."""
+    """Five national roles and two local ones: the child sees seven, its sibling five; no second member of one name."""
     national = PolicySource(
         name="national", inherited=True, text="".join(f"role{n}(self) <- registered(self)*\n" for n in range(5))
     )
@@ -399,10 +399,13 @@ def test_children_extend_the_national_set_and_names_are_unique(met):
     assert len(parse_policy(combine_sources([national, local])).roles) == 7
     assert len(parse_policy(combine_sources([national])).roles) == 5
     met.service.apply(combine_sources([national, local]), at=met.now)
-    met.join("addenbrookes", KeySigner(b"a" * 32), kind=MemberKind.DOMAIN)
+    met.join("addenbrookes", KeySigner(b"a" * 32))
     with pytest.raises(UsageError) as refusal:
-        met.join("addenbrookes", KeySigner(b"b" * 32), kind=MemberKind.DOMAIN)
+        met.join("addenbrookes", KeySigner(b"b" * 32))
     assert refusal.value.code == "MEMBER_NAME_TAKEN"
+    with pytest.raises(ChainError) as kind:
+        met.join("papworth", KeySigner(b"c" * 32), kind=MemberKind.DOMAIN)
+    assert kind.value.code == "DOMAIN_KIND"
 
 
 def test_a_withdrawal_during_a_session_reaches_subscription_and_keys_within_its_window(tmp_path):

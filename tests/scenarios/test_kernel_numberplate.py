@@ -12,7 +12,7 @@ import pytest
 
 from maia.authority import Action, CertificatePool, Verifier, type_right, verify_event_type
 from maia.encryption import EpochId, KeyGroupId, Keyring, Parcel, Tolerance, open_parcel, parse_parcel, verify_parcel
-from maia.errors import DeniedError
+from maia.errors import DeniedError, VerificationError
 from maia.events import (
     EncryptionMode,
     EventType,
@@ -100,7 +100,7 @@ class Broker:
     def admit(self, who, *events):
         """Check a client's events and return what may be sealed."""
         client = self.network.key(who)
-        version = self.sessions.advertisement(client, self.event_type.type_id).event_type
+        version = self.advertise(who).event_type
         clauses = self.sessions.clauses(client, Action.PUBLISH, version, self.pool, at=self.network.now)
         rows = [dict(zip(ATTRIBUTES, event, strict=True)) for event in events]
         names = list(ATTRIBUTES)
@@ -192,7 +192,7 @@ def test_the_seven_steps_of_the_publisher_broker():
     """Type check, nulls, force, uids, stamp, seal, route: the golden trace of the camera's event."""
     charge, _ = brokers()
     trace = []
-    with pytest.raises(DeniedError):
+    with pytest.raises(VerificationError):
         charge.admit("BO", E1)
     wrong = charge.admit("CCTV", ("AE05 XYZ", None, 42))
     trace.append(("type check", [refusal.code for refusal in wrong.refusals]))

@@ -12,7 +12,7 @@ from io import BufferedReader
 from pathlib import Path
 
 import pytest
-from key_network import Network, build
+from key_network import Network, joined
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from maia.authority import Action, network_right, type_right
@@ -108,12 +108,8 @@ class Stream:
 @pytest.fixture
 def network(tmp_path: Path) -> Iterator[Network]:
     """Give a network whose brokers have joined."""
-    made = build(tmp_path)
-    for name in ("ccs", "met"):
-        made.join(name)
-    made.pass_time(10)
-    yield made
-    made.close()
+    with joined(tmp_path) as made:
+        yield made
 
 
 @pytest.fixture

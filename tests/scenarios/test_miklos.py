@@ -10,9 +10,7 @@ from maia.errors import DeniedError
 from maia.filters import (
     Announcement,
     AttributeBound,
-    Bound,
     BoundKind,
-    BoundRule,
     CoveringSet,
     Relation,
     ScreenMode,
@@ -24,7 +22,6 @@ from maia.filters import (
     from_tag,
     intersect,
     matches,
-    permitted,
     satisfiable,
     screen,
     to_tag,
@@ -120,26 +117,6 @@ def test_attribute_sets_of_subscriptions(case):
     keyword, subscription, expected = case
     bound = attribute_bound(AttributeBound(keyword), ("message", "price"), TYPES)
     assert allows(bound.filter, kind=bound.kind, side=Side.SUBSCRIBE, subject=typed(subscription)) is expected
-
-
-def test_rules_permit_by_credential_and_add_up():
-    """No rule, no access; a message covered by the rule of any credential is allowed."""
-    rules = [
-        BoundRule(credential=credential, side=Side.PUBLISH, bound=Bound(filter=typed(text), kind=BoundKind.UPPER))
-        for credential, text in (("receipt", PRODUCT), ("station", "weather any"))
-    ]
-    product, weather = {"message": "new_product"}, {"weather": "sunny"}
-
-    def may(credentials, event, side=Side.PUBLISH):
-        return permitted(rules, credentials=credentials, side=side, subject=event)
-
-    assert may({"receipt"}, product)
-    assert not may(set(), product)
-    assert not may({"receipt"}, weather)
-    assert may({"receipt", "station"}, product)
-    assert may({"receipt", "station"}, weather)
-    assert not permitted((), credentials={"receipt"}, side=Side.PUBLISH, subject=product)
-    assert not permitted(rules, credentials={"receipt"}, side=Side.SUBSCRIBE, subject=typed(PRODUCT))
 
 
 def test_a_filter_written_into_a_tag_is_conjoined_when_delegated():

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from key_network import Network, build
+from key_network import Network, joined
 
 from maia.domain import Domain, audit_of
 from maia.errors import UnavailableError
@@ -76,12 +76,8 @@ class Stream:
 @pytest.fixture
 def network(tmp_path: Path) -> Iterator[Network]:
     """Give a network with keyed type ids, whose brokers have joined."""
-    made = build(tmp_path, keyed=True)
-    for name in ("ccs", "met"):
-        made.join(name)
-    made.pass_time(10)
-    yield made
-    made.close()
+    with joined(tmp_path, keyed=True) as made:
+        yield made
 
 
 @pytest.fixture
@@ -104,6 +100,7 @@ def test_ids_that_change_within_a_micro_batch_repeat_it_and_lose_nothing(network
     assert list(network.log.commits()) == []
     told = [(row.kind, row.code) for row in read_audit(home / "audit")]
     assert sorted(told) == [
+        ("advertise", "OK"),
         ("intent", "PUBLISH"),
         ("intent", "PUBLISH"),
         ("result", "ABORTED"),

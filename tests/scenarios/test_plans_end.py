@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,10 +11,11 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "faults"))
 
-from network import CCS_SUBSCRIPTIONS, build, delivered, publish_here, sightings
+from network import CCS_SUBSCRIPTIONS, ahead, build, delivered, publish_here, sightings
 
 from maia.authority import Action, type_right
 from maia.domain import Domain, delivery_job
+from maia.domain.delivery_work import Group, Report, Work, run_groups
 from maia.errors import PlanOverError
 from maia.testing import ATTRIBUTES, TYPE_NAME, Command, grant
 
@@ -64,3 +66,29 @@ def test_a_job_whose_plans_are_always_over_gives_up(tmp_path: Path) -> None:
     job.run_here()
     assert len(list(delivered(job, "billing"))) == 1
     assert Command(network.ccs).do("audit", "--kind", "refuse")["rows"] == []
+
+
+def test_what_was_written_in_time_and_is_handed_over_late_counts_for_nothing(tmp_path: Path) -> None:
+    """The workers were in time, the record that makes it count comes after the end of the right: planned anew."""
+    network = build(tmp_path / "net")
+    people, hour = network.people, timedelta(hours=1)
+    now = datetime.now(UTC).replace(microsecond=0)
+    right = type_right(people.key("PITO"), TYPE_NAME, actions=[Action.SUBSCRIBE], attributes=[ATTRIBUTES["location"]])
+    domain = Domain.open(network.ccs)
+    domain.home.certificates.add(grant(people.people["CCS"], people.people["BO"], right, valid=(now, now + hour / 2)))
+    publish_here(network, "one", [sightings(["P1"])])
+    job = delivery_job(domain, CCS_SUBSCRIPTIONS)
+    instants = [datetime.now(UTC)]
+    job.clock = lambda: instants[-1]
+    attempts: list[int] = []
+
+    def slow(work: Work, groups: Sequence[Group]) -> list[Report]:
+        reports = list(run_groups(work, groups))
+        attempts.append(sum(len(report.files) for report in reports))
+        instants.append(now + hour)
+        return reports
+
+    job.step(0, ahead(job), slow)
+    assert attempts == [2, 2]
+    assert [(row["numberplate"], row["location"]) for row in delivered(job, "billing")] == [("P1", None)]
+    assert len(list(delivered(job, "statistics"))) == 1

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 
+from demos import check_picture, play
+
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
 
 
-def play(scenario: str) -> dict[str, Any]:
-    """Play a scenario in a process of its own, for machines."""
-    program = "from maia.cli import main; main()"
-    command = [sys.executable, "-c", program, "-q", "demo", scenario, "--json"]
-    ran = subprocess.run(command, check=False, capture_output=True, text=True, timeout=580)
-    assert ran.returncode == 0, ran.stderr[-2000:]
-    found: dict[str, Any] = json.loads(ran.stdout)
-    return found
-
-
-def test_the_detective_loses_his_stream_in_three_ways_and_gets_it_back() -> None:
+def test_the_detective_loses_his_stream_in_three_ways_and_gets_it_back(script: Any) -> None:
     """Nothing sighted after a withdrawal arrives, though the stream goes on; each new start is a new certificate."""
     facts = play("detective")
     assert facts["certificate_is_cap10"] is True
@@ -40,9 +29,10 @@ def test_the_detective_loses_his_stream_in_three_ways_and_gets_it_back() -> None
         assert phase["received"] == 0
     assert all(phase["received"] == phase["sighted"] > 0 for phase in returns)
     assert len({phase["certificate"] for phase in (assigned, *returns)}) == 4
+    check_picture(script("pictures"), "detective", facts)
 
 
-def test_the_flows_of_the_exchange_end_with_the_contract_and_accounts_leave_no_trace() -> None:
+def test_the_flows_of_the_exchange_end_with_the_contract_and_accounts_leave_no_trace(script: Any) -> None:
     """Each investor reads what its firm bought; after the end nobody does; 100 accounts cost the exchange nothing."""
     facts = play("stock")
     trades = facts["trades_published_per_flow"]
@@ -56,3 +46,4 @@ def test_the_flows_of_the_exchange_end_with_the_contract_and_accounts_leave_no_t
     assert refused <= {"EXPIRED", "NOT_PERMITTED", "WRONG_ROOT"}
     assert facts["accounts_opened_and_closed"] == 100
     assert facts["exchange_certificates"]["before"] == facts["exchange_certificates"]["after"]
+    check_picture(script("pictures"), "stock", facts)

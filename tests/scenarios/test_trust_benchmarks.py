@@ -30,7 +30,7 @@ def bench() -> Iterator[ModuleType]:
 @pytest.fixture(scope="module")
 def results(bench: ModuleType) -> object:
     """Run everything once, small."""
-    return bench.run(rounds=5, pool_size=60, lengths=(1, 3, 5))
+    return bench.run(rounds=5, pool_size=60, lengths=(1, 3, 5), type_rounds=1)
 
 
 def test_a_cached_decision_verifies_nothing_and_is_compared_with_a_plain_lookup(

@@ -168,6 +168,11 @@ def test_type_comes_from_the_schema_of_a_file(maia: Run, tmp_path: Path) -> None
     read = parse_event_type((tmp_path / "x.type").read_bytes()).definition
     assert [item.name for item in read.attributes] == ["plate", "speed"]
     assert maia("type", "verify", "x.type")[0] == 0
+    (tmp_path / "s.csv").write_text("price,paid,count\n12.50,True,1\n7.00,False,2\n")
+    code, out, err = maia("type", "from-schema", "s.csv")
+    assert (code, out.splitlines()) == (0, ["price:float:0", "paid:boolean:1", "count:integer:2"])
+    assert "--attribute 'price:decimal(12,2)'" in err
+    assert "paid" not in err
     (tmp_path / "bad.parquet").write_bytes(b"no parquet")
     assert maia("type", "from-schema", "bad.parquet")[0] == 1
     assert maia("type", "from-schema", "missing.parquet")[0] == 5
@@ -210,3 +215,23 @@ def test_what_is_not_there_is_not_found(maia: Run, tmp_path: Path) -> None:
     assert maia("type", "define", "2 of (pito, tm)/x.Board", "--attribute", "a:string")[0] == 2
     assert maia("type", "define", "pito/x.T", "--encryption", "rot13")[0] == 1
     assert maia("type", "define", "pito/x.T", "--as", "evil")[0] == 4
+
+
+def test_columns_of_a_sample_are_left_out_or_given_a_type(maia: Run, tmp_path: Path) -> None:
+    """What the sample does not say is said on the command line; all that is wrong is told at once."""
+    file = tmp_path / "sample.csv"
+    file.write_text("a,price,empty,a\n1,2.50,,1\n", "utf-8")
+    told = maia("type", "from-schema", str(file))[2]
+    assert "the column `a` 2 times" in told
+    assert "column `empty` is empty in the sample" in told
+    assert "--without" in told
+    file.write_text("a,price,empty,more\n1,2.50,,\n", "utf-8")
+    said = ("--without", "empty", "--attribute", "more:array<string>", "--attribute", "price:decimal(12,2)")
+    ran = maia("type", "from-schema", str(file), *said)
+    assert ran[:2] == (0, "a:integer:0\nprice:decimal(12,2):1\nmore:array<string>:2\n")
+    table = pa.table({"a": [1], "none": pa.nulls(1), "price": [2.5]})
+    pq.write_table(table, tmp_path / "sample.parquet")
+    ran = maia("type", "from-schema", str(tmp_path / "sample.parquet"), "--without", "none", "--attribute", "a:float")
+    assert ran[:2] == (0, "a:float:0\nprice:float:1\n")
+    (tmp_path / "array.json").write_text('[{"a": 1}]', "utf-8")
+    assert "holds one JSON array" in maia("type", "from-schema", str(tmp_path / "array.json"))[2]

@@ -109,7 +109,7 @@ def test_a_csv_file_is_published_and_each_reader_sees_its_cells(maia: Program, t
     """Rows = published + refused; malformed ones are counted; an empty cell is null; the log holds no plaintext."""
     (tmp_path / "in.csv").write_text(CSV)
     code, data = maia.publish(str(tmp_path / "in.csv"), "--publication", "monday")
-    assert (code, data["events"], refusals(data)) == (0, 4, {"ROW_MALFORMED": 3})
+    assert (code, data["events"], refusals(data)) == (0, 4, {"ROW_MALFORMED": 2, "ROW_MALFORMED in value": 1})
     seen = sorted(maia.read("doctor"), key=lambda row: row["patient"])
     assert [row["patient"] for row in seen] == ["Ada", "Ben", "Cem, Jr", "Gus"]
     assert seen[0] == {
@@ -128,7 +128,7 @@ def test_a_csv_file_is_published_and_each_reader_sees_its_cells(maia: Program, t
     assert maia.publish(str(tmp_path / "in.csv"), "--publication", "monday")[1]["repeated"] is True
     assert len(maia.read("doctor")) == 4
     audit = json.loads(maia("audit", "--kind", "refuse", "--json").stdout)["rows"]
-    assert [(row["reason"], row["events"]) for row in audit] == [("ROW_MALFORMED", 3)]
+    assert [(row["reason"], row["events"], row["attributes"]) for row in audit] == [("ROW_MALFORMED", 3, ["value"])]
 
 
 def test_a_quoted_value_may_hold_line_breaks_quotes_and_separators(maia: Program, tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_quoted_value_may_hold_line_breaks_quotes_and_separators(maia: Program
     )
     (tmp_path / "in.csv").write_text(text, newline="")
     code, data = maia.publish(str(tmp_path / "in.csv"))
-    assert (code, data["events"], refusals(data)) == (0, 2, {"ROW_MALFORMED": 1})
+    assert (code, data["events"], refusals(data)) == (0, 2, {"ROW_MALFORMED in value": 1})
     patients = [row["patient"] for row in maia.read("doctor")]
     assert sorted(patients) == ['Ada\nLovelace, "Countess"\r\nof Lovelace', "Cem\\"]
 
@@ -148,9 +148,9 @@ def test_json_lines_are_published_from_a_file_and_from_standard_input(maia: Prog
     """Unknown keys, double keys, wrong values and what is no JSON are counted, and never become nulls."""
     (tmp_path / "in.jsonl").write_bytes(b"\n".join(line for line in LINES if line != b"\xff\xfe"))
     code, data = maia.publish(str(tmp_path / "in.jsonl"))
-    assert (code, data["events"], refusals(data)) == (0, 2, {"ROW_MALFORMED": 5})
+    assert (code, data["events"], refusals(data)) == (0, 2, {"ROW_MALFORMED": 4, "ROW_MALFORMED in value": 1})
     code, data = maia.publish("-", stdin=b"\n".join(LINES))
-    assert (code, data["events"], refusals(data)) == (0, 2, {"ROW_MALFORMED": 6})
+    assert (code, data["events"], refusals(data)) == (0, 2, {"ROW_MALFORMED": 5, "ROW_MALFORMED in value": 1})
     assert sorted(row["patient"] for row in maia.read("doctor")) == ["Ada", "Ada", "Fay", "Fay"]
     assert maia.publish("-", stdin=b"{\n[\n")[0] == 1
 
@@ -182,13 +182,14 @@ def test_what_a_publisher_may_not_set_is_nulled_forced_or_refused_and_said(maia:
     (tmp_path / "in.csv").write_text(CSV)
     ran = maia("publish", str(tmp_path / "in.csv"), "--type", TYPE, "--as", "trainee", "--json")
     data = json.loads(ran.stdout)
-    assert (data["events"], refusals(data)) == (2, {"CONSTRAINT_VIOLATED in value": 2, "ROW_MALFORMED": 3})
+    malformed = {"ROW_MALFORMED": 2, "ROW_MALFORMED in value": 1}
+    assert (data["events"], refusals(data)) == (2, {"CONSTRAINT_VIOLATED in value": 2, **malformed})
     assert (data["forced"], data["nulled"] > 0) == (1, True)
     assert {(row["ward"], row["test"]) for row in maia.read("doctor")} == {("A", None)}
     shown = maia("publish", str(tmp_path / "in.csv"), "--type", TYPE, "--as", "trainee").stdout
     assert "published 2 events" in shown
     assert "refused 2 rows: CONSTRAINT_VIOLATED in `value`" in shown
-    assert "refused 3 rows: ROW_MALFORMED" in shown
+    assert "refused 2 rows: ROW_MALFORMED\nrefused 1 row: ROW_MALFORMED in `value`\n" in shown
     assert "forced a value in 1 event\n" in shown
 
 
@@ -198,7 +199,7 @@ def test_subscribe_writes_tables_files_and_folders(maia: Program, tmp_path: Path
     ran = maia("subscribe", "--type", TYPE, "--as", "doctor")
     assert "P000" in ran.stdout
     assert "showing 50 events" in ran.stderr
-    assert "null" in maia("subscribe", "--type", TYPE, "--as", "researcher", "--limit", "1").stdout
+    assert "∅" in maia("subscribe", "--type", TYPE, "--as", "researcher", "--limit", "1").stdout
     assert maia("subscribe", "--type", TYPE, "--as", "doctor", "--json", "--out", str(tmp_path / "o")).code == 0
     assert len((tmp_path / "o").read_text().splitlines()) == 60
     assert (tmp_path / "o").stat().st_mode & 0o077 == 0
@@ -212,7 +213,10 @@ def test_strict_publishes_all_rows_or_none(maia: Program, tmp_path: Path) -> Non
     """One malformed row, or one that is refused, and nothing is published."""
     (tmp_path / "in.csv").write_text(CSV)
     code, data = maia.publish(str(tmp_path / "in.csv"), "--strict")
-    assert (code, data["error"]) == (3, "ROWS_REFUSED")
+    assert (code, data["error"]) == (1, "ROW_MALFORMED")
+    assert "3 rows are refused, so nothing is published: ROW_MALFORMED, ROW_MALFORMED in `value`" in data["message"]
+    audit = json.loads(maia("audit", "--kind", "refuse", "--json").stdout)["rows"]
+    assert [(row["reason"], row["events"]) for row in audit] == [("ROW_MALFORMED", 3)]
     (tmp_path / "in.csv").write_text("\n".join(CSV.splitlines()[:3]))
     code, data = maia.publish(str(tmp_path / "in.csv"), "--strict")
     assert (code, data["events"], data["refused"]) == (0, 2, [])

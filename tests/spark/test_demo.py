@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
+from typing import Any
 
 import pytest
+
+from demos import check_picture, play
 
 EVENTS = 4_000
 
 
 @pytest.fixture(scope="module")
-def stream():
+def facts() -> dict[str, Any]:
     """Play the scenario once, in a process of its own, for machines."""
-    program = "from maia.cli import main; main()"
-    command = [sys.executable, "-c", program, "-q", "demo", "numberplate", "--events", str(EVENTS), "--json"]
-    ran = subprocess.run(command, check=False, capture_output=True, text=True, timeout=280)
-    assert ran.returncode == 0, ran.stderr[-2000:]
-    return json.loads(ran.stdout)["stream"]
+    return play("numberplate", "--events", str(EVENTS))
+
+
+@pytest.fixture(scope="module")
+def stream(facts: dict[str, Any]) -> dict[str, Any]:
+    """Give what became of the sightings."""
+    found: dict[str, Any] = facts["stream"]
+    return found
 
 
 @pytest.mark.spark
@@ -47,3 +50,9 @@ def test_a_relay_holds_no_key_and_finds_no_plate(stream):
     assert stream["relay"]["holds_keys"] == 0
     assert stream["relay"]["finds_plate_in_log"] is False
     assert stream["denied"] == {"BO publishes": "NOT_PERMITTED", "Kent reads": "NOT_A_CLIENT"}
+
+
+@pytest.mark.spark
+def test_the_picture_is_what_was_printed(facts, script):
+    """Cell by cell."""
+    check_picture(script("pictures"), "numberplate", facts)

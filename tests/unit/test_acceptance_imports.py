@@ -15,12 +15,26 @@ FOLDER = ROOT / "tests" / "acceptance"
 DOCUMENTED = frozenset(
     {
         "errors", "encoding", "principals", "events", "filters", "labels", "authority", "encryption", "policy",
-        "clients", "testing",
+        "clients", "testing", "routing", "simulator", "wire",
     }
 )  # fmt: skip
 """The packages a user may import, beside ``maia`` itself; `maia.testing` builds the worlds."""
 OWN_ROOTS = frozenset({"maia", "pyspark_maia"})
-THIRD_PARTIES = frozenset(["pytest", "pyspark", "pyarrow", "pandas", "numpy", "hypothesis", "cryptography", "httpx"])
+THIRD_PARTIES = frozenset(
+    [
+        "pytest",
+        "pyspark",
+        "pyarrow",
+        "pandas",
+        "numpy",
+        "hypothesis",
+        "cryptography",
+        "httpx",
+        "httpx2",
+        "confluent_kafka",
+        "websockets",
+    ]
+)
 
 
 def modules(tree: ast.Module) -> Iterator[tuple[int, str, tuple[str, ...]]]:

@@ -91,6 +91,14 @@ def test_the_first_page_equals_the_navigation() -> None:
     assert re.findall(r"(?<!!)\[[^\]]*\]\(([^)]+)\)", text) == wanted
 
 
+def test_the_readme_leads_to_every_tutorial_and_how_to() -> None:
+    """Each task that has a page is named in the README, in the order of the contents; so are the tutorials."""
+    linked = re.findall(r"\]\(docs/([^)#]+)\)", (ROOT / "README.md").read_text("utf-8"))
+    wanted = [page for page in navigation() if page.startswith("how-to/")]
+    assert [page for page in dict.fromkeys(linked) if page.startswith("how-to/")] == wanted
+    assert {page for page in navigation() if page.startswith("tutorials/")} <= set(linked)
+
+
 def test_the_navigation_lists_each_page_once_and_no_other() -> None:
     """No page is in the contents twice, and none that is not there."""
     found = navigation()

@@ -68,11 +68,15 @@ def test_requirements_say_shown_missed_failing_and_wrongly_claimed(
     monkeypatch.setattr(requirements, "RECORDS", tmp_path)
     assert requirements.main([]) == 2
     monkeypatch.setattr(requirements, "MISSED", tmp_path / "missed.toml")
+    monkeypatch.setattr(requirements, "LEFT_OUT", tmp_path / "left_out.toml")
+    (tmp_path / "left_out.toml").write_text('["15.05"]\nreason = "because"\ndecision = "0034"\n')
     door = "tests/acceptance/test_a.py::test_a"
     record = {"tests": {door: {"outcome": "passed", "requirement": ["1.01"]}}}
     (tmp_path / "one.json").write_text(json.dumps(record))
     assert requirements.main(["--quiet"]) == 0
-    assert "\n1 of 328 rows are shown through a door; 0 missed, 0 failing, 327 not shown" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "\n1 of 328 rows are shown through a door; 0 missed, 0 failing, 327 not shown" in said
+    assert "\n  not shown 15.05: because (decision 0034)" in said
     (tmp_path / "missed.toml").write_text('["21.05"]\nwanted = "1.0"\nfigure = "0.86"\n')
     assert requirements.main(["--json"]) == 0
     rows = {row["id"]: row for row in json.loads(capsys.readouterr().out)["rows"]}
@@ -84,6 +88,7 @@ def test_requirements_say_shown_missed_failing_and_wrongly_claimed(
         "no such row": {door: {"outcome": "passed", "requirement": ["77.77"]}},
         "no door": {"tests/unit/test_a.py::test_a": {"outcome": "passed", "requirement": ["1.02"]}},
         "missed and claimed": {door: {"outcome": "passed", "requirement": ["21.05"]}},
+        "left out and claimed": {door: {"outcome": "passed", "requirement": ["15.05"]}},
     }
     for why, tests in wrong.items():
         (tmp_path / "two.json").write_text(json.dumps({"tests": tests}))

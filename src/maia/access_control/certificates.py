@@ -31,6 +31,7 @@ from maia.authority import (
 )
 from maia.encoding import encode
 from maia.errors import MaiaError, MalformedError, UncheckedError
+from maia.kernel import DOMAINS
 from maia.policy import BROKERS, CompiledRight, EventRight, Privilege, TypeCatalogue, compile_privilege, role_name
 from maia.principals import (
     Authorisation,
@@ -140,6 +141,8 @@ def entitlements_of(
     refused: list[tuple[str, str]] = []
     if member.kind is MemberKind.BROKER:
         found.append(Entitlement(privilege=BROKERS, name=BROKERS))
+    if member.kind is MemberKind.DOMAIN:
+        found.append(Entitlement(privilege=DOMAINS, name=DOMAINS))
     if settings.connect:
         try:
             connect = compile_privilege(_CONNECT, catalogue)

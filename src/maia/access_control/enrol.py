@@ -5,6 +5,8 @@ Rules kept here:
 - an invitation works once, is kept as the hash of its code, and one that is wrong, used or too old is refused alike;
 - a name and a key are given once, also after their member has left; names that mean something in a domain's namespace
   are given to nobody, nor is the domain's own key a member's;
+- a domain has sub-domains, or brokers and clients, never both (4.01): whoever would make it both is neither invited nor
+  admitted, whether the others are in the register or named by hand;
 - many that join together join in one transaction: all of them or nobody, and the answer comes when it is durable.
 """
 
@@ -36,12 +38,15 @@ from maia.access_control.values import (
     Member,
     MemberKind,
 )
-from maia.errors import DeniedError, UsageError
+from maia.authority import Verifier
+from maia.errors import ChainError, DeniedError, UsageError
+from maia.kernel import BROKERS, CLIENTS, DOMAINS, MemberNames
 from maia.policy import Fact, FactKind, parse_fact
 from maia.principals import is_reserved_name
 
 _MEMBER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _CODE = 32
+_NAMED_AS = {MemberKind.BROKER: BROKERS, MemberKind.CLIENT: CLIENTS, MemberKind.DOMAIN: DOMAINS}
 _Newcomer: TypeAlias = tuple[Member, list[tuple[Fact, datetime | None]]]
 """A member to be, with the facts that come along."""
 _T = TypeVar("_T")
@@ -59,6 +64,7 @@ def invite_all(register: Register, invitations: Iterable[Invitation], *, at: dat
     invited = [_record(item, code, at=at) for item, code in zip(wanted, codes, strict=True)]
     with register.writing(at) as records:
         _require_new(register, records, [item.name for item in wanted], at=at)
+        _require_kind(register, {item.kind for item in wanted}, at=at)
         records.invitations.forget(before=at)
         records.invitations.add(invited)
         records.journal.note_all((("invite", f"{item.kind.value} {item.name}", None) for item in wanted), at=at)
@@ -128,6 +134,7 @@ def _admit(register: Register, records: Records, applying: Sequence[Application]
             facts = [(Fact(FactKind.APPOINTMENT, parse_fact(it)), None) for it in json.loads(record.appointments)]
         newcomers.append((Member(name=name, key=item.who.key, kind=kind, joined=at), facts))
     _require_new(register, records, [member.name for member, _ in newcomers], at=at)
+    _require_kind(register, {member.kind for member, _ in newcomers}, at=at)
     return newcomers
 
 
@@ -140,6 +147,18 @@ def _require_new(register: Register, records: Records, names: Sequence[str], *, 
         if name in taken:
             raise UsageError(f"the name `{name}` is taken", code="MEMBER_NAME_TAKEN")
         taken.add(name)
+
+
+def _require_kind(register: Register, kinds: set[MemberKind], *, at: datetime) -> None:
+    """Refuse members that would make the domain a group of domains and of brokers or clients at once."""
+    evidence, book = register.holdings.evidence(), register.holdings.statements()
+    names = MemberNames(evidence, verifier=Verifier(statements=book), at=at)
+    here = kinds | {member.kind for member in register.members.values() if member.gone is None}
+    here |= {kind for kind, word in _NAMED_AS.items() if names.has(register.key.key_id, word)}
+    if MemberKind.DOMAIN in here and len(here) > 1:
+        raise ChainError(
+            "a domain has sub-domains, or brokers and clients, not both; make a sub-domain for them", code="DOMAIN_KIND"
+        )
 
 
 def _some(items: Iterable[_T]) -> tuple[_T, ...]:

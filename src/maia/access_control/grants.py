@@ -15,12 +15,13 @@ from maia.access_control.outbox import CERTIFICATE
 from maia.access_control.register import Records, Register
 from maia.access_control.speech import DomainSpeech
 from maia.access_control.values import Entry, Handed
-from maia.authority import Tag, parse_tag
+from maia.authority import Tag, check_standing, parse_tag
 from maia.errors import DeniedError
 from maia.policy import SignedAgreement, giver_bodies, verify_agreement
 from maia.principals import (
     Authenticated,
     Authorisation,
+    Body,
     Certificate,
     CertificateId,
     Period,
@@ -125,7 +126,7 @@ def report(register: Register, who: Authenticated, certificate: bytes, *, at: da
     """
     found = verify_certificate(parse_certificate(certificate))
     with register.writing(at) as records:
-        parent = None if found.body.issuer_id != who.key.key_id else _delegated_to(records, who, at=at)
+        parent = None if found.body.issuer_id != who.key.key_id else _delegated_to(register, records, who, at=at)
         if parent is None or not isinstance(found.body, Authorisation):
             raise DeniedError("nobody gave this delegate something to pass on", code="REPORT_REFUSED")
         records.certificates.add([line_of(found, at=at, parent=parent)])
@@ -135,17 +136,27 @@ def entries(register: Register, *, at: datetime) -> tuple[Entry, ...]:
     """List the live certificates, those that were reported included; expired ones are removed."""
     with register.writing(at) as records:
         records.certificates.forget(before=at)
-        return tuple(
-            Entry(
-                certificate_id=record.certificate_id,
-                certificate=record.raw,
-                holder=record.holder,
-                privilege=record.privilege,
-                until=record.until,
-                reported=record.parent is not None,
-            )
-            for record in records.certificates.live(at=at)
+        return _entries(records, at=at)
+
+
+def look_at_entries(register: Register, *, at: datetime) -> tuple[Entry, ...]:
+    """List the live certificates of an instant, which need not be now: nothing ends or is removed for it."""
+    with register.reading_rows() as records:
+        return _entries(records, at=at)
+
+
+def _entries(records: Records, *, at: datetime) -> tuple[Entry, ...]:
+    return tuple(
+        Entry(
+            certificate_id=record.certificate_id,
+            certificate=record.raw,
+            holder=record.holder,
+            privilege=record.privilege,
+            until=record.until,
+            reported=record.parent is not None,
         )
+        for record in records.certificates.live(at=at)
+    )
 
 
 def _is_withdrawn(records: Records, certificate: Certificate) -> bool:
@@ -153,10 +164,22 @@ def _is_withdrawn(records: Records, certificate: Certificate) -> bool:
     return known is not None and known.withdrawn is not None
 
 
-def _delegated_to(records: Records, who: Authenticated, *, at: datetime) -> CertificateId | None:
-    """Find something live that a principal may pass on."""
+def _delegated_to(register: Register, records: Records, who: Authenticated, *, at: datetime) -> CertificateId | None:
+    """Find something live that a principal may pass on; what was given by hand enters the register with it."""
     for record in records.certificates.live(at=at):
-        body = parse_certificate(record.raw).body
-        if isinstance(body, Authorisation) and body.delegate and subject_key(body) == who.key.key_id:
+        if _passes_on(parse_certificate(record.raw).body, who):
             return record.certificate_id
+    book = register.holdings.statements()
+    for item in register.holdings.evidence():
+        if item.body.issuer_id != register.key.key_id or not _passes_on(item.body, who):
+            continue
+        if check_standing(item.raw, at=at, statements=book)[1] is None:
+            by_hand = verify_certificate(item)
+            if records.certificates.find(by_hand.certificate_id) is None:
+                records.certificates.add([line_of(by_hand, at=at)])
+                return by_hand.certificate_id
     return None
+
+
+def _passes_on(body: Body, who: Authenticated) -> bool:
+    return isinstance(body, Authorisation) and body.delegate and subject_key(body) == who.key.key_id

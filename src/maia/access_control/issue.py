@@ -106,7 +106,8 @@ def renew(register: Register, who: Authenticated, certificate: bytes, *, at: dat
         if found is not None:
             (fresh,) = sign_new(register, records, [(found, member)], at=at)
         if found is None or fresh is None:
-            records.journal.note("refuse", f"renewal of {old.certificate_id.hex()[:16]}", who=member.name, at=at)
+            # By its certificate alone, as what was issued: a name would say who stands behind an anonymous role.
+            records.journal.note("refuse", f"renewal of {old.certificate_id.hex()[:16]}", who=None, at=at)
         else:
             (handed,) = _complete(register, records, [_Handover(member, (found,), (), [fresh])], at=at)
     if handed is None:

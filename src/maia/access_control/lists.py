@@ -103,7 +103,7 @@ def sign_due(register: Register, records: Records, *, at: datetime) -> tuple[Sta
         check_series(register, records, kind, at=at)
         last = records.lists.last_end(kind)
         rhythm = register.settings.rhythm
-        if rhythm is None and last is None:
+        if rhythm is None and last is None and not _is_held_to_timed(_kept(records, kind)):
             if records.lists.last_sequence(kind) == 0:
                 signed.append(_sign(register, records, kind, None, at=at))
             continue
@@ -145,10 +145,10 @@ def _sign(
         covered = records.certificates.withdrawn(at=since)
     else:
         covered = good | (records.certificates.good(at=at) if kind in register.settings.tests else frozenset())
-    known = (parse_statement(raw).body for raw in records.lists.kept(kind))
+    known = _kept(records, kind)
     series = Series(
-        kind=kind, signer=register.key, sequence=records.lists.last_sequence(kind),
-        since=first_moments(item for item in known if isinstance(item, ListStatement)),
+        kind=kind, signer=register.key, sequence=records.lists.last_sequence(kind), since=first_moments(known),
+        timed=_is_held_to_timed(known),
     )  # fmt: skip
     number = take_number(register, records, kind, wanted=sequence)
     body = series.next(covered, interval=interval, sequence=number, at=at)
@@ -157,3 +157,13 @@ def _sign(
     records.lists.forget(kind, before=at)
     records.outbox.post(STATEMENT, register.key.key_id, statement.raw)
     return statement
+
+
+def _kept(records: Records, kind: TestKind) -> list[ListStatement]:
+    bodies = (parse_statement(raw).body for raw in records.lists.kept(kind))
+    return [item for item in bodies if isinstance(item, ListStatement)]
+
+
+def _is_held_to_timed(known: Iterable[ListStatement]) -> bool:
+    """Tell whether a signer has timed lists, also when all of them are forgotten."""
+    return any(item.timed or item.only_revokes for item in known)

@@ -55,13 +55,13 @@ def _change(
     at: datetime,
 ) -> PolicyChange:
     register.changes()
-    before = _held(register)
+    before, held_under = _held(register), register.roles.engine
     if number:
         records.touch(policy=number)
     fallen = register.change_policy(records, text, policy, at=at)
     after = _held(register)
     changed = {name for name in register.members if before.get(name, set()) != after.get(name, set())}
-    ended = cascade(register, records, fallen, (), at=at, changed=changed).certificates
+    ended = cascade(register, records, fallen, (), at=at, changed=changed, held_under=held_under).certificates
     names = sorted(changed | {role.holder for role in fallen} | {item.holder for item in ended if item.holder})
     return PolicyChange(
         number=number,

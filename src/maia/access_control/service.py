@@ -30,6 +30,7 @@ from maia.access_control import (
     grants,
     issue,
     lists,
+    lost,
     outbox,
     policy_change,
     roles,
@@ -61,7 +62,7 @@ from maia.access_control.values import (
 )
 from maia.authority import Challenge, Statement, Tag
 from maia.errors import DeniedError
-from maia.policy import Atom, Fact, FactKind, PolicyDecision, PolicyProof, Privilege, SignedAgreement
+from maia.policy import Atom, Fact, FactKind, PolicyDecision, PolicyProof, Privilege, SignedAgreement, UnmetRule
 from maia.principals import (
     Authenticated,
     Certificate,
@@ -109,7 +110,7 @@ class AccessControl:
             signer=signer,
             engine=engine,
             holdings=holdings,
-            cascade=withdraw.cascade,
+            cascade=withdraw.lapse,
             settings=settings,
             outside=outside,
             named_roles=named_roles,
@@ -270,6 +271,10 @@ class AccessControl:
         with self._register.reading(at):
             return self._register.roles.engine.privileges(principal)
 
+    def lost(self, *, at: datetime, principal: str | None = None) -> tuple[lost.Lost, ...]:
+        """List who lost which privilege when, latest first, of one member or of all; what lapsed is left out."""
+        return lost.lost_privileges(self._register, principal, at=at)
+
     def decide(self, privilege: Privilege | str, *, principal: str, at: datetime) -> PolicyDecision:
         """Say whether a member has a privilege now, and why."""
         with self._register.reading(at):
@@ -279,6 +284,11 @@ class AccessControl:
         """Give the proof of an active role, or nothing."""
         with self._register.reading(at):
             return self._register.roles.engine.explain(role, principal=principal)
+
+    def unmet(self, role: Atom | str, *, principal: str, at: datetime) -> tuple[UnmetRule, ...]:
+        """Tell which rules would give a role, and what each lacks; for whoever runs the domain, not for its members."""
+        with self._register.reading(at):
+            return self._register.roles.engine.unmet(role, principal=principal)
 
     # ------------------------------------------------------------------ policy
 
@@ -352,9 +362,9 @@ class AccessControl:
         self.tell(at=at)
         return gained
 
-    def register(self, *, at: datetime) -> tuple[Entry, ...]:
-        """List the live certificates, those that were reported included; expired ones are removed."""
-        return grants.entries(self._register, at=at)
+    def register(self, *, at: datetime, look: bool = False) -> tuple[Entry, ...]:
+        """List the live certificates, those that were reported included; expired ones are removed, unless one looks."""
+        return (grants.look_at_entries if look else grants.entries)(self._register, at=at)
 
     def report(self, who: Authenticated, certificate: bytes, *, at: datetime) -> None:
         """Enter a delegation that a delegate made from a right of this domain's."""

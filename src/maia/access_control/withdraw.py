@@ -15,6 +15,7 @@ from maia.access_control.appointments import appointment_in
 from maia.access_control.certificates import right_of, subject_key
 from maia.access_control.issue import entitled
 from maia.access_control.lists import book_of, sign_withdrawals
+from maia.access_control.lost import note_losses
 from maia.access_control.outbox import WITHDRAWN, withdrawn_to_bytes
 from maia.access_control.register import Records, Register
 from maia.access_control.role_book import as_atom
@@ -22,7 +23,7 @@ from maia.access_control.roles import note_roles
 from maia.access_control.values import MAX_TOGETHER, Ended, Revocation, Withdrawn
 from maia.authority import exposure_window
 from maia.errors import NotFoundError, UsageError
-from maia.policy import Atom, Fact, FactKind
+from maia.policy import Atom, Fact, FactKind, PolicyEngine
 from maia.principals import Authenticated, parse_certificate, verify_certificate
 
 # ---------------------------------------------------------------------- what may be withdrawn
@@ -125,7 +126,7 @@ def refresh(register: Register, *, at: datetime) -> Revocation:
     with register.writing(at) as records:
         register.changes()
         gone, fallen = register.roles.refresh(records.roles, register.outside, at=at)
-        found = (*register.caught, cascade(register, records, fallen, gone, at=at))
+        found = (*register.caught, lapse(register, records, fallen, gone, at=at))
     return Revocation(
         roles=tuple(role for item in found for role in item.roles),
         certificates=tuple(ended for item in found for ended in item.certificates),
@@ -146,6 +147,7 @@ def cascade(
     certificates: tuple[bytes, ...] = (),
     members: tuple[str, ...] = (),
     changed: Iterable[str] = (),
+    held_under: PolicyEngine | None = None,
 ) -> Revocation:
     """From roles that fell to capabilities, to the list, to those who must hear; all in one transaction.
 
@@ -158,8 +160,39 @@ def cascade(
         certificates: Certificates that end whatever the policy says.
         members: Members that are gone.
         changed: Further members whose privileges changed.
+        held_under: With the policy under which the roles were held, when it is not the one in force.
     """
     roles = tuple(fallen)
+    note_losses(records, held_under or register.roles.engine, _named_roles(register, roles), at=at)
+    return _fall(register, records, roles, gone, at=at, certificates=certificates, members=members, changed=changed)
+
+
+def lapse(
+    register: Register, records: Records, fallen: Iterable[Fact], gone: Iterable[Fact], *, at: datetime
+) -> Revocation:
+    """As `cascade`, for what ended by itself and is found out now; the journal says that since when is not known."""
+    roles = tuple(fallen)
+    named = _named_roles(register, roles)
+    records.journal.note_all((("lapse", str(role.atom), role.holder) for role in named), at=at)
+    return _fall(register, records, roles, gone, at=at)
+
+
+def _named_roles(register: Register, roles: Iterable[Fact]) -> list[Fact]:
+    """Give the roles whose holders the journal may name."""
+    return [role for role in roles if role not in register.roles.anonymous and not register.settings.hides(role)]
+
+
+def _fall(
+    register: Register,
+    records: Records,
+    roles: tuple[Fact, ...],
+    gone: Iterable[Fact],
+    *,
+    at: datetime,
+    certificates: tuple[bytes, ...] = (),
+    members: tuple[str, ...] = (),
+    changed: Iterable[str] = (),
+) -> Revocation:
     hidden = ((role, role in register.roles.anonymous or register.settings.hides(role)) for role in roles)
     note_roles(register, records, "fall", hidden, at=at)
     register.roles.forget(roles)

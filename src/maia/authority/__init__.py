@@ -1,6 +1,7 @@
 """Rights and their algebra, chains and proofs, validity: does this evidence prove this right, now?"""
 
 from maia.authority.book import Confirmation, StatementBook
+from maia.authority.bounds import Bounds
 from maia.authority.budget import Budget, MonotonicClock
 from maia.authority.bundles import MAX_BUNDLE, bundle, open_bundle
 from maia.authority.condition_attributes import attributes_of
@@ -16,6 +17,14 @@ from maia.authority.known_versions import KnownVersions
 from maia.authority.limits import DEFAULT_VERIFIER_LIMITS, VerifierLimits
 from maia.authority.lint import ONE_TIME_ORIGIN, TRUSTED, UNENFORCEABLE, RightFinding, lint_right
 from maia.authority.names import NameClosure
+from maia.authority.objects import ObjectDescriptor, ObjectKind, read_object
+from maia.authority.overlay_credential import (
+    DELEGATE,
+    GENERAL_RIGHTS,
+    ClientDescriptor,
+    ClientKind,
+    OverlayCredential,
+)
 from maia.authority.pool import CertificatePool
 from maia.authority.presentation import Presentation, decide_presentation
 from maia.authority.proof import Held, Joined, Proof, ProofTree, walk
@@ -51,9 +60,9 @@ from maia.authority.statements import (
     unsafe_sign_statement,
     verify_statement,
 )
+from maia.authority.succession import Successions, exchange_of
 from maia.authority.tag_forms import EVERYTHING, NOTHING, Tag, is_nothing, one_of
 from maia.authority.tags import alternatives, check_ground, covers, intersect, parse_tag, patterns_in, permits, splits
-from maia.authority.topics import VerifiedTopic, prove_topic_publish, prove_topic_subscribe, verify_topic
 from maia.authority.tuples import (
     FiveTuple,
     FourTuple,
@@ -73,7 +82,9 @@ from maia.authority.verifier import Verifier
 
 __all__ = [
     "DEFAULT_VERIFIER_LIMITS",
+    "DELEGATE",
     "EVERYTHING",
+    "GENERAL_RIGHTS",
     "MANAGE_PARTS",
     "MAX_BROUGHT",
     "MAX_BUNDLE",
@@ -84,10 +95,13 @@ __all__ = [
     "TRUSTED",
     "UNENFORCEABLE",
     "Action",
+    "Bounds",
     "Budget",
     "CellRight",
     "CertificatePool",
     "Challenge",
+    "ClientDescriptor",
+    "ClientKind",
     "Confirmation",
     "Constraint",
     "Decision",
@@ -106,9 +120,12 @@ __all__ = [
     "NameClosure",
     "NameNode",
     "Narrowed",
+    "ObjectDescriptor",
+    "ObjectKind",
     "ObjectNode",
     "OnViolation",
     "OneTimeAnswer",
+    "OverlayCredential",
     "Presentation",
     "Proof",
     "ProofFile",
@@ -123,11 +140,11 @@ __all__ = [
     "Stage",
     "Statement",
     "StatementBook",
+    "Successions",
     "Tag",
     "ThresholdNode",
     "UnverifiedStatement",
     "VerifiedEventType",
-    "VerifiedTopic",
     "Verifier",
     "VerifierLimits",
     "alternatives",
@@ -146,6 +163,7 @@ __all__ = [
     "decide_presentation",
     "derive",
     "describe_node",
+    "exchange_of",
     "exposure_window",
     "fairly",
     "find_proof",
@@ -168,9 +186,8 @@ __all__ = [
     "patterns_in",
     "permits",
     "principal_node",
-    "prove_topic_publish",
-    "prove_topic_subscribe",
     "reach",
+    "read_object",
     "read_proof",
     "reduce_chain",
     "reduce_pair",
@@ -188,7 +205,6 @@ __all__ = [
     "value_tag",
     "verify_event_type",
     "verify_statement",
-    "verify_topic",
     "walk",
     "write_proof",
 ]

@@ -8,7 +8,8 @@ Rules kept here (rows 13.03 to 13.08, choices C19 and C31):
   future neither serves now nor stands in the way of the lists before it;
 - a plain CRL replaces only one with a lower sequence number. Beside timed lists it can only take away: what it names is
   withdrawn at once, while its number is above that of the timed list in force. This is how active revocation reaches a
-  verifier before the next list (row 13.10); withholding it gains no more than the rest of the list;
+  verifier before the next list (row 13.10); withholding it gains no more than the rest of the list. It says itself that
+  it only revokes, so forgetting the timed lists, or never having heard one, makes no verifier take it for one of them;
 - a test is answered by the key it names and by no other; without an answer it fails;
 - an answer to a challenge fits that nonce, that verifier and that request, and serves one decision.
 
@@ -28,6 +29,7 @@ from types import MappingProxyType
 
 from maia.authority.limits import DEFAULT_VERIFIER_LIMITS, VerifierLimits
 from maia.authority.statements import Challenge, ListStatement, OneTimeAnswer, Statement
+from maia.authority.succession import Successions
 from maia.errors import RevokedError, UncheckedError, VerificationError
 from maia.principals import CertificateId, KeyId, OnlineTest, TestKind, check_aware
 
@@ -43,10 +45,17 @@ class Confirmation:
 
 
 class StatementBook:
-    """The validity statements a verifier accepted, by signer and kind."""
+    """The validity statements a verifier accepted, by signer and kind.
 
-    def __init__(self, *, limits: VerifierLimits = DEFAULT_VERIFIER_LIMITS) -> None:
+    Attributes:
+        successions: Who speaks now for owners of several keys.
+    """
+
+    def __init__(
+        self, *, limits: VerifierLimits = DEFAULT_VERIFIER_LIMITS, successions: Successions | None = None
+    ) -> None:
         """Start without knowledge, which denies whatever needs a statement."""
+        self.successions = Successions() if successions is None else successions
         self._limits = limits
         self._timed: dict[_Track, list[Statement]] = {}
         self._plain: dict[_Track, Statement] = {}
@@ -245,8 +254,10 @@ class StatementBook:
         index = bisect_right(track, at, key=_starts)
         if index and _ends(track[index - 1]) > at:
             return track[index - 1]
-        # SECURITY: a signer that ever issued timed lists is held to them; an old plain list must not outlive them.
-        return None if track else self._plain.get(key)
+        plain = self._plain.get(key)
+        # SECURITY: a signer that ever issued timed lists is held to them; an old plain list must not outlive them. Who
+        # holds none, or lost them, knows it by the plain list, which says that it only revokes.
+        return None if track or plain is None or not _confirms(plain) else plain
 
     def _check_answer(
         self, test: OnlineTest, certificate: CertificateId, at: datetime, challenge: Challenge | None
@@ -275,6 +286,11 @@ def _starts(statement: Statement) -> datetime:
 def _ends(statement: Statement) -> datetime:
     assert isinstance(statement.body, ListStatement) and statement.body.ends is not None  # noqa: S101, PT018
     return statement.body.ends
+
+
+def _confirms(statement: Statement) -> bool:
+    assert isinstance(statement.body, ListStatement)  # noqa: S101
+    return not statement.body.only_revokes
 
 
 def _sequence(statement: Statement) -> int:

@@ -24,7 +24,7 @@ from maia.authority.limits import VerifierLimits
 from maia.authority.pool import CertificatePool
 from maia.authority.proof import Joined, Proof, ProofTree
 from maia.authority.request import Request
-from maia.authority.search import Reach, find_proof, reach
+from maia.authority.search import Reach, find_proof, reach, reached
 from maia.authority.signatures import SignatureCache
 from maia.authority.statements import Challenge
 from maia.authority.tag_forms import Tag
@@ -72,11 +72,20 @@ class Case:
         for derived in derive(graph, roots, found, self.request.wanted, versions=self.request.versions):
             until = self._ends(derived.proof.certificate_ids(), answered=self._answered)
             key = (derived.tag, derived.period, derived.conditions, derived.delegate, until)
-            unique.setdefault(key, replace(derived, until=until))
+            known = unique.get(key)
+            if known is None:
+                unique[key] = replace(derived, until=until)
+            else:
+                unique[key] = replace(known, others=(*known.others, derived.proof.certificate_ids()))
         rights = list(unique.values())
         if len(rights) > self.limits.max_clauses:
             rights = fairly(rights, lambda right: right.proof.certificate_ids())[: self.limits.max_clauses]
         return tuple(rights)
+
+    def reached(self) -> frozenset[KeyId]:
+        """Name every key that certificates in force lead to, whoever asks."""
+        graph = Graph(self.pool.links, self.pool.namings, self.usable, self.limits, self.budget)
+        return reached(graph, self._standing_roots(), self._admits_link, self._could_admit)
 
     def explain(self) -> Diagnosis:
         """Say what is missing, from what may have to do with the principal, whatever it grants."""
@@ -136,8 +145,11 @@ class Case:
     def _search(self) -> tuple[Graph, tuple[Root, ...], Reach]:
         leads = self.pool.leading_to(self.principal, self.budget)
         graph = Graph(self.pool.links, self.pool.namings, self.usable, self.limits, self.budget, leads)
-        roots = tuple(root for root in self.request.roots(self.roots) if root.period.contains(self.at))
+        roots = self._standing_roots()
         return graph, roots, reach(graph, roots, self.principal, self._admits_link, self._could_admit)
+
+    def _standing_roots(self) -> tuple[Root, ...]:
+        return tuple(root for root in self.request.roots(self.roots) if root.period.contains(self.at))
 
     def _could_admit(self, link: FiveTuple) -> bool:
         return not self.request.excluded_by(link.tag)

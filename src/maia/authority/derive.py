@@ -35,7 +35,7 @@ from maia.authority.tuples import (
     speaks_of_closed,
 )
 from maia.errors import ChainError, TagError, UncheckedError
-from maia.principals import KeyId, Period
+from maia.principals import CertificateId, KeyId, Period
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Derived:
     """One right of a principal: what it admits, when, on which conditions, and why.
 
     ``until`` is when the validity statements that it rests on carry it no longer (exclusive), as far as the caller
-    knows statements.
+    knows statements. ``others`` are further chains to the very same right.
     """
 
     tag: Tag
@@ -52,6 +52,7 @@ class Derived:
     conditions: tuple[str, ...]
     proof: Proof
     until: datetime | None = None
+    others: tuple[tuple[CertificateId, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

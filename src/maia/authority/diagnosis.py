@@ -278,7 +278,7 @@ def _broken_chain(
     leading.sort(key=lambda link: link.subject != probe.principal)  # one that needs no names tells as much, for less
     ends = (link for link in leading if usable(link.source) and probe.principal in graph.keys_of(link.subject))
     towards = next(ends, None)
-    unresolved = _unresolved_name(probe, graph, admits)
+    unresolved = _unresolved_name(probe, graph, admits, stranger=towards is None)
     if unresolved is not None:
         return unresolved
     if towards is None:
@@ -293,8 +293,15 @@ def _broken_chain(
     return Diagnosis(Stage.ROOT, ChainError(f"the chain starts at `{top}`, which is no root here", code="WRONG_ROOT"))
 
 
-def _unresolved_name(probe: _Probe, graph: Graph, admits: Callable[[FiveTuple], bool]) -> Diagnosis | None:
+def _unresolved_name(
+    probe: _Probe, graph: Graph, admits: Callable[[FiveTuple], bool], *, stranger: bool
+) -> Diagnosis | None:
+    """Name a right that waits for a name certificate, where it may be that of the principal."""
     found = reach(graph, probe.roots, probe.principal, admits)
+    # SECURITY: among rights of others, a name that nobody bears here says nothing of a key that no certificate names;
+    # an outsider would learn with whom a domain shares.
+    if stranger and any(isinstance(link.subject, bytes) for issued in probe.pool.links.values() for link in issued):
+        return None
     for link in found.candidates:
         if isinstance(link.subject, NameNode) and not graph.keys_of(link.subject):
             message = f"the name `{describe_node(link.subject)}` stands for no key"

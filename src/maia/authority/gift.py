@@ -1,9 +1,9 @@
 """Whether an issuer can give a right: what it holds with delegation, as a verifier proves it, against what is given.
 
-Rules kept here: the owner needs nothing; everybody else needs chains that a `Verifier` accepts now and that may be
-passed on; what they do not cover is named, and so is what the right speaks of though it is closed to the issuer (see
-`speech`). Nothing here weakens verification: a capability that is wider than its issuer's right is worth the
-intersection.
+Rules kept here: the owner needs nothing, and a member of an owner of several keys gives its share; everybody else needs
+chains that a `Verifier` accepts now and that may be passed on; what they do not cover is named, and so is what the
+right speaks of though it is closed to the issuer (see `speech`). Nothing here weakens verification: a capability that
+is wider than its issuer's right is worth the intersection.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from maia.authority.known_versions import KnownVersions
 from maia.authority.pool import CertificatePool
 from maia.authority.request import Request
 from maia.authority.speech import narrow, scope_of
+from maia.authority.succession import speaks_for
 from maia.authority.tag_forms import Tag, is_nothing, one_of
 from maia.authority.tags import alternatives, covers, intersect, parse_tag
 from maia.authority.tuples import Root
@@ -92,6 +93,8 @@ def can_give(
     >>> can_give(type_right(pito, "Numberplate"), issuer=met, owner=pito, **known).possible
     False
     """
+    if speaks_for(issuer, owner, book.successions):  # a share, which counts when enough members give theirs
+        return Gift(missing=(), held=tag, kept=one_of(()), until=None)
     verifier = Verifier(roots, statements=book)
     request = Request(wanted=scope_of(tag, every_version=versions is not None), owner=owner, versions=versions)
     clauses = verifier.clauses(request, principal=issuer, evidence=pool, at=at)

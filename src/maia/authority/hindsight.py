@@ -98,7 +98,7 @@ class Hindsight:
     ) -> bool:
         """Tell whether one of one's own lists would have to name a certificate that was withdrawn by an instant."""
         if body.starts is None:
-            return not any(item.timed for item in own)
+            return not body.only_revokes and not any(item.timed for item in own)
         ends = self.pool.get(certificate).body.period.not_after
         return at < body.starts and (ends is None or body.starts <= ends)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from maia.authority.rights import cell_rights, may_publish
 from maia.authority.tag_forms import OneOf, Tag
 from maia.errors import TagError
-from maia.principals import Authorisation, Name, TestKind
+from maia.principals import Authorisation, Name, Subject, TestKind
 
 UNENFORCEABLE = "UNENFORCEABLE_FOR_DOMAIN"
 TRUSTED = "DOMAIN_ENFORCES"
@@ -29,8 +29,9 @@ def lint_right(body: Authorisation, tag: Tag) -> tuple[RightFinding, ...]:
     """Find what an issuer should know about an authorisation.
 
     A constraint on values binds clients: their own broker enforces it. Keys open whole columns, so nothing in the
-    network can hold a domain with keys to it (row 5.13); a right that may be passed on is one for a domain. Its brokers
-    therefore get no keys (C42), unless the right says that the domain is trusted to enforce the constraint.
+    network can hold a domain with keys to it (row 5.13); a right that may be passed on is one for a domain, and so is
+    one for `X: brokers`. Its brokers therefore get no keys (C42), unless the right says that the domain is trusted to
+    enforce the constraint.
 
     A right to publish that one-time answers confirm serves clients. A broker publishes nothing by one: an answer shows
     nothing to those who judge its events later.
@@ -48,16 +49,21 @@ def lint_right(body: Authorisation, tag: Tag) -> tuple[RightFinding, ...]:
     'UNENFORCEABLE_FOR_DOMAIN'
     """
     found = _answered(body, tag)
-    if not body.delegate:
+    if not body.delegate and not _names_brokers(body.subject):
         return found
     for option in tag.members if isinstance(tag, OneOf) else (tag,):
         try:
-            constrained = any(cells.constraints for cells in cell_rights(option))
+            constrained = any(cells.constraints or cells.bounds for cells in cell_rights(option))
         except TagError:
             continue
         if constrained:
             return (_finding(trusted=not any(cells.served for cells in cell_rights(option))), *found)
     return found
+
+
+def _names_brokers(subject: Subject) -> bool:
+    """Tell whether a right is for whatever a domain calls its brokers, or its sub-domains, which have some."""
+    return isinstance(subject, Name) and subject.parts[-1] in ("brokers", "domains")
 
 
 def _answered(body: Authorisation, tag: Tag) -> tuple[RightFinding, ...]:

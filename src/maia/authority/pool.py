@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 from functools import partial
 
@@ -112,6 +112,25 @@ class CertificatePool:
         self._spellings[certificate.certificate_id] = {certificate.raw: certificate}
         self.token = object()
 
+    def without(self, identities: Collection[CertificateId]) -> CertificatePool:
+        """Give the pool as it would be without some certificates; nothing is read again."""
+        left = CertificatePool(limits=self._limits)
+        left._read, left.octets, left.refused = self._read, self.octets, list(self.refused)
+        for identity, spellings in self._spellings.items():
+            if identity in identities:
+                left._read -= len(spellings)
+                left.octets -= sum(map(len, spellings))
+            else:
+                left._spellings[identity] = dict(spellings)
+        for link in (link for links in self.links.values() for link in links if link.source not in identities):
+            left.links[link.issuer].append(link)
+            left._mention(link.issuer, link.subject)
+        for naming in (one for named in self.namings.values() for one in named if one.source not in identities):
+            left.namings[naming.issuer, naming.name].append(naming)
+            left._mention(naming.issuer, naming.subject)
+        left._tags = dict(self._tags)
+        return left
+
     def phase(self, at: datetime) -> tuple[int, int]:
         """Number the stretches of time in which the same certificates are inside their periods.
 
@@ -139,6 +158,31 @@ class CertificatePool:
                 if issuer not in seen:
                     seen.add(issuer)
                     queue.append(issuer)
+        return frozenset(seen)
+
+    def led_to(self, identities: Collection[CertificateId]) -> frozenset[KeyId]:
+        """Tell which keys may hold something by certificates: those they name, and whoever these wrote of, and so on.
+
+        No certificate is believed for it, so it says too much and never too little.
+        """
+        written: dict[KeyId, set[KeyId]] = defaultdict(set)
+        start: set[KeyId] = set()
+        for links in self.links.values():
+            for link in links:
+                written[link.issuer].update(mentioned(link.subject))
+                if link.source in identities:
+                    start.update(mentioned(link.subject))
+        for namings in self.namings.values():
+            for naming in namings:
+                written[naming.issuer].update(mentioned(naming.subject))
+                if naming.source in identities:
+                    start.update(mentioned(naming.subject))
+        seen, queue = set(start), list(start)
+        while queue:
+            for key in written.get(queue.pop(), ()):
+                if key not in seen:
+                    seen.add(key)
+                    queue.append(key)
         return frozenset(seen)
 
     def spellings(self, identity: CertificateId) -> tuple[UnverifiedCertificate, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 
+from maia.authority.bounds import filter_request
 from maia.authority.budget import Budget
 from maia.authority.constraints import check_uid
 from maia.authority.known_versions import KnownVersions
@@ -14,7 +15,10 @@ from maia.authority.tags import apart, check_ground, intersect, parse_tag, permi
 from maia.authority.tuples import Root
 from maia.encoding import Sexp, encode, format_advanced
 from maia.errors import TagError
+from maia.filters import TypedFilter
 from maia.principals import Principal, principal_id
+
+_NO_FILTER = TypedFilter()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +31,7 @@ class Request:
         owner: Who owns what is asked for; then the owner is the only root.
         versions: What the versions of the type in question have, where whoever asks knows: by it a right that is bound
             to one of them closes the attributes of all others.
+        speaker: Who speaks for the owner, when members of it were exchanged; the verifier says so.
     """
 
     wanted: Tag
@@ -34,6 +39,7 @@ class Request:
     owner: Principal | None = None
     versions: KnownVersions | None = None
     text: str = field(default="", compare=False)
+    speaker: Principal | None = field(default=None, compare=False)
 
     @property
     def digest(self) -> bytes:
@@ -56,7 +62,7 @@ class Request:
     def roots(self, configured: tuple[Root, ...]) -> tuple[Root, ...]:
         """Return the roots that count: the owner in the name, else what the verifier was configured with."""
         if self.owner is not None:
-            return (Root(subject=self.owner),)
+            return (Root(subject=self.owner if self.speaker is None else self.speaker),)
         return tuple(root for root in configured if self.admitted_by(root.tag))
 
     def __str__(self) -> str:
@@ -110,15 +116,16 @@ def ask_type(
     return Request(wanted=wanted, owner=owner, versions=versions, text=text)
 
 
-def ask_cell(action: Action, owner: Principal, name: str, version: str, uid: str, row: Sexp) -> Request:
-    """Ask for one cell: this attribute, in a row with these values."""
+def ask_cell(
+    action: Action, owner: Principal, name: str, version: str, uid: str, row: Sexp, wanted: TypedFilter = _NO_FILTER
+) -> Request:
+    """Ask for one cell: this attribute, in a row with these values; to read it, by a subscription to ``wanted``."""
     if not action.on_cells:
         raise TagError(f"`{action.value}` is not an action on cells", code="UNKNOWN_ACTION")
-    # For publishing, the strictest way to treat a breach, which every right allows: the row is asked about as it is.
-    last: tuple[Sexp, ...] = (str(OnViolation.REJECT.value).encode(),) if action is Action.PUBLISH else ()
+    # The strictest way to treat a breach, which every right allows: the row is asked about as it is.
     expression: Sexp = (
         TYPE, principal_id(owner), encode_name(name), encode_name(version), action.to_sexp(), check_uid(uid), row,
-        *last,
+        str(OnViolation.REJECT.value).encode(), row if action is Action.PUBLISH else filter_request(wanted),
     )  # fmt: skip
     check_ground(expression)
     text = f"{action.value} attribute {uid} of {name} version {version}"

@@ -3,6 +3,7 @@
     (maia-network <owner> <name> <action>)                             connect, install
     (maia-type <owner> <name> <version> <action> <uids> <rows>)        publish, subscribe
     (maia-type <owner> <name> <version> publish <uids> <rows> <mends>) what may become of a row that breaks <rows>
+    (maia-type <owner> <name> <version> <action> <uids> <rows> <mends> <bounds>)  within access-control filters
     (maia-type <owner> <name> <version> <action>)                      (manage), (manage addAttribute), …, extend
 
 An owner is the identity of a principal (32 octets), names may be globs, a version is exact or ``(*)``. Trailing
@@ -12,6 +13,7 @@ gives the rest: a manage right covers its four parts because ``(manage)`` is the
 
 ``<mends>`` is one of ``(* set force drop reject)`` cut short from the left (choice C1): a chain can only make it
 stricter, and the mildest that is left counts. Left out, it is everything: force what is an equality, drop the rest.
+``<bounds>`` is ``(* bound …)`` (see `bounds`), or a set of such forms, of which one must allow the use.
 
 Rules kept here: versions have no order, so a relational version is refused; a uid is listed once; ``!=`` becomes two
 ranges; only the owner in the name is the root of a right on it.
@@ -24,18 +26,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
+from maia.authority.bounds import Bounds
 from maia.authority.constraints import Constraint, check_uid, rows_tag
 from maia.authority.tag_forms import EVERYTHING, Everything, Exactly, ListTag, OneOf, Rows, Tag, one_of, sequence
 from maia.authority.tags import parse_tag, permits
 from maia.encoding import Sexp
 from maia.errors import TagError
+from maia.filters import Bound
 from maia.principals import Principal, principal_id
 
 NETWORK = b"maia-network"
 TYPE = b"maia-type"
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{0,127}")
 _MAX_NAME = 512
-_VERSION_AT, _ACTION, _UIDS, _ROWS, _MENDS = 3, 4, 5, 6, 7  # positions in a right on cells
+_VERSION_AT, _ACTION, _UIDS, _ROWS, _MENDS, _BOUNDS = 3, 4, 5, 6, 7, 8  # positions in a right on cells
 
 
 class Action(Enum):
@@ -51,6 +55,11 @@ class Action(Enum):
     REMOVE_ATTRIBUTE = "removeAttribute"
     EDIT_ATTRIBUTE_NAME = "editAttributeName"
     EDIT_ATTRIBUTE_TYPE = "editAttributeType"
+    TRANSFORM_FROM = "transformFrom"
+    TRANSFORM_TO = "transformTo"
+    INSTALL_HANDLER = "installHandler"
+    ROUTE = "route"
+    TRANSFER = "transfer"
 
     @classmethod
     def parse(cls, word: str) -> Action:
@@ -142,6 +151,8 @@ def type_right(
     constraints: Iterable[Constraint] = (),
     on_violation: OnViolation | None = None,
     enforced: bool = False,
+    bounds: Iterable[Bound] = (),
+    sub_topics: bool = False,
 ) -> Tag:
     """Grant actions on event types.
 
@@ -157,6 +168,8 @@ def type_right(
             breaks another demand is dropped.
         enforced: Whether the receiving domain is trusted to enforce the demands. Its brokers may then hold the keys of
             whole columns; otherwise a right with a demand on the row opens no key group.
+        bounds: Access-control filters, over uids; all of them must allow what is published or subscribed to.
+        sub_topics: Whether the name stands for a topic and all topics below it, also those defined later.
 
     Raises:
         TagError: A version with an operator, an unknown action, a malformed uid or value; or something is to be forced
@@ -174,12 +187,14 @@ def type_right(
     start = (
         Exactly(TYPE),
         EVERYTHING if owner is None else Exactly(principal_id(owner)),
-        _name_tag(name),
+        topics_tag(name) if sub_topics else _name_tag(name),
         EVERYTHING if version == "*" else Exactly(version.encode()),
     )
     cells = (uids_tag(attributes), rows_tag(demands, enforced=enforced))
     mends = EVERYTHING if on_violation is None else on_violation.to_tag()
-    if actions is None and mends == EVERYTHING:
+    members = tuple(bounds)
+    within: Tag = Bounds.of(members) if members else EVERYTHING
+    if actions is None and mends == within == EVERYTHING:
         return _trim(*start, EVERYTHING, *cells)
     chosen = (Action.PUBLISH, Action.SUBSCRIBE, Action.MANAGE, Action.EXTEND) if actions is None else tuple(actions)
     if any(action.on_network for action in chosen):
@@ -191,10 +206,19 @@ def type_right(
         if action.on_cells and (action, split) != (Action.PUBLISH, True)
     )
     others = one_of(parse_tag(action.to_sexp()) for action in chosen if not action.on_cells)
-    found = [_trim(*start, on_cells, *cells), _trim(*start, others)]
+    found = [_trim(*start, on_cells, *cells, EVERYTHING, within), _trim(*start, others)]
     if split:
-        found.append(_trim(*start, parse_tag(Action.PUBLISH.to_sexp()), *cells, mends))
+        found.append(_trim(*start, parse_tag(Action.PUBLISH.to_sexp()), *cells, mends, within))
     return one_of(found)
+
+
+def topics_tag(name: str) -> Tag:
+    """Write the names of a topic and of all topics below it.
+
+    >>> topics_tag("Stocks").to_sexp()
+    (b'*', b'set', (b'*', b'prefix', b'Stocks.'), b'Stocks')
+    """
+    return one_of((_name_tag(name), parse_tag((b"*", b"prefix", encode_name(f"{name}.")))))
 
 
 def type_blanket() -> Tag:
@@ -250,7 +274,7 @@ class CellRight:
     """One alternative of a right on cells: the uids it opens, the demands on the row, what a breach may become.
 
     ``enforced`` lists the uids whose demand the receiving domain is trusted to enforce. Under a ``version`` that is not
-    ``(*)``, uids are those of that version alone.
+    ``(*)``, uids are those of that version alone. All ``bounds`` must allow what is published or subscribed to.
     """
 
     uids: Tag
@@ -258,11 +282,12 @@ class CellRight:
     mends: Tag = EVERYTHING
     enforced: frozenset[str] = frozenset()
     version: Tag = EVERYTHING
+    bounds: tuple[Bound, ...] = ()
 
     @property
     def served(self) -> bool:
-        """Whether rows must be chosen by the granting side: some demand is not the receiving domain's to enforce."""
-        return any(uid not in self.enforced for uid, _ in self.constraints)
+        """Whether the granting side must enforce it: some demand, or a bound, is not the receiving domain's to."""
+        return bool(self.bounds) or any(uid not in self.enforced for uid, _ in self.constraints)
 
     @property
     def on_violation(self) -> OnViolation | None:
@@ -307,6 +332,7 @@ def cell_rights(tag: Tag) -> tuple[CellRight, ...]:
         uids = option.items[_UIDS] if len(option.items) > _UIDS else EVERYTHING
         demands = option.items[_ROWS] if len(option.items) > _ROWS else EVERYTHING
         mends = option.items[_MENDS] if len(option.items) > _MENDS else EVERYTHING
+        bounds = _bounds(option)
         for demand in demands.members if isinstance(demands, OneOf) else (demands,):
             trusted: frozenset[str] = frozenset()
             if isinstance(demand, Rows):
@@ -316,8 +342,19 @@ def cell_rights(tag: Tag) -> tuple[CellRight, ...]:
                 found = ()
             else:
                 raise TagError("not a constraint on rows", code="TAG_NOT_CELLS")
-            out.append(CellRight(uids, found, mends, trusted, version))
+            out += [CellRight(uids, found, mends, trusted, version, within) for within in bounds]
     return tuple(out)
+
+
+def _bounds(option: ListTag) -> list[tuple[Bound, ...]]:
+    """Read the alternative bounds of a right."""
+    tag = option.items[_BOUNDS] if len(option.items) > _BOUNDS else EVERYTHING
+    found: list[tuple[Bound, ...]] = []
+    for item in tag.members if isinstance(tag, OneOf) else (tag,):
+        if not isinstance(item, (Bounds, Everything)):
+            raise TagError("not a bound", code="TAG_NOT_CELLS")
+        found.append(item.members if isinstance(item, Bounds) else ())
+    return found
 
 
 def _uid_text(uid: bytes) -> str:

@@ -64,6 +64,21 @@ def reach(
     return result
 
 
+def reached(
+    graph: Graph,
+    roots: Sequence[Root],
+    admits: Callable[[FiveTuple], bool],
+    could: Callable[[FiveTuple], bool] = lambda _: True,
+) -> frozenset[KeyId]:
+    """Name every key that a link which permits the request leads to, from link to link.
+
+    Whoever holds the right by a certificate is among them; whoever is among them need not hold it: thresholds are taken
+    as met, and links that have nothing in common as chains.
+    """
+    links = _forward(graph, roots, admits, could)
+    return frozenset(key for link in links for key in graph.keys_of(link.subject))
+
+
 def find_proof(graph: Graph, roots: Sequence[Root], found: Reach) -> Proof | None:
     """Read a proof off a finished search, or return ``None`` when no root reaches the principal."""
     for root in roots:

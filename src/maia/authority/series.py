@@ -9,7 +9,8 @@ Rules kept here:
 - since when a certificate is revoked does not change from list to list: the first one that names it says so, and those
   that follow repeat it;
 - timed lists never overlap and are never superseded early, so a successor starts where the last one ends. A revocation
-  does not wait for that: it is said at once by a plain list, whose number is above that of every list signed ahead.
+  does not wait for that: it is said at once by a plain list, whose number is above that of every list signed ahead, and
+  which says that it only revokes.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class Series:
         interval: When the last timed list is in force.
         certificates: What was revoked so far and has not ended; of revalidations, what the last one names.
         since: From which stamp on each certificate that a known list names is revoked, what ended included.
+        timed: Whether the signer is held to timed lists, also where none is known any more.
     """
 
     kind: TestKind
@@ -45,6 +47,7 @@ class Series:
     interval: tuple[datetime, datetime] | None = None
     certificates: frozenset[CertificateId] = frozenset()
     since: Mapping[CertificateId, int] = field(default_factory=dict)
+    timed: bool = False
 
     @classmethod
     def of(
@@ -76,6 +79,7 @@ class Series:
         return cls(
             kind=kind, signer=signer, sequence=max(taken, 0 if newest is None else newest.sequence),
             interval=max(timed, default=None), certificates=certificates, since=first_moments(own),
+            timed=any(item.timed or item.only_revokes for item in own),
         )  # fmt: skip
 
     @classmethod
@@ -83,6 +87,10 @@ class Series:
         """Sum up the lists that a book has accepted."""
         bodies = (parse_statement(raw).body for raw in book.raw_statements())
         return cls.of((item for item in bodies if isinstance(item, ListStatement)), kind=kind, signer=signer)
+
+    def next_start(self, *, at: datetime) -> datetime:
+        """Say when the next timed list comes into force: now, or when the last one ends."""
+        return at if self.interval is None else max(at, self.interval[1])
 
     def next_interval(
         self, *, at: datetime, starts: datetime | None = None, ends: datetime | None = None
@@ -96,7 +104,7 @@ class Series:
         if starts is None:
             if ends is None and last is None and self.kind is not TestKind.REVALIDATION:
                 return None
-            starts = at if last is None else max(at, last[1])
+            starts = self.next_start(at=at)
         if ends is None:
             if last is None:
                 raise UsageError("a timed list needs an end; give --until", code="LIST_END")
@@ -140,7 +148,7 @@ class Series:
                 since = tuple(self.since.get(identity, stamp_of(at)) for identity in sorted(certificates))
         return ListStatement(
             kind=self.kind, signer=self.signer, sequence=number, certificates=certificates, starts=starts, ends=ends,
-            since=since,
+            since=since, only_revokes=interval is None and self.timed,
         )  # fmt: skip
 
 

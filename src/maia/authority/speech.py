@@ -6,12 +6,12 @@ that this right opens.
 
 Rules kept here:
 
-1. What a link speaks of are the attributes in its constraints on rows (forced values are constraints) and in its
-   conditions. A condition on the moment alone, and one on facts of the surroundings, speak of no attribute; a condition
-   that cannot be read, and a demand on rows in any other form than ``(* where …)``, speak of all.
-2. Only what is added counts. A constraint that leaves the demand above it exactly as it is, and a condition that stands
-   word for word in the chain above, say nothing new, whatever they name. The smallest narrowing of a demand on a closed
-   attribute is an addition, and so is the demand that it has a value at all.
+1. What a link speaks of are the attributes in its constraints on rows (forced values are constraints), in its bounds
+   and in its conditions. A condition on the moment alone, and one on facts of the surroundings, speak of no attribute;
+   a condition that cannot be read, and a demand on rows in any other form than ``(* where …)``, speak of all.
+2. Only what is added counts. A constraint that leaves the demand above it exactly as it is, and a bound or condition
+   that stands word for word in the chain above, say nothing new, whatever they name. The smallest narrowing of a
+   demand on a closed attribute is an addition, and so is the demand that it has a value at all.
 3. Open is what the chain up to the issuer opens, for the type and the action in question: each alternative of that
    right is a right of its own, and one that opens an attribute lends nothing to another that does not.
 4. Through an alternative under which a link speaks of more, the link gives nothing at all, its harmless alternatives
@@ -34,6 +34,7 @@ from itertools import product
 from math import prod
 from typing import TypeGuard
 
+from maia.authority.bounds import Bounds
 from maia.authority.budget import Budget
 from maia.authority.condition_attributes import attributes_of
 from maia.authority.known_versions import EVERY_VERSION, KnownVersions
@@ -55,7 +56,7 @@ from maia.errors import TagError
 
 SPEAKS_OF_CLOSED = "SPEAKS_OF_CLOSED"
 ANY_ATTRIBUTE = "*"
-_VERSION, _ACTION, _UIDS, _ROWS = 3, 4, 5, 6
+_VERSION, _ACTION, _UIDS, _ROWS, _BOUNDS = 3, 4, 5, 6, 8
 _ON_CELLS = tuple(Exactly(str(action.value).encode()) for action in Action if action.on_cells)
 
 
@@ -180,7 +181,7 @@ def speaks(tag: Tag, conditions: Iterable[str]) -> bool:
     >>> speaks(EVERYTHING, ["now.hour('Europe/London') < 17"]), speaks(EVERYTHING, ["event['7'] > 5"])
     (False, True)
     """
-    demanding = any(_demands(option) != (EVERYTHING,) for option in _members(tag))
+    demanding = any((*_demands(option), *_bounds(option)) != (EVERYTHING, EVERYTHING) for option in _members(tag))
     return demanding or any(attributes_of(condition) != frozenset() for condition in conditions)
 
 
@@ -229,6 +230,11 @@ def _demands(tag: Tag) -> tuple[Tag, ...]:
     return _members(_item(tag, _ROWS)) if _on_type(tag) else (EVERYTHING,)
 
 
+def _bounds(tag: Tag) -> tuple[Tag, ...]:
+    """List the alternative bounds of a right."""
+    return _members(_item(tag, _BOUNDS)) if _on_type(tag) else (EVERYTHING,)
+
+
 def _all(tags: Iterable[Tag], budget: Budget | None) -> Tag:
     return reduce(lambda a, b: intersect(a, b, budget), tags)
 
@@ -247,6 +253,9 @@ def _offence(
         for demand in _demands(option):
             for before in _demands(right):
                 found |= _added(before, demand, uids, budget)
+        for bound in _bounds(option):
+            for held in _bounds(right):
+                found |= _bounded(held, bound, uids, budget)
     return found
 
 
@@ -275,6 +284,18 @@ def _added(before: Tag, demand: Tag, uids: Tag, budget: Budget | None) -> set[st
     return found
 
 
+def _bounded(held: Tag, given: Tag, uids: Tag, budget: Budget | None) -> set[str]:
+    """List the closed attributes that bounds name which were not there before."""
+    if isinstance(given, Everything):
+        return set()
+    if not isinstance(given, Bounds):
+        return {ANY_ATTRIBUTE}
+    known = held.members if isinstance(held, Bounds) else ()
+    added = (member for member in given.members if member not in known)
+    named = {uid for member in added for uid in member.filter.attributes}
+    return {uid for uid in named if not permits(uids, uid.encode(), budget)}
+
+
 def _parts(right: Tag, options: tuple[Tag, ...]) -> Iterator[Tag]:
     """Take an alternative apart by action and by demand: what offends for one may be right for another."""
     assert isinstance(right, ListTag)  # noqa: S101 - only a right on a type can close an attribute
@@ -292,4 +313,6 @@ def _by_demand(right: Tag) -> Iterator[Tag]:
         yield right
         return
     for demand in _demands(right):
-        yield ListTag((*right.items[:_ROWS], demand, *right.items[_ROWS + 1 :]))
+        items = (*right.items[:_ROWS], demand, *right.items[_ROWS + 1 :])
+        for bound in _bounds(right):
+            yield ListTag((*items[:_BOUNDS], bound, *items[_BOUNDS + 1 :]) if len(items) > _BOUNDS else items)

@@ -1,7 +1,7 @@
 """Validity statements: lists that revoke, lists that confirm, and answers to one question.
 
     (statement (version "1") (kind crl|revalidation) (signer <key>) (sequence "<n>") (in-force <from> <to>)?
-               (since "<ms>" …)? (certificates <id> …))
+               (only-revokes)? (since "<ms>" …)? (certificates <id> …))
     (statement (version "1") (kind one-time) (signer <key>) (nonce <octets>) (verifier <text>) (request <hash>)?
                (certificates <id> …))
 
@@ -9,6 +9,8 @@ signed like certificates, with a prefix of their own. Rules kept here:
 
 - fields stand in this order; unknown ones refuse the whole statement;
 - a timed list is in force in the half-open interval ``[from, to)``; one without an interval is a plain CRL;
+- a plain CRL of a signer that has timed lists says that it only revokes, so that nobody who has no timed list, or has
+  lost them, takes it for one that confirms what it does not name;
 - a CRL may say since when each of its certificates is withdrawn, in milliseconds since 1970 as events are stamped and
   in the order of the certificates. What was done before that moment is judged as it was; without a moment a plain list
   withdraws for ever back, and a timed one from its start;
@@ -67,7 +69,8 @@ class ListStatement:
     """A CRL (these are withdrawn) or a revalidation (only these are good).
 
     ``since`` says from which stamps on each certificate of a CRL is withdrawn, in the order of the sorted certificates;
-    it is empty where the list does not say so.
+    it is empty where the list does not say so. ``only_revokes`` is what a plain CRL beside timed lists says of itself:
+    it takes away, and never confirms.
     """
 
     kind: TestKind
@@ -77,9 +80,10 @@ class ListStatement:
     starts: datetime | None = None
     ends: datetime | None = None
     since: tuple[int, ...] = ()
+    only_revokes: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse half an interval, an empty one, a revalidation without one, and moments that do not fit."""
+        """Refuse half an interval, an empty one, a revalidation without one, and what does not fit a list."""
         if self.kind is TestKind.ONE_TIME:
             raise UsageError("a one-time answer is no list")
         if (self.starts is None) != (self.ends is None):
@@ -88,6 +92,8 @@ class ListStatement:
             raise EncodingError("a list whose interval is empty", code="STATEMENT_INTERVAL")
         if self.starts is None and self.kind is not TestKind.CRL:
             raise EncodingError("a revalidation needs an interval", code="STATEMENT_INTERVAL")
+        if self.only_revokes and self.starts is not None:
+            raise EncodingError("a list that only revokes has no interval", code="STATEMENT_INTERVAL")
         if not 0 <= self.sequence < 10**_MAX_SEQUENCE_DIGITS:
             raise EncodingError("a sequence number out of range", code="STATEMENT_SEQUENCE")
         fits = not self.since or (self.kind is TestKind.CRL and len(self.since) == len(self.certificates))
@@ -100,9 +106,9 @@ class ListStatement:
         return self.starts is not None
 
     def in_force(self, at: datetime) -> bool:
-        """Tell whether the list counts at an instant; a plain CRL always does."""
+        """Tell whether the list confirms what it does not revoke at an instant; a plain CRL does, or never does."""
         if self.starts is None or self.ends is None:
-            return True
+            return not self.only_revokes
         return self.starts <= at < self.ends
 
     def moments(self) -> dict[CertificateId, int]:
@@ -120,6 +126,8 @@ class ListStatement:
         ]
         if self.starts is not None and self.ends is not None:
             fields.append((b"in-force", encode_instant(self.starts), encode_instant(self.ends)))
+        if self.only_revokes:
+            fields.append((b"only-revokes",))
         if self.since:
             fields.append((b"since", *(b"%d" % moment for moment in self.since)))
         return (b"statement", *fields, (b"certificates", *sorted(self.certificates)))
@@ -271,9 +279,13 @@ def _parse_list(
         case [*_, (b"since", *moments)] if moments:
             since = tuple(_parse_moment(item) for item in moments)
             rest = rest[:-1]
+    starts = ends = None
+    only_revokes = False
     match rest:
         case [(b"sequence", bytes() as number)]:
-            starts = ends = None
+            pass
+        case [(b"sequence", bytes() as number), (b"only-revokes",)]:
+            only_revokes = True
         case [(b"sequence", bytes() as number), (b"in-force", start, end)]:
             starts, ends = parse_instant(start), parse_instant(end)
         case _:
@@ -281,8 +293,9 @@ def _parse_list(
     if not number.isdigit() or len(number) > _MAX_SEQUENCE_DIGITS or (number[0] == 48 and len(number) > 1):
         raise EncodingError("a sequence number that is not a plain decimal", code="STATEMENT_SEQUENCE")
     return ListStatement(
-        kind=kind, signer=key, sequence=int(number), certificates=certificates, starts=starts, ends=ends, since=since
-    )
+        kind=kind, signer=key, sequence=int(number), certificates=certificates, starts=starts, ends=ends, since=since,
+        only_revokes=only_revokes,
+    )  # fmt: skip
 
 
 def _parse_moment(item: Sexp) -> int:

@@ -11,9 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from maia.authority.patterns import (
-    Pattern,
-)
+from maia.authority.bounds import Bounds
+from maia.authority.patterns import Pattern
 from maia.encoding import Hinted, Sexp, encode
 from maia.errors import TagError
 
@@ -105,7 +104,7 @@ class Rows:
         return (uid, tag.to_sexp(), ENFORCED) if uid in self.enforced else (uid, tag.to_sexp())
 
 
-Tag: TypeAlias = "Everything | Exactly | ListTag | OneOf | Strings | Rows"
+Tag: TypeAlias = "Everything | Exactly | ListTag | OneOf | Strings | Rows | Bounds"
 
 
 EVERYTHING = Everything()

@@ -8,7 +8,8 @@ A tag stands for a set of ground requests:
 - ``(* prefix s)``, ``(* range <ordering> …)``, ``(* glob s)``, ``(* pieces s …)``, ``(* and p …)``: sets of strings;
 - ``(* where (<uid> t) …)``: rows ``(row (<uid> <value>) …)`` in which each listed uid has a value in its tag. This is
   Maia's own form: a constraint on a row, not on a cell, so one empty member leaves no row at all (choice C30).
-  ``(<uid> t enforced)`` says besides that the receiving domain is trusted to enforce it (choice C42).
+  ``(<uid> t enforced)`` says besides that the receiving domain is trusted to enforce it (choice C42);
+- ``(* bound (<kind> …) …)``: rows and filters that access-control filters allow, see `bounds`.
 
 Rules kept here: anything else is refused; lists are never empty; requests are ground; intersection is total, and
 `permits` needs no intersection, so deciding a request never grows with the number of alternatives in a chain.
@@ -16,6 +17,7 @@ Rules kept here: anything else is refused; lists are never empty; requests are g
 
 from __future__ import annotations
 
+from maia.authority.bounds import Bounds, parse_bounds
 from maia.authority.budget import Budget
 from maia.authority.orderings import Ordering
 from maia.authority.patterns import (
@@ -80,6 +82,8 @@ def parse_tag(expression: Sexp, budget: Budget | None = None) -> Tag:
             return _parse_where(constraints, budget)
         case (b"and", *parts):
             return _parse_and(parts, budget)
+        case (b"bound", *members):
+            return parse_bounds(members)
         case _:
             return _parse_strings(expression[1:])
 
@@ -192,11 +196,9 @@ def intersect(a: Tag, b: Tag, budget: Budget | None = None) -> Tag:
         return NOTHING if pattern is None else Strings(pattern)
     if isinstance(a, Rows) and isinstance(b, Rows):
         return _intersect_rows(a, b, budget)
-    if isinstance(a, Rows) and isinstance(b, ListTag):
-        return _constrain_cells(a, b, budget)
-    if isinstance(b, Rows) and isinstance(a, ListTag):
-        return _constrain_cells(b, a, budget)
-    return NOTHING
+    if isinstance(a, Bounds) and isinstance(b, Bounds):
+        return _intersect_bounds(a, b, budget)
+    return _within_list(a, b, budget) if isinstance(a, ListTag) else _within_list(b, a, budget)
 
 
 def _intersect_sets(left: tuple[Tag, ...], right: tuple[Tag, ...], budget: Budget | None) -> Tag:
@@ -227,6 +229,22 @@ def _intersect_rows(a: Rows, b: Rows, budget: Budget | None) -> Tag:
     # SECURITY: whoever sets a demand says who enforces it; nobody below can say so of a demand set above.
     distrusted = {uid for side in (a, b) for uid, _ in side.constraints if uid not in side.enforced}
     return rows(merged.items(), enforced=merged.keys() - distrusted)
+
+
+def _intersect_bounds(a: Bounds, b: Bounds, budget: Budget | None) -> Bounds:
+    """Hold both: no link loses a bound of the links above it."""
+    if budget is not None:
+        budget.spend(len(a.members) + len(b.members))
+    return a.meet(b)
+
+
+def _within_list(listed: Tag, other: Tag, budget: Budget | None) -> Tag:
+    """Narrow a list that spells out what a request is about, as a request for one cell does."""
+    if isinstance(listed, ListTag) and isinstance(other, Rows):
+        return _constrain_cells(other, listed, budget)
+    if isinstance(listed, ListTag) and isinstance(other, Bounds) and permits(other, listed.to_sexp(), budget):
+        return listed
+    return NOTHING
 
 
 def _constrain_cells(wanted: Rows, listed: ListTag, budget: Budget | None) -> Tag:
@@ -274,6 +292,10 @@ def permits(tag: Tag, request: Sexp, budget: Budget | None = None) -> bool:
         return any(permits(member, request, budget) for member in tag.members)
     if isinstance(tag, Strings):
         return isinstance(request, bytes) and tag.pattern.contains(request)
+    if isinstance(tag, Bounds):
+        if budget is not None:
+            budget.spend(sum(len(member.filter.constraints) for member in tag.members))
+        return tag.permit(request)
     return _permits_row(tag, request, budget)
 
 

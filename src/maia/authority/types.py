@@ -77,6 +77,7 @@ class VerifiedEventType:
         network: The network on which it may be used, when that was asked.
         raw: The bytes as they came.
         compatible: Accepted in the scope of the healthcare chapter.
+        parent: The type that it extends, when it extends one.
     """
 
     definition: EventType
@@ -86,6 +87,7 @@ class VerifiedEventType:
     network: Network | None
     raw: bytes
     compatible: bool
+    parent: VerifiedEventType | None
     _proof: InitVar[_Proof]
 
     def __post_init__(self, _proof: _Proof) -> None:
@@ -97,6 +99,11 @@ class VerifiedEventType:
     def holds_at(self, at: datetime) -> bool:
         """Tell whether the same credentials still carry the definition at another instant."""
         return all(grant.holds_at(at) for grant in self.grants)
+
+    @property
+    def lineage(self) -> tuple[VerifiedEventType, ...]:
+        """The definition, the one that it extends, the one that this extends, and so on."""
+        return (self,) if self.parent is None else (self, *self.parent.lineage)
 
     @property
     def expires(self) -> datetime | None:
@@ -152,11 +159,12 @@ def verify_event_type(
     if definition.extends is not None:
         grants.extend(case.prove_extend(signed, parent))
     if network is not None:
-        grants.append(case.prove(ask_network(Action.INSTALL, *network), signed.signer, definition.credentials))
-    event_type = definition if parent is None or definition.extends is None else _inherit(definition, parent)
+        grants.append(case.prove_install(signed, network))
+    extended = None if definition.extends is None else parent
     return VerifiedEventType(
-        definition, event_type, signed.signer, tuple(grants), network, signed.raw, signed.compatible, _PROOF
-    )
+        definition, definition if extended is None else _inherit(definition, extended), signed.signer, tuple(grants),
+        network, signed.raw, signed.compatible, extended, _PROOF,
+    )  # fmt: skip
 
 
 def prove_from_credentials(
@@ -246,6 +254,15 @@ class _Case:
         if parent is None:
             raise UncheckedError(f"the type `{wanted}` that is extended is not at hand", code="PARENT_MISSING")
         return (grant, *parent.grants)
+
+    def prove_install(self, signed: SignedEventType, network: Network) -> Grant:
+        """Prove that the signer may install types on a network."""
+        request = ask_network(Action.INSTALL, *network)
+        try:
+            return self.prove(request, signed.signer, signed.definition.credentials)
+        except ChainError as error:
+            message = f"its signer may not install types on `{network[1]}`: {error.message}"
+            raise ChainError(message, code="NOT_INSTALLED") from error
 
     def _previous(self, definition: EventType) -> SignedEventType | None:
         """Find the previous version, and check what can be checked of it without its credentials."""

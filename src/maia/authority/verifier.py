@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 
@@ -44,8 +45,11 @@ from maia.authority.tuples import Root
 from maia.errors import UncheckedError, VerificationError
 from maia.principals import (
     Certificate,
+    CertificateId,
     KeyHash,
+    KeyId,
     PublicKey,
+    Threshold,
     UnverifiedCertificate,
     check_aware,
 )
@@ -209,6 +213,25 @@ class Verifier:
             self.statements.use(case.nonces(used), until=challenge.until)
         return found
 
+    def reached(
+        self, request: Request, *, evidence: CertificatePool, at: datetime
+    ) -> tuple[frozenset[KeyId], tuple[CertificateId, ...]]:
+        """Name the keys that may hold a right within a request, without deciding for any of them.
+
+        Returns:
+            Every key to which certificates in force lead that each permit something of the request, so that nobody else
+            holds it by a certificate; and, sorted, the certificates of which nobody could tell whether they are in
+            force, since a statement is missing: who holds it by those alone is not among the keys.
+
+        Raises:
+            UncheckedError: The budget of one decision does not suffice.
+        """
+        check_aware(at)
+        case = self._case(evidence, request, KeyHash(KeyId(bytes(32))), at, None, None, None)
+        keys = case.reached()
+        unknown = (identity for identity, why in case.problems.items() if isinstance(why, UncheckedError))
+        return keys, tuple(sorted(unknown))
+
     def _case(
         self,
         pool: CertificatePool,
@@ -220,6 +243,8 @@ class Verifier:
         hindsight: tuple[Statement, ...] | None,
     ) -> Case:
         statements = self._statements if hindsight is None else Hindsight(self._statements, pool, hindsight)
+        if isinstance(request.owner, Threshold):
+            request = replace(request, speaker=self._statements.successions.speaker(request.owner))
         return Case(
             self._roots, statements, self._limits, self.signatures, pool, request, principal.key_id, at,
             challenge, self.budget(pool) if budget is None else budget,

@@ -12,7 +12,16 @@ import pyarrow as pa
 import maia
 from maia.authority import Action, type_right
 from maia.domain import Domain
-from maia.events import EncryptionMode, EventType, Options, TypeName, attribute, parse_version, sign_event_type
+from maia.events import (
+    Attribute,
+    EncryptionMode,
+    EventType,
+    Options,
+    TypeName,
+    attribute,
+    parse_version,
+    sign_event_type,
+)
 from maia.home import Home, HomeConfig
 from maia.kernel import DeliverPlan
 from maia.principals import Authorisation, KeySigner, issue
@@ -62,13 +71,15 @@ def batch_of(events: int, attributes: int) -> pa.RecordBatch:
     )
 
 
-def make_domain(root: Path, attributes: int, mode: EncryptionMode) -> Domain:
-    """Make a domain with one signed type of so many attributes, and a publisher and a reader with certificates."""
+def make_domain(root: Path, attributes: int | tuple[Attribute, ...], mode: EncryptionMode) -> Domain:
+    """Make a domain with one signed type of these attributes, or of so many strings, and a publisher and a reader."""
+    if isinstance(attributes, int):
+        attributes = tuple(attribute(f"a{at}", at, "string") for at in range(attributes))
     home = Home.create(root, HomeConfig(name=f"bench-{mode.value}"))
     owner, writer, reader = KeySigner.generate(), home.new_key(WRITER), home.new_key(READER)
     definition = EventType(
         name=TypeName(owner.public_key, TYPE, parse_version(0)),
-        attributes=tuple(attribute(f"a{at}", at, "string") for at in range(attributes)),
+        attributes=attributes,
         options=Options(encryption=mode),
     )
     home.types.put(sign_event_type(definition, owner).raw, at=now())

@@ -97,10 +97,10 @@ def take_apart(
         for item in plan.subscriptions:
             index.add(item.identity, item.filter)
         for file in commit.files:
-            for rows in log.parcels(commit.lane, file):
+            for logged in log.parcels(commit.lane, file):
                 marks = [clock()]
                 parcel = open_batch(
-                    memoryview(rows.column("parcel")[0].as_buffer()), plan.kinds, keys, arrives=plan.arrives,
+                    logged.parse(), plan.kinds, keys, arrives=plan.arrives,
                     tolerance=plan.tolerance, check_origin=plan.check_origin, modes=plan.modes,
                 )  # fmt: skip
                 marks.append(clock())

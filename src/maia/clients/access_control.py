@@ -64,9 +64,10 @@ class AccessControlClient(ServiceClient):
         answer = read_table(self.call("POST", "/v1/members/enrol", body=body))
         return _member(read_table(answer.get("member"))), _handed(answer.get("handed"))
 
-    def activate(self, role: str) -> tuple[str, ...]:
-        """Activate a role; give its proof, a line a step."""
-        return read_texts(read_table(self.call("POST", "/v1/roles/activate", body={"role": role})), "proof")
+    def activate(self, role: str, *, anonymous: bool | None = None) -> tuple[str, ...]:
+        """Activate a role, named in the journal or not as one asks, else as the domain says; give its proof."""
+        body = {"role": role} | ({} if anonymous is None else {"anonymous": anonymous})
+        return read_texts(read_table(self.call("POST", "/v1/roles/activate", body=body)), "proof")
 
     def deactivate(self, role: str) -> RemoteRevocation:
         """Give up a role."""

@@ -31,7 +31,7 @@ def connect_key_manager(home: Home) -> KeyManagerClient:
         MalformedError: The address is refused.
     """
     url = _named(home.config.key_manager, "key manager")
-    return KeyManagerClient(url, signer=home.broker, server_key=home.key(KEY_MANAGER), policy=_policy(url))
+    return KeyManagerClient(url, signer=home.broker, server_key=home.key(KEY_MANAGER), policy=address_policy(url))
 
 
 def connect_access_control(home: Home, *, as_: str) -> AccessControlClient:
@@ -45,7 +45,7 @@ def connect_access_control(home: Home, *, as_: str) -> AccessControlClient:
     """
     url = _named(home.config.access_control, "access control service")
     key = home.key(home.config.domain)
-    return AccessControlClient(url, signer=home.signer(as_), server_key=key, policy=_policy(url))
+    return AccessControlClient(url, signer=home.signer(as_), server_key=key, policy=address_policy(url))
 
 
 def _named(url: str | None, what: str) -> str:
@@ -54,7 +54,8 @@ def _named(url: str | None, what: str) -> str:
     return url
 
 
-def _policy(url: str) -> AddressPolicy:
+def address_policy(url: str) -> AddressPolicy:
+    """Tell where connections to an address may go that stands in a home's own files: there, and nowhere beside it."""
     try:
         host = urlsplit(url).hostname or ""
         if host == "localhost":

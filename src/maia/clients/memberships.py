@@ -166,7 +166,9 @@ def _find_type(home: Home, text: str) -> TypeName:
     """
     try:
         return find_type(home, text)
-    except UsageError:
+    except UsageError as error:
+        if error.code != "TYPE_AMBIGUOUS":
+            raise
         found = {known.type_id: known for known in home.types.names() if known.name == text}
         if len(found) != 1:
             raise

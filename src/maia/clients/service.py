@@ -155,9 +155,23 @@ class ServiceClient:
             UsageError: The request conflicts with the service's state.
             UnavailableError: There is no answer within the limits, or the service cannot answer now.
         """
-        self._rest.enter()
         target = path + (f"?{urlencode(query)}" if query else "")
-        content = b"" if body is None else _write(body)
+        return _read(self._answer(method, target, b"" if body is None else _write(body)))
+
+    def fetch(self, path: str, *, query: Mapping[str, str | int]) -> bytes:
+        """Ask the service for octets; they are proven to be its answer to this request.
+
+        Raises:
+            MaiaError: As `call` does.
+        """
+        answer = self._answer("GET", f"{path}?{urlencode(query)}", b"")
+        if answer.status_code != 200:
+            _read(answer)
+            raise MalformedError("an answer of another shape", code="ANSWER")
+        return answer.body
+
+    def _answer(self, method: str, target: str, content: bytes) -> wire.Answer:
+        self._rest.enter()
         with self._lock:
             self._deadline.start(self._limits.seconds)
             try:
@@ -169,7 +183,7 @@ class ServiceClient:
                 self._rest.failed()
             else:
                 self._rest.answered()
-        return _read(answer)
+        return answer
 
     def _ask(self, method: str, target: str, content: bytes) -> wire.Answer:
         """Ask inside a session; where it is gone, or the server's certificate has changed, shake hands once more."""
@@ -282,12 +296,13 @@ def _read(answer: wire.Answer) -> object:
         return value
     code, detail = "REFUSED", "the service refuses"
     if isinstance(value, dict):
-        code = _safe_code(value.get("code"))
-        detail = _safe_text(value.get("detail") or value.get("title") or detail)
-    raise _error_of(status, detail, code)
+        code = safe_code(value.get("code"))
+        detail = safe_text(value.get("detail") or value.get("title") or detail)
+    raise error_of(status, detail, code)
 
 
-def _error_of(status: int, detail: str, code: str) -> MaiaError:
+def error_of(status: int, detail: str, code: str) -> MaiaError:
+    """Make the error that a service's refusal is."""
     if status == 401:
         return VerificationError(detail, code=code)
     if status == 403:
@@ -305,13 +320,15 @@ def _lacks_session(answer: wire.Answer) -> bool:
     return answer.status_code == 401 and b'"NO_SESSION"' in answer.body
 
 
-def _safe_code(code: object) -> str:
+def safe_code(code: object) -> str:
+    """Take a code from a service, if it is one."""
     text = code if isinstance(code, str) else ""
     fits = 0 < len(text) <= _CODE_LENGTH and text.isascii() and text.replace("_", "A").isalnum() and text.isupper()
     return text if fits else "REFUSED"
 
 
-def _safe_text(text: object) -> str:
+def safe_text(text: object) -> str:
+    """Take a message from a service, in one line of bounded length."""
     return "".join(letter if letter.isprintable() else " " for letter in str(text)[:500])
 
 

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import BinaryIO
 
+from maia.conformance.fields import VerbAnswer
 from maia.conformance.lines import MAX_LINE, parse_line
 from maia.conformance.shapes import check_fields
 from maia.errors import MaiaError, VerificationError
@@ -30,6 +31,11 @@ FAMILIES = {
     "oasis": "roles",
     "broker": "scenarios",
     "label": "labels",
+    "reason": "reasoning",
+    "release": "releases",
+    "flow": "flow",
+    "xml": "xml_policies",
+    "overlay": "overlay",
 }
 _log = logging.getLogger(__name__)
 _warming: list[threading.Thread] = []
@@ -75,11 +81,8 @@ def _answer(handler: Handler, request: Mapping[str, object]) -> dict[str, object
     try:
         result = handler(request)
     except VerificationError as error:
-        return {"result": "refused", "reason": error.code}
-    # A handler that has more to say than a result returns the answer's fields itself.
-    if isinstance(result, dict) and "result" in result and set(result) <= {"result", "reason", "refusals"}:
-        return result
-    return {"result": result}
+        result = VerbAnswer("refused", error.code)
+    return result.to_json() if isinstance(result, VerbAnswer) else {"result": result}
 
 
 def _handler(verb: str) -> Handler | None:
@@ -91,7 +94,7 @@ def _handler(verb: str) -> Handler | None:
     return _verbs(family).get(verb)
 
 
-def _verbs(family: str) -> Mapping[str, Handler]:
+def _verbs(family: str) -> Mapping[str, Handler]:  # noqa: C901 - a table
     """Load a family of verbs when the first of them is asked for."""
     match family:
         case "trust":
@@ -108,6 +111,16 @@ def _verbs(family: str) -> Mapping[str, Handler]:
             from maia.conformance.roles import VERBS
         case "scenarios":
             from maia.conformance.scenarios import VERBS
+        case "reasoning":
+            from maia.conformance.reasoning import VERBS
+        case "releases":
+            from maia.conformance.releases import VERBS
+        case "flow":
+            from maia.conformance.flow import VERBS
+        case "xml_policies":
+            from maia.conformance.xml_policies import VERBS
+        case "overlay":
+            from maia.conformance.overlay import VERBS
         case _:
             from maia.conformance.labels import VERBS
     return VERBS

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
 from maia.authority import Action, Constraint, Tag, network_right, parse_tag, type_right
 from maia.conformance.fields import Json, field, objects, optional_instant, wrong
+from maia.conformance.shapes import principals_in
 from maia.encoding import Sexp, encode, format_advanced, parse_advanced
-from maia.errors import EncodingError, MalformedError
+from maia.errors import EncodingError, MaiaError, MalformedError
 from maia.events import AttributeType, attribute, value_from_json
 from maia.principals import (
     Authorisation,
@@ -38,6 +40,7 @@ from maia.principals import (
     unsafe_seal_certificate,
 )
 
+_WRITTEN = (AttributeType.TIMESTAMP, AttributeType.DATE, AttributeType.DECIMAL)
 _ORDER = 2**252 + 27742317777372353535851937790883648493
 _SYMBOL = re.compile(r'"(?:[^"\\]|\\.)*"|\$([A-Za-z0-9_-]+)')
 
@@ -103,11 +106,16 @@ def tag_of(value: object) -> Tag:
     return parse_tag(parse_advanced(value))
 
 
-Kinds = Mapping[str, AttributeType]
-_NO_KINDS: Kinds = {}
+_KindsByUid = Mapping[str, tuple[AttributeType, ...]]
+Kinds = Callable[[Tag], _KindsByUid]
+"""Tells the attribute types, by uid, of the event types that a right is on; several where these do not agree."""
 
 
-def right_of(value: object, kinds: Kinds = _NO_KINDS) -> Tag:
+def _no_kinds(_right: Tag) -> _KindsByUid:
+    return {}
+
+
+def right_of(value: object, kinds: Kinds = _no_kinds) -> Tag:
     """Read a right on a network or an event type; known attribute types tell times from texts."""
     if not isinstance(value, dict):
         raise wrong("right", "an object")
@@ -117,20 +125,15 @@ def right_of(value: object, kinds: Kinds = _NO_KINDS) -> Tag:
             raise wrong("right", "a right on a network or on a type")
         owner, name = _pair(value["network"], "network")
         return network_right(principal_of(owner), name, actions)
-    owner, name, version = _triple(value.get("type"))
-    attributes, constraints = _attributes_of(value.get("attributes", "*"), kinds)
+    owned, name, version = _triple(value.get("type"))
+    owner = None if owned == "*" else principal_of(owned)
+    known = kinds(type_right(owner, name, version))
+    attributes, constraints = _attributes_of(value.get("attributes", "*"), known)
     rows = value.get("rows", [])
     if not isinstance(rows, list):
         raise wrong("rows", "a list of constraints")
-    constraints += [_constraint_of(item, "rows", kinds) for item in rows]
-    return type_right(
-        None if owner == "*" else principal_of(owner),
-        name,
-        version,
-        actions=actions,
-        attributes=attributes,
-        constraints=constraints,
-    )
+    constraints += [_constraint_of(item, "rows", known) for item in rows]
+    return type_right(owner, name, version, actions=actions, attributes=attributes, constraints=constraints)
 
 
 def _actions_of(value: object) -> list[Action] | None:
@@ -140,7 +143,7 @@ def _actions_of(value: object) -> list[Action] | None:
     return None if "*" in words else [Action.parse(word) for word in words]
 
 
-def _attributes_of(value: object, kinds: Kinds) -> tuple[list[str] | None, list[Constraint]]:
+def _attributes_of(value: object, kinds: _KindsByUid) -> tuple[list[str] | None, list[Constraint]]:
     if value == "*" or value is None:
         return None, []
     if not isinstance(value, list):
@@ -159,7 +162,7 @@ def _attributes_of(value: object, kinds: Kinds) -> tuple[list[str] | None, list[
     return None if everything else uids, constraints
 
 
-def _constraint_of(item: object, name: str, kinds: Kinds) -> Constraint:
+def _constraint_of(item: object, name: str, kinds: _KindsByUid) -> Constraint:
     """Read a demand on a row: uid, operator and value."""
     if not isinstance(item, list) or len(item) != 3 or not isinstance(item[1], str):
         raise wrong(name, "a list of constraints")
@@ -167,17 +170,27 @@ def _constraint_of(item: object, name: str, kinds: Kinds) -> Constraint:
     if wanted is None or isinstance(wanted, dict):
         raise wrong(name, "a list of constraints with values")
     uid = uid_of(item[0])
-    return Constraint(uid, item[1], _typed(uid, wanted, kinds))
+    return Constraint(uid, item[1], wanted if item[1] == "any" else _typed(uid, wanted, kinds.get(uid, ())))
 
 
-def _typed(uid: str, value: object, kinds: Kinds) -> Any:  # noqa: ANN401 - JSON values
-    """Read a constraint's value by the type of its attribute, where that is known and JSON has no form of its own."""
-    kind = kinds.get(uid)
-    if kind not in (AttributeType.TIMESTAMP, AttributeType.DATE, AttributeType.DECIMAL):
-        return value
+def _typed(uid: str, value: object, kinds: tuple[AttributeType, ...]) -> Any:  # noqa: ANN401 - JSON values
+    """Read a constraint's value by the type of its attribute, where that is known and JSON has no form of its own.
+
+    Where types do not agree, the first counts that has such a value.
+    """
     if isinstance(value, tuple):
         return tuple(_typed(uid, item, kinds) for item in value)
-    return value_from_json(attribute("constraint", uid, kind.value), value)
+    refused: MalformedError | None = None
+    for kind in kinds:
+        try:
+            read = value_from_json(attribute("constraint", uid, kind.value), value)
+        except MalformedError as error:
+            refused = refused or (error if kind in _WRITTEN else None)
+        else:
+            return read if kind in _WRITTEN else value
+    if refused is not None:
+        raise refused
+    return value
 
 
 def uid_of(value: object) -> str:
@@ -206,7 +219,7 @@ def _triple(value: object) -> tuple[object, str, str]:
     return value[0], value[1], version_of(value[2])
 
 
-def certificate_bytes(value: Json, kinds: Kinds = _NO_KINDS) -> bytes:
+def certificate_bytes(value: Json, kinds: Kinds = _no_kinds) -> bytes:
     """Make the signed bytes of a certificate object, right or wrong as the case wants it.
 
     Raises:
@@ -234,13 +247,13 @@ def certificate_id(value: Json) -> CertificateId:
     return parse_certificate(certificate_bytes(value)).certificate_id
 
 
-def _body_expression(value: Json, kinds: Kinds = _NO_KINDS) -> Sexp:
+def _body_expression(value: Json, kinds: Kinds = _no_kinds) -> Sexp:
     if "sexp" in value:
         return parse_advanced(_with_keys(field(value, "sexp", str)))
     return body_of(value, kinds).to_sexp()
 
 
-def body_of(value: Json, kinds: Kinds = _NO_KINDS) -> Body:
+def body_of(value: Json, kinds: Kinds = _no_kinds) -> Body:
     """Read the body of a certificate object."""
     issuer = principal_of(value.get("issuer"))
     if not isinstance(issuer, (PublicKey, KeyHash)):
@@ -336,7 +349,7 @@ def _with_keys(text: str) -> str:
 
 
 def evidence_of(
-    values: list[Json], kinds: Kinds = _NO_KINDS
+    values: list[Json], kinds: Kinds = _no_kinds
 ) -> tuple[list[bytes], list[CertificateId | None], list[MalformedError]]:
     """Make all certificates of a case: their bytes, their identities, and what could not be made."""
     evidence: list[bytes] = []
@@ -360,19 +373,16 @@ def evidence_of(
     return evidence, identities, refused
 
 
-def names_of(request: Mapping[str, object]) -> dict[bytes, str]:
-    """Map the identities of all symbolic keys that occur in a request back to their names."""
+def names_of(verb: str, request: Json) -> dict[bytes, str]:
+    """Map the identities of all keys that a request names back to their names: symbolic ones before octets."""
     found: dict[bytes, str] = {}
-    stack: list[object] = [request]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, str):
-            if len(item) <= 64:
-                found[signer_of(item).public_key.key_id] = item
-        elif isinstance(item, dict):
-            if set(item) == {"key"} and isinstance(item["key"], str):
-                found[key_of(item).key_id] = item["key"]
-            stack.extend(item.values())
-        elif isinstance(item, list):
-            stack.extend(item)
-    return found
+    given: dict[bytes, str] = {}
+    for item in principals_in(verb, request):
+        names: list[object] = [item]
+        if isinstance(item, dict):
+            names = _SYMBOL.findall(str(item.get("sexp", "")))
+            if isinstance(item.get("key"), str):
+                with contextlib.suppress(MaiaError):  # a key that is refused is nobody's
+                    given[key_of(item).key_id] = str(item["key"])
+        found.update({signer_of(name).public_key.key_id: name for name in names if isinstance(name, str) and name})
+    return given | found

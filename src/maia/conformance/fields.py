@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
@@ -12,6 +13,19 @@ T = TypeVar("T")
 Json = Mapping[str, object]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ABSENT = object()
+
+
+@dataclass(frozen=True, slots=True)
+class VerbAnswer:
+    """What a verb answers that has more to say than a result."""
+
+    result: str
+    reason: str | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """Write the fields of the answer."""
+        told: dict[str, object] = {"result": self.result, "reason": self.reason}
+        return {name: value for name, value in told.items() if value is not None}
 
 
 def wrong(name: str, expected: str) -> MalformedError:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 
-from maia.conformance.fields import Json, field, instant, objects, wrong
+from maia.conformance.fields import Json, VerbAnswer, field, instant, objects, wrong
 from maia.encryption import ChangeKind, EpochId, GroupChange, Tolerance, plan_refreshes, select_epoch
 from maia.errors import SealError
 from maia.kernel import milliseconds
 
 
-def select(request: Json) -> dict[str, object] | int:
+def select(request: Json) -> VerbAnswer | int:
     """``key.select``: the index of the key, or refused."""
     epochs = epochs_of(request)
     try:
@@ -22,7 +22,7 @@ def select(request: Json) -> dict[str, object] | int:
             tolerance=tolerance_of(request),
         )
     except SealError as error:
-        return {"result": "refused", "reason": error.code}
+        return VerbAnswer("refused", error.code)
     return epochs.index(chosen)
 
 

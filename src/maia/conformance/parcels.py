@@ -10,7 +10,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from maia.conformance.certificates import signer_of, uid_of
-from maia.conformance.fields import Json, field, instant, objects, wrong
+from maia.conformance.fields import Json, VerbAnswer, field, instant, objects, wrong
 from maia.conformance.keys import epochs_of, tolerance_of
 from maia.conformance.types import read_value, version_type, write_value
 from maia.encryption import EpochId, KeyGroupId, Keyring, Parcel, ParcelHeader, parse_parcel, seal, sign_parcel
@@ -41,7 +41,7 @@ def seal_parcel(request: Json) -> str:
     return base64.b64encode(sealed.to_bytes()).decode("ascii")
 
 
-def open_one(request: Json) -> list[dict[str, object]] | dict[str, object]:
+def open_one(request: Json) -> list[dict[str, object]] | VerbAnswer:
     """``parcel.open``: the events of one parcel after the edits, or refused."""
     event_type = _type_of(request.get("type"))
     epochs = epochs_of(request)
@@ -56,9 +56,9 @@ def open_one(request: Json) -> list[dict[str, object]] | dict[str, object]:
     except MalformedError as error:
         if error.code == "REQUEST_FIELD":
             raise
-        return {"result": "refused", "reason": error.code}
+        return VerbAnswer("refused", error.code)
     except MaiaError as error:
-        return {"result": "refused", "reason": error.code}
+        return VerbAnswer("refused", error.code)
     seen = batch_from_transit(event_type, opened.batch)
     return [
         {item.name: write_value(item, row[item.name]) for item in event_type.attributes} for row in seen.to_pylist()

@@ -14,8 +14,17 @@ from functools import partial
 
 import pyarrow as pa
 
-from maia.authority import Action, CertificatePool, Verifier, verify_event_type
-from maia.conformance.certificates import evidence_of, key_of, principal_of, signer_of, version_of
+from maia.authority import (
+    Action,
+    CertificatePool,
+    Tag,
+    Verifier,
+    ask_type,
+    intersect,
+    is_nothing,
+    verify_event_type,
+)
+from maia.conformance.certificates import Kinds, evidence_of, key_of, principal_of, signer_of, version_of
 from maia.conformance.fields import Json, instant, objects, wrong
 from maia.conformance.fields import field as take
 from maia.conformance.parcels import events_batch, full_keyring
@@ -26,6 +35,7 @@ from maia.errors import MaiaError, MalformedError
 from maia.events import AttributeType, EventType, TypeId, type_id
 from maia.kernel import (
     DeliverPlan,
+    LoggedParcel,
     NoSurroundings,
     PlanTerm,
     PublishPlan,
@@ -33,11 +43,9 @@ from maia.kernel import (
     Sessions,
     deliver_parcels,
     milliseconds,
-    parcel_row,
     publish_batches,
     reserve_stamps,
 )
-from maia.log import PARCEL_SCHEMA
 from maia.principals import CertificateId, PublicKey
 
 _BROKER = "the scenario's broker"
@@ -83,8 +91,8 @@ def run_task(task: Task) -> TaskResult:
     [sealed] = publish_batches(task.publish, task.index, iter([task.batch]), signer, keys, lambda: task.stamp)
     if sealed.parcel is None:
         return TaskResult(task.index, next(iter(sealed.refused)), ())
-    row = pa.RecordBatch.from_pylist([parcel_row(sealed.parcel)], schema=PARCEL_SCHEMA)
-    [outcome] = deliver_parcels(task.deliver, iter([row]), keys, clock=lambda: task.deliver.term.made)
+    logged = LoggedParcel.whole(sealed.parcel.header.count, sealed.parcel.to_bytes())
+    [outcome] = deliver_parcels(task.deliver, [logged], keys, clock=lambda: task.deliver.term.made)
     found = [(delivery.subscription, delivery.batch) for delivery in outcome.deliveries]
     return TaskResult(task.index, outcome.refused, tuple(found))
 
@@ -105,7 +113,52 @@ def run_scenario(request: Json) -> dict[str, object]:
     else:
         results = [run_task(task) for task in tasks]
     run.collect(results)
-    return {"result": {"deliveries": run.sorted_deliveries(), "refusals": run.refusals}}
+    return {"deliveries": run.sorted_deliveries(), "refusals": run.refusals}
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """The types, certificates and statements of a scenario, as they are known at an instant.
+
+    Attributes:
+        sessions: Knows the types that verify, and the statements that arrived.
+        pool: The certificates.
+        pending: The statements that arrive later, in their order.
+        identities: Of the certificates, as they are listed; nothing for what is none.
+        definitions: The octets of the types.
+    """
+
+    sessions: Sessions
+    pool: CertificatePool
+    pending: list[Json]
+    identities: list[CertificateId | None]
+    definitions: dict[tuple[TypeId, str], bytes]
+
+
+def stage(scenario: Json, at: datetime) -> Staged:
+    """Make what a scenario lists, and let its statements arrive up to an instant."""
+    versions = objects(scenario, "types")
+    evidence, identities, _ = evidence_of(objects(scenario, "certificates"), kinds_of(versions))
+    statements = objects(scenario, "statements", required=False)
+    network = scenario.get("network")
+    if network is not None and (not isinstance(network, list) or len(network) != 2):
+        raise wrong("network", "owner and name")
+    owned = None if network is None else (principal_of(network[0]), str(network[1]))
+    pending = sorted(statements, key=lambda item: instant(item.get("received"), "received"))
+    sessions = Sessions(Verifier(), network=owned, surroundings=partial(_Moment, now=at))
+    receive(sessions.verifier.statements, pending, identities, until=at)
+    definitions: dict[tuple[TypeId, str], bytes] = {}
+    for value in versions:
+        try:
+            made = version_type(value)
+            verified = verify_event_type(made, verifier=sessions.verifier, at=at, network=owned)
+        except MaiaError as error:
+            _reraise_request_errors(error)
+            continue
+        sessions.install(verified)
+        name = verified.event_type.name
+        definitions.setdefault((name.type_id, name.version.text), verified.raw)  # the first one counts
+    return Staged(sessions, CertificatePool(evidence), pending, identities, definitions)
 
 
 @dataclass(slots=True)
@@ -127,28 +180,8 @@ class _Run:
     @classmethod
     def of(cls, scenario: Json) -> _Run:
         at = instant(scenario.get("at"))
-        versions = objects(scenario, "types")
-        evidence, identities, _ = evidence_of(objects(scenario, "certificates"), _kinds(versions))
-        statements = objects(scenario, "statements", required=False)
-        network = scenario.get("network")
-        if network is not None and (not isinstance(network, list) or len(network) != 2):
-            raise wrong("network", "owner and name")
-        owned = None if network is None else (principal_of(network[0]), str(network[1]))
-        pending = sorted(statements, key=lambda item: instant(item.get("received"), "received"))
-        run = cls(Sessions(Verifier(), network=owned), CertificatePool(evidence), pending, identities, at)
-        book = run.sessions.verifier.statements
-        receive(book, run.pending, identities, until=at)
-        for value in versions:
-            try:
-                made = version_type(value)
-                verified = verify_event_type(made, verifier=run.sessions.verifier, at=at, network=owned)
-            except MaiaError as error:
-                _reraise_request_errors(error)
-                continue
-            run.sessions.install(verified)
-            name = verified.event_type.name
-            run.definitions[name.type_id, name.version.text] = verified.raw
-        return run
+        staged = stage(scenario, at)
+        return cls(staged.sessions, staged.pool, staged.pending, staged.identities, at, definitions=staged.definitions)
 
     def subscribe(self, subscriptions: list[Json]) -> None:
         """Make the subscriptions at the scenario's instant."""
@@ -250,16 +283,30 @@ def _type(value: Json) -> TypeId:
     return type_id(principal_of(name[0]), name[1])
 
 
-def _kinds(versions: list[Json]) -> dict[str, AttributeType]:
-    """Collect the attribute types that constraints in rights may refer to."""
-    found: dict[str, AttributeType] = {}
-    for version in versions:
-        for item in objects(version, "attributes"):
-            try:
-                found[str(item.get("uid"))] = AttributeType(str(item.get("type")))
-            except ValueError:
-                continue
-    return found
+def kinds_of(versions: list[Json]) -> Kinds:
+    """Collect the attribute types of versions, for the constraints of rights on them."""
+    found: dict[tuple[TypeId, str], tuple[Tag, dict[str, AttributeType]]] = {}
+    for value in versions:
+        try:
+            owner, name = principal_of(value.get("owner")), take(value, "name", str)
+            asked = ask_type(Action.SUBSCRIBE, owner, name, version_of(value.get("version"))).wanted
+            place = type_id(owner, name), version_of(value.get("version"))
+        except MaiaError as error:
+            _reraise_request_errors(error)
+            continue  # no definition that could be verified
+        known = {item.value: item for item in AttributeType}
+        given = ((str(item.get("uid")), known.get(str(item.get("type")))) for item in objects(value, "attributes"))
+        found.setdefault(place, (asked, {uid: kind for uid, kind in given if kind is not None}))
+
+    def kinds(right: Tag) -> dict[str, tuple[AttributeType, ...]]:
+        named: dict[str, dict[AttributeType, None]] = {}
+        for asked, attributes in found.values():
+            if not is_nothing(intersect(right, asked)):
+                for uid, kind in attributes.items():
+                    named.setdefault(uid, {})[kind] = None
+        return {uid: tuple(several) for uid, several in named.items()}
+
+    return kinds
 
 
 VERBS: dict[str, Callable[[Mapping[str, object]], object]] = {"broker.run": run_scenario}

@@ -6,7 +6,7 @@ there and of the right type is its reader's business.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from maia.errors import MalformedError
 
@@ -77,7 +77,23 @@ SHAPES: Mapping[str, Mapping[str, str]] = {
     "oasis.run": _fields("rules", steps="step"),
     "label.flows": _fields("", **{"from": "label", "to": "label", "privileges": "privileges"}),
     "label.join": _fields("", labels="label"),
+    "plan": _fields(
+        "read select where on how group count declassify by", join="plan", union="plan", **{"from": "plan"}
+    ),
+    "flow.check": _fields("", sources=_ANY, plan="plan", sink="label", components=_ANY),
     "broker.run": _fields("engine", scenario="scenario"),
+    "cell": _fields("attribute", type="subject", row=_ANY),
+    "reason.who_can": _fields("at", scenario="scenario", cell="cell"),
+    "reason.ends": _fields("at certificate", scenario="scenario"),
+    "reason.compare": _fields("", a="right", b="right", types=_ANY),
+    "release.apply": _fields("rules", to="destination", type="attributes", rows=_ANY),
+    "destination": _fields("domain study"),
+    "attributes": _fields("", attributes=_ANY),
+    "xml.decide": _fields("policies at", request="xml-request"),
+    "xml-request": _fields("see install"),
+    "overlay.run": _fields("", brokers="place", types=_ANY, steps="move"),
+    "place": _fields("name domain"),
+    "move": _fields("advertise subscribe unsubscribe unadvertise kill join", publish=_ANY),
 }  # fmt: skip
 
 
@@ -92,9 +108,16 @@ def check_fields(verb: str, request: Mapping[str, object]) -> None:
     ...
     maia.errors.MalformedError: [REQUEST_FIELD] there is no field `T`
     """
-    stack: list[tuple[object, str]] = [
-        ({name: value for name, value in request.items() if name not in ("id", "verb")}, verb)
-    ]
+    check_shape(verb, {name: value for name, value in request.items() if name not in ("id", "verb")})
+
+
+def check_shape(shape: str, value: object) -> None:
+    """Refuse an object, or a list of them, in which some object has a field that the shape does not have.
+
+    Raises:
+        MalformedError: ``REQUEST_FIELD``, with the name of the field.
+    """
+    stack: list[tuple[object, str]] = [(value, shape)]
     while stack:
         value, shape = stack.pop()
         if isinstance(value, list):
@@ -105,3 +128,22 @@ def check_fields(verb: str, request: Mapping[str, object]) -> None:
                 if name not in known:
                     raise MalformedError(f"there is no field `{name}`", code="REQUEST_FIELD")
                 stack.append((inner, known[name]))
+
+
+def principals_in(shape: str, value: object) -> Iterator[object]:
+    """Give what stands where a shape has principals, and certificates that are written as expressions.
+
+    >>> list(principals_in("reason.who_can", {"cell": {"type": ["pito", "NP"], "row": {"key": "x"}}}))
+    ['NP', 'pito']
+    """
+    stack: list[tuple[object, str]] = [(value, shape)]
+    while stack:
+        value, shape = stack.pop()
+        if isinstance(value, list):
+            stack.extend((item, shape) for item in value)
+            continue
+        if shape == "subject" or (shape == "certificate" and isinstance(value, dict) and "sexp" in value):
+            yield value
+        if isinstance(value, dict) and shape != _ANY:
+            known = SHAPES.get(shape, {})
+            stack.extend((inner, known[name]) for name, inner in value.items() if name in known)

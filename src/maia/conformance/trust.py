@@ -43,7 +43,7 @@ from maia.conformance.certificates import (
     tampered_signature,
     version_of,
 )
-from maia.conformance.fields import Json, field, instant, objects, optional_instant, wrong
+from maia.conformance.fields import Json, VerbAnswer, field, instant, objects, optional_instant, wrong
 from maia.encoding import Sexp, encode, format_advanced, parse_advanced, parse_canonical
 from maia.errors import MalformedError, VerificationError
 from maia.kernel import CONDITION_FALSE, NoSurroundings, make_guard
@@ -87,12 +87,12 @@ def resolve_name(request: Json) -> list[str]:
         return False
 
     graph = Graph(pool.links, pool.namings, usable, DEFAULT_VERIFIER_LIMITS)
-    names = names_of(request)
+    names = names_of("name.resolve", request)
     node = NameNode(name.base.key_id, name.parts)  # type: ignore[union-attr]
     return sorted(names.get(key, key.hex()) for key in graph.names.resolve(node))
 
 
-def decide(request: Json) -> dict[str, object]:
+def decide(request: Json) -> VerbAnswer:
     """``authority.decide``: grant or deny, with the reason of a denial."""
     at = instant(request.get("at"))
     roots = [
@@ -123,10 +123,10 @@ def decide(request: Json) -> dict[str, object]:
         decision(earlier, instant(earlier.get("at")))
     allowed, reason = decision(request, at)
     if allowed:
-        return {"result": "grant"}
+        return VerbAnswer("grant")
     if reason == "NO_EVIDENCE" and refused:
         reason = refused[0].code
-    return {"result": "deny", "reason": reason}
+    return VerbAnswer("deny", reason)
 
 
 def _holds(

@@ -143,7 +143,7 @@ def write_value(item: Attribute, value: Value, form: object = None) -> object:
     """Write a value in the form in which it was given: numbers for times and decimals stay numbers."""
     if isinstance(value, bytes):
         return value.decode()
-    if item.type in (AttributeType.TIMESTAMP, AttributeType.DECIMAL) and isinstance(form, (int, float)):
+    if item.type.base in (AttributeType.TIMESTAMP, AttributeType.DECIMAL) and isinstance(form, (int, float)):
         return form
     return value_to_json(value)
 

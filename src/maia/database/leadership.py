@@ -181,6 +181,9 @@ class Leadership:
             os.close(self._file)
             self._file = None
         if self._session is not None:
+            # The server ends a session some time after its client left; whoever resigns lets go of the lock before.
+            with suppress(SQLAlchemyError):
+                self._session.execute(text("SELECT pg_advisory_unlock_all()"))
             _close(self._session)
             self._session = None
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from maia.cli import examples, new_app, options
+from maia.cli import examples, new_app, note, now, options, write_json, write_line
+from maia.demo.scenarios import Scenario
+from maia.errors import UsageError
 
 if TYPE_CHECKING:
     from maia.demo.type_evolution import VersionStory
@@ -18,107 +19,133 @@ if TYPE_CHECKING:
     from maia.testing import NumberplateNetwork
 
 app = new_app()
+_LISTED = "; ".join(f"`{scenario}`: {scenario.about}" for scenario in Scenario)
 
 
-class Scenario(StrEnum):
-    """What can be played."""
-
-    NUMBERPLATE = "numberplate"
-    TRUST = "trust"
-    DETECTIVE = "detective"
-    STOCK = "stock"
-
-
-@app.command(epilog=examples("maia demo", "maia demo trust --keep", "maia demo detective", "maia demo stock --json"))
+@app.command(
+    epilog=examples(
+        "maia demo",
+        "maia demo --list",
+        "maia demo --emulate",
+        "maia demo clinic",
+        "maia demo stock --json",
+        "maia demo avs --sheet seen.png",
+    )
+)
 def demo(
-    scenario: Annotated[
-        Scenario,
-        typer.Argument(
-            help="`numberplate` sends real sightings through Spark; `trust` stops before that; `detective` loses a "
-            "court order in three ways on a live stream; `stock` sells flows to firms whose accounts come and go."
-        ),
-    ] = Scenario.NUMBERPLATE,
+    scenario: Annotated[Scenario, typer.Argument(help=f"{_LISTED}.")] = Scenario.NUMBERPLATE,
     *,
-    events: Annotated[int, typer.Option("--events", min=1000, max=50_000_000, help="How many sightings.")] = 200_000,
+    listed: Annotated[bool, typer.Option("--list", help="List the scenarios, and play none.")] = False,
+    events: Annotated[
+        int, typer.Option("--events", min=1000, max=50_000_000, help="How many sightings; of `numberplate` alone.")
+    ] = 200_000,
+    emulate: Annotated[
+        bool,
+        typer.Option(
+            "--emulate", help="With `numberplate`, in place of the stream: one sub-event for each group of readers."
+        ),
+    ] = False,
+    sheet: Annotated[
+        Path | None, typer.Option("--sheet", metavar="FILE", help="With `avs`: where the contact sheet goes, a PNG.")
+    ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the homes, to look at them with the other verbs.")] = False,
     json: options.Json = False,
 ) -> None:
-    """Play a scenario; the numberplate one by default: PITO owns a type, and two domains give narrow rights to it.
+    """Play a scenario with real keys, certificates and streams, in homes of its own that are removed afterwards.
 
-    Makes fresh keys and certificates in a temporary folder, draws who gave what to whom, lets a verifier fill the
-    matrix of rights, and shows one event as three versions of its type see it. Then cameras publish sightings
-    through Spark, and a billing office, a statistics office and a detective read one stream, each what it may.
+    The numberplate one by default: PITO owns a type, and two domains give narrow rights to it. It draws who gave what
+    to whom, lets a verifier fill the matrix of rights, and shows one event as three versions of its type see it. Then
+    cameras publish sightings through Spark, and a billing office, a statistics office and a detective read one stream,
+    each what it may. Others say on standard error what is done; those with commands are a way to do it yourself.
+
+    With --emulate two sightings are sealed as the thesis emulates it, and compared with what Maia does; without Spark.
     """
-    from maia.cli import note, now, write_json
+    if listed:
+        _list(json=json)
+        return
+    if emulate and scenario is not Scenario.NUMBERPLATE:
+        raise UsageError("`--emulate` is a way to play `numberplate`")
+    if sheet is not None and scenario is not Scenario.AVS:
+        raise UsageError("`--sheet` is what `avs` draws")
+    folder = Path(tempfile.mkdtemp(prefix="maia-demo-"))
+    try:
+        if scenario in (Scenario.NUMBERPLATE, Scenario.TRUST):
+            sightings = None if emulate or scenario is Scenario.TRUST else events
+            facts = _numberplate(folder, sightings=sightings, emulate=emulate, drawn=not json)
+        elif scenario is Scenario.AVS:
+            facts = _cameras(folder, sheet, drawn=not json)
+        else:
+            facts = _live(scenario, folder, drawn=not json)
+        if json:
+            write_json({"kept": keep, **facts})
+    finally:
+        if not keep:
+            shutil.rmtree(folder)
+    note(f"kept; try: maia cert show --home {facts['home']}" if keep else "the homes were removed; --keep keeps them")
+
+
+def _list(*, json: bool) -> None:
+    if json:
+        write_json({"scenarios": {scenario.value: scenario.about for scenario in Scenario}})
+        return
+    for scenario in Scenario:
+        write_line(f"{scenario:<12} {scenario.about}")
+
+
+def _live(scenario: Scenario, folder: Path, *, drawn: bool) -> dict[str, object]:
+    """Play a scenario that lives on a stream."""
+    from maia.demo.scenarios import play_scenario
+    from maia.spark import spark_errors
+
+    with spark_errors():
+        found = play_scenario(scenario, folder, say=note, drawn=drawn)
+    return {"home": str(folder), **found.to_json(), "views": [view.to_json() for view in found.views()]}
+
+
+def _cameras(folder: Path, sheet: Path | None, *, drawn: bool) -> dict[str, object]:
+    """Play the scenario of cameras, which needs no Spark."""
+    from maia.demo.avs import play_avs
+
+    found = play_avs(folder, say=note, sheet=sheet)
+    if drawn:
+        from maia.demo.table_view import draw_views
+
+        draw_views(found.views())
+    return {"home": str(folder / "avs"), **found.to_json(), "views": [view.to_json() for view in found.views()]}
+
+
+def _numberplate(folder: Path, *, sightings: int | None, emulate: bool, drawn: bool) -> dict[str, object]:
+    """Settle the numberplate network and draw it; then its sub-events, or so many sightings through Spark."""
     from maia.demo.type_evolution import version_story
     from maia.home import Folder
     from maia.testing import numberplate_network
 
-    folder = Path(tempfile.mkdtemp(prefix="maia-demo-"))
-    if scenario in (Scenario.DETECTIVE, Scenario.STOCK):
-        _play(scenario, folder, keep=keep, json=json)
-        return
-    try:
-        network = numberplate_network(seed=None, now=now())
-        place = Folder(folder if scenario is Scenario.TRUST else folder / "people")
-        _settle(network, place)
-        note(f"home: {folder}")
-        story = version_story(network.people["PITO"], network.people["TM"], at=network.now)
-        stream = None
-        if not json:
-            from maia.demo.view import draw_demo
+    network = numberplate_network(seed=None, now=now())
+    place = Folder(folder / "people" if sightings is not None or emulate else folder)
+    _settle(network, place)
+    note(f"home: {folder}")
+    story = version_story(network.people["PITO"], network.people["TM"], at=network.now)
+    facts: dict[str, object] = {"home": str(place.path), **_facts(network, place), "type": _story(story)}
+    if drawn:
+        from maia.demo.view import draw_demo
 
-            draw_demo(network, place, story)
-        if scenario is Scenario.NUMBERPLATE:
-            from maia.demo.stream import play
+        draw_demo(network, place, story)
+    if emulate:
+        from maia.demo.emulated import draw_emulation, play_emulated
 
-            stream = play(network, folder, events=events, say=note)
-        if json:
-            facts: dict[str, object] = {**_facts(network, place), "type": _story(story)}
-            if stream is not None:
-                facts["stream"] = stream.to_json()
-            write_json({"home": str(place.path), "kept": keep, **facts})
-        elif stream is not None:
-            from maia.demo.stream_view import draw_stream
+        emulation = play_emulated(network, folder)
+        facts["emulation"] = emulation.to_json()
+        if drawn:
+            draw_emulation(emulation)
+    elif sightings is not None:
+        from maia.demo.stream import play
+        from maia.demo.stream_view import draw_stream
 
+        stream = play(network, folder, events=sightings, say=note)
+        facts |= {"stream": stream.to_json(), "views": [view.to_json() for view in stream.views()]}
+        if drawn:
             draw_stream(stream)
-    finally:
-        if not keep:
-            shutil.rmtree(folder)
-    note(f"kept; try: maia cert show --home {place.path}" if keep else "the home was removed; --keep keeps it")
-
-
-def _play(scenario: Scenario, folder: Path, *, keep: bool, json: bool) -> None:
-    """Play a scenario that lives on a stream."""
-    from maia.cli import note, write_json
-    from maia.spark import spark_errors
-
-    try:
-        with spark_errors():
-            if scenario is Scenario.DETECTIVE:
-                from maia.demo.detective import play_detective
-
-                detective = play_detective(folder, say=note)
-                if not json:
-                    from maia.demo.detective_view import draw_detective
-
-                    draw_detective(detective)
-                found = detective.to_json()
-            else:
-                from maia.demo.stock import play_stock
-
-                stock = play_stock(folder, say=note)
-                if not json:
-                    from maia.demo.stock_view import draw_stock
-
-                    draw_stock(stock)
-                found = stock.to_json()
-        if json:
-            write_json({"home": str(folder), "kept": keep, **found})
-    finally:
-        if not keep:
-            shutil.rmtree(folder)
-    note(f"kept: {folder}" if keep else "the homes were removed; --keep keeps them")
+    return facts
 
 
 def _settle(network: NumberplateNetwork, home: Folder) -> None:

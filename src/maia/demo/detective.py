@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import maia
 from maia.authority import Rhythm
+from maia.demo.views import SceneView, refused
 from maia.errors import DeniedError
 from maia.spark import start_spark
-from maia.testing import TYPE_NAME, DetectiveWorld, Loss, detective_world
+from maia.testing import DETECTIVE_POLICY, TYPE_NAME, DetectiveWorld, Loss, detective_world
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -57,6 +58,18 @@ class Phase:
     received: int = 0
     late: float | None = None
 
+    @property
+    def holds(self) -> str:
+        """Say in a word what there is of the right."""
+        if self.reason is not None:
+            return refused(self.reason)
+        return "revoked" if self.certificate is None else "a certificate"
+
+    @property
+    def share(self) -> str:
+        """Say how many of the sightings came through."""
+        return {0: "none", self.sighted: "all"}.get(self.received, "some")
+
 
 @dataclass(slots=True)
 class DetectiveFacts:
@@ -86,6 +99,22 @@ class DetectiveFacts:
             ],
             "rows": self.rows,
         }  # fmt: skip
+
+    def views(self) -> list[SceneView]:
+        """Show the policy, what each change did to the stream, and what Smith sees: nothing that differs each time."""
+        same = "the right of Cap10" if self.equals_cap10 else "another right than Cap10"
+        rules = tuple((line,) for line in DETECTIVE_POLICY.splitlines())
+        story = tuple((phase.title, phase.holds, phase.share) for phase in self.phases)
+        cars = {tuple(str(row[name]) for name in ("numberplate", "location")): None for row in self.rows}
+        return [
+            SceneView(title="the policy of the Metropolitan Police", columns=("rules",), rows=rules, wide=True),
+            SceneView(
+                title="a live stream of sightings", columns=("what happened", "Smith's right", "sightings received"),
+                rows=story, remark="each time it is put right a new certificate is issued", wide=True,
+            ),
+            SceneView(title="what Smith sees", columns=("numberplate", "location"), rows=tuple(cars)),
+            SceneView(title="what the role became", columns=("a certificate with",), rows=((same,),)),
+        ]  # fmt: skip
 
 
 @dataclass(slots=True)

@@ -7,14 +7,14 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from maia.cli import console
+from maia.cli import screen
 from maia.demo.detective import DetectiveFacts, Phase
 from maia.testing import ATTRIBUTES, DETECTIVE_POLICY
 
 
 def draw_detective(facts: DetectiveFacts) -> None:
     """Draw what happened."""
-    out = console()
+    out = screen()
     out.print(Panel(Text(DETECTIVE_POLICY.rstrip()), title="the policy of the Metropolitan Police", expand=False))
     same = "the right of Cap10" if facts.equals_cap10 else "another right than Cap10"
     out.print(f"The role became a certificate: {same}, until {facts.ends}, when the court order ends.\n")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import maia
+from maia.demo.views import Cell, SceneView, refused
 from maia.errors import MaiaError, PlanOverError
 from maia.spark import spark_errors, start_spark
 from maia.testing import CONTRACTS, FLOWS, StockWorld, stock_world
@@ -68,6 +69,44 @@ class StockFacts:
             "accounts_seconds": round(self.seconds, 2),
             "exchange_certificates": {"before": self.exchange[0], "after": self.exchange[1]},
         }
+
+    def views(self) -> list[SceneView]:
+        """Show who bought what, who reads which flow until when, and what customers see of a trade."""
+        bought = tuple((firm, ", ".join(flows)) for firm, flows in self.contracts.items())
+        same = "the same" if self.exchange[0] == self.exchange[1] else "others"
+        live: tuple[tuple[Cell, ...], ...] = (
+            ("while the contract runs", self.live[0]),
+            ("after its end", self.live[1]),
+        )
+        churn = f"{self.accounts} accounts come and go, its certificates are {same}"
+        shown = ("stock", "price", "seller", "buyer")
+        trades = tuple(
+            (title.partition(",")[0], *(row[name] for name in shown))
+            for title, row in self.rows.items()
+            if title.endswith(", shares")
+        )
+        return [
+            SceneView(title="the exchange", columns=("firm", "bought in advance"), rows=bought, remark=churn),
+            SceneView(title="Bob's live stream of derivatives", columns=("", "trades"), rows=live),
+            SceneView(title="trades read", columns=("investor", *FLOWS), rows=_table(self.before), wide=True),
+            SceneView(
+                title="after the contracts' end", columns=("investor", *FLOWS),
+                rows=_table(self.after, codes=False), wide=True,
+            ),
+            SceneView(title="what is in a trade of shares", columns=("investor", *shown), rows=trades, wide=True),
+        ]  # fmt: skip
+
+
+def _table(counts: dict[str, dict[str, int | str]], *, codes: bool = True) -> tuple[tuple[Cell, ...], ...]:
+    """Give a row an investor; of a contract that is over the first reason found is told, which may be any."""
+    firms = {who: firm for who, firm, _ in INVESTORS}
+
+    def cell(found: int | str) -> Cell:
+        return found if isinstance(found, int) or not found else refused(found if codes else "")
+
+    return tuple(
+        (f"{who} of {firms[who]}", *(cell(flows.get(flow, "")) for flow in FLOWS)) for who, flows in counts.items()
+    )
 
 
 def play_stock(folder: Path, *, say: Say) -> StockFacts:

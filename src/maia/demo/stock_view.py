@@ -6,7 +6,7 @@ from rich.columns import Columns
 from rich.panel import Panel
 from rich.table import Table
 
-from maia.cli import console
+from maia.cli import screen
 from maia.demo.stock import INVESTORS, StockFacts
 from maia.testing import FLOWS
 
@@ -15,7 +15,7 @@ _HIDDEN = "∅"
 
 def draw_stock(facts: StockFacts) -> None:
     """Draw what happened."""
-    out = console()
+    out = screen()
     firms = {who: firm for who, firm, _ in INVESTORS}
     bought = Table("firm", "bought", box=None, pad_edge=False)
     for firm, flows in facts.contracts.items():

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 import maia
 from maia.authority import Action, Constraint, network_right, type_right
+from maia.demo.views import Cell, SceneView, refused, seen
 from maia.domain import Domain
-from maia.encryption import Keyring, parse_parcel
+from maia.encryption import Keyring
 from maia.errors import MaiaError
 from maia.events import EventType, TypeName, attribute, parse_version, sign_event_type
 from maia.home import Home, HomeConfig
@@ -68,6 +69,26 @@ class StreamFacts:
             "throughput_ratio_to_plaintext": round(self.ratio, 3),
         }  # fmt: skip
 
+    def views(self) -> list[SceneView]:
+        """Show the same sightings as three readers and a relay see them, by the time of the day."""
+        found = [
+            seen(
+                f"{who}, the {view['title']}", tuple(ATTRIBUTES),
+                [row | {"timestamp": str(row["timestamp"]).partition("T")[2]} for row in view["rows"]],
+                remark=f"{view['events']:,} of {self.published:,} events",
+            )
+            for who, view in self.readers.items()
+        ]  # fmt: skip
+        plate = "found" if self.relay["finds_plate_in_log"] else "not found"
+        relay: tuple[tuple[Cell, ...], ...] = (
+            ("keys that it holds", self.relay["holds_keys"]),
+            ("attributes", ", ".join(self.relay["sees"]["attributes"])),
+            ("their values", None),
+            (f"{PLATE} in its bytes", plate),
+            ("asks to read", refused(self.denied["Kent reads"])),
+        )
+        return [*found, SceneView(title="Kent, which relays the log", columns=("what it sees", ""), rows=relay)]
+
 
 def play(network: NumberplateNetwork, folder: Path, *, events: int, say: Say) -> StreamFacts:
     """Play the scenario in a folder.
@@ -79,12 +100,12 @@ def play(network: NumberplateNetwork, folder: Path, *, events: int, say: Say) ->
         say: Tells the person at the terminal what is going on.
     """
     facts = StreamFacts(events)
-    domains = _domains(network, folder)
+    domains = numberplate_domains(network, folder)
     say("starting Spark")
     spark = start_spark()
     frames = _sightings(spark, events, network.now)
     say(f"publishing {events:,} sightings")
-    _warm(_domains(network, folder / "warm")["ccs"], frames["CCTV"], folder / "warm")
+    _warm(numberplate_domains(network, folder / "warm")["ccs"], frames["CCTV"], folder / "warm")
     facts.seconds["maia write"] = _timed(lambda: _publish(domains["ccs"], frames))
     _count(domains["ccs"], frames, facts)
     domains["met"].home.save_keyring(_copied(domains["ccs"].home.keyring()))
@@ -104,7 +125,7 @@ def play(network: NumberplateNetwork, folder: Path, *, events: int, say: Say) ->
     return facts
 
 
-def _domains(network: NumberplateNetwork, folder: Path) -> dict[str, Domain]:
+def numberplate_domains(network: NumberplateNetwork, folder: Path) -> dict[str, Domain]:
     """Make the homes of three domains that share one log, and of a relay that holds no key."""
     made: dict[str, Domain] = {}
     people = {name: network.people[name] for name in network.people}
@@ -214,15 +235,15 @@ def _relay(domain: Domain, facts: StreamFacts) -> None:
     """Look at the log with the eyes of a broker that relays it and holds no key."""
     home, log = domain.home, domain.log
     first = next(log.commits())
-    row = next(iter(log.parcels(first.lane, first.files[0]))).slice(0, 1).to_pylist()[0]
-    parcel = parse_parcel(row["parcel"])
+    parcels = log.parcels(first.lane, first.files[0])
+    parcel = next(parcels).parse()
     data = (home.log_path / first.files[0].path).read_bytes()
     facts.relay = {
         "sees": {
             "type": parcel.header.type_id.hex()[:16], "origin": parcel.header.origin.hex()[:16],
             "stamp": parcel.header.stamp, "events": parcel.header.count,
             "attributes": [label.decode() for label in parcel.header.labels],
-            "first block": parcel.blocks[0][32:64].hex(),
+            "first block": bytes(parcel.blocks[0][32:64]).hex(),
         },
         "holds_keys": len(home.keyring().groups()),
         "finds_plate_in_log": PLATE.encode() in data,

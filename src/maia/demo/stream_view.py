@@ -10,7 +10,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from maia.cli import console
+from maia.cli import screen
 from maia.demo.stream import StreamFacts
 from maia.testing import ATTRIBUTES
 
@@ -19,7 +19,7 @@ _HIDDEN = Text("∅", style="red")
 
 def draw_stream(facts: StreamFacts) -> None:
     """Draw what happened to the sightings."""
-    out = console()
+    out = screen()
     _title(out, "One stream, three readers", f"{facts.published:,} sightings published; ∅ is a closed cell")
     out.print(Columns([_reader(who, view) for who, view in facts.readers.items()]))
     _title(out, "Refused", "nothing disappears: each refused event has a code in the audit")

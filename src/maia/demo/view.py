@@ -8,7 +8,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from maia.authority import Action
-from maia.cli import console
+from maia.cli import screen
 from maia.demo.trust import ACTIONS, Branch, cells, delegation_tree, matrix, reductions
 from maia.demo.type_evolution import VersionStory
 from maia.demo.types import in_transit, version_views
@@ -18,7 +18,7 @@ from maia.testing import NETWORK_NAME, TYPE_NAME, NumberplateNetwork
 
 def draw_demo(network: NumberplateNetwork, home: Folder, story: VersionStory) -> None:
     """Draw everything, from the certificates to the versions."""
-    out = console()
+    out = screen()
     _title(out, "Who gave what to whom", f"PITO coordinates {NETWORK_NAME} and owns {TYPE_NAME}")
     tree = Tree(Text("PITO", style="bold"))
     for branch in delegation_tree(network, home):

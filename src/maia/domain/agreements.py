@@ -12,6 +12,7 @@ from maia.authority import ListStatement, parse_statement
 from maia.domain.access_control import HomeHoldings
 from maia.domain.agreement_files import AGREEMENT_SUFFIX, POLICY_FOLDER, read_agreement
 from maia.domain.peers.agreed import answer_with_keys, ask_for_keys
+from maia.domain.releases import agreed_attributes
 from maia.encoding import counted
 from maia.errors import NotFoundError, UsageError, VerificationError
 from maia.home import Home
@@ -89,7 +90,10 @@ def draft_and_sign(
     """
     if file.exists():
         raise UsageError(f"`{file}` is there already; agreements are never overwritten", code="AGREEMENT_EXISTS")
-    plan = draft_agreement(file.stem, service.key, other, "\n".join(rows), HomeHoldings(home).types(at=at))
+    allowed = agreed_attributes(home, home.folder.names.get(other.key_id, other.fingerprint))
+    plan = draft_agreement(
+        file.stem, service.key, other, "\n".join(rows), HomeHoldings(home).types(at=at), allowed=allowed
+    )
     signed = sign_agreement(SignedAgreement(agreement=plan), signer)
     _keep(file, home, signed)
     return AgreementState(signed=signed, did="drafted", ours="giver", at=at)

@@ -22,12 +22,15 @@ class BrokerNeeds:
     Attributes:
         name: The broker.
         publish: Whether it may publish the type itself, which its parcels have to prove; nothing when that is not
-            asked for. To deliver, a broker needs no right of its own.
+            asked for.
+        deliver: Whether it may open the type itself, by a right to subscribe or to publish: it shows no cell that it
+            may not open. Nothing when that is not asked for.
         keyless: Attributes whose key somebody else manages and this home does not hold: null in whatever it delivers.
     """
 
     name: str
     publish: Decision | None
+    deliver: Decision | None = None
     keyless: tuple[str, ...] = ()
 
 
@@ -82,7 +85,7 @@ def explain_chains(question: RightQuestion, grant: Grant) -> RightChains:
 
 
 def _broker(question: RightQuestion) -> BrokerNeeds | None:
-    """Look at the broker of a home, for what a plan asks of it: its own right to publish, and keys to deliver."""
+    """Look at the broker of a home, for what a plan asks of it: rights of its own, and keys to deliver."""
     home, views = question.home, words.views(question.request.wanted.to_sexp(), question.home)
     owner = question.request.owner
     if home.config is None or owner is None or not views or views[0].kind != "type" or views[0].name is None:
@@ -94,12 +97,18 @@ def _broker(question: RightQuestion) -> BrokerNeeds | None:
     if key.key_id == question.principal.key_id:
         return None
     actions = {action for view in views for action in view.actions or ()}
-    publish = None
-    if "publish" in actions:
-        request = ask_type(Action.PUBLISH, owner, views[0].name, views[0].version, question.request.versions)
-        publish = replace(question, principal=key, request=request).decide()
+    name, version = views[0].name, views[0].version
+
+    def own(action: Action) -> Decision:
+        request = ask_type(action, owner, name, version, question.request.versions)
+        return replace(question, principal=key, request=request).decide()
+
+    publish = own(Action.PUBLISH) if "publish" in actions else None
+    deliver = own(Action.SUBSCRIBE) if "subscribe" in actions else None
+    if deliver is not None and not deliver and (sealing := own(Action.PUBLISH)):
+        deliver = sealing  # whoever seals a column can open it
     keyless = _keyless(question, views[0], owner) if "subscribe" in actions else ()
-    return BrokerNeeds(name=home.show(key.key_id), publish=publish, keyless=keyless)
+    return BrokerNeeds(name=home.show(key.key_id), publish=publish, deliver=deliver, keyless=keyless)
 
 
 def _keyless(question: RightQuestion, view: words.RightView, owner: Principal) -> tuple[str, ...]:
@@ -111,7 +120,7 @@ def _keyless(question: RightQuestion, view: words.RightView, owner: Principal) -
     if folder.config is None or folder.config.key_manager is None:
         return ()  # keys are made here, with the first publication
     found: dict[str, None] = {}
-    ring = Home.open(folder.path).keyring()
+    ring = Home.of(folder).keyring()
     for version in folder.versions(principal_id(owner), view.name or ""):
         if view.version not in (None, version.name.version.text):
             continue

@@ -11,7 +11,8 @@ into files, and one record makes files and progress count together. Rules kept h
 - a subscription that cannot be judged, since a statement is late or something of this home is missing or damaged, waits
   at its own place, and the others go on. It is delivered what it missed, in order, when the doubt is gone (`waiting`);
 - a file of this home that concerns everybody and is damaged stops the job: nobody loses events by it;
-- plans that are over before a micro-batch is through are made again, with the rights of then;
+- plans that are over before a micro-batch is handed over are made again, with the rights of then: what a worker wrote
+  in time and nobody has got yet counts for nothing;
 - the audit has the intent before anything is opened, what each subscription gets before that counts, and the result.
 
 The same steps run inside Spark, as a streaming query with a checkpoint (`maia.spark.start_job`), and without Spark
@@ -69,9 +70,13 @@ class Planned:
     plans: tuple[DeliverPlan, ...] = ()
     waits: Mapping[str, str] = field(default_factory=dict)
 
-    def by_type(self) -> dict[str, DeliverPlan]:
-        """Give the plans by all ids that their types have in the log."""
-        return {name: plan for plan in self.plans for name in plan.type_ids()}
+    def by_type(self) -> dict[str, tuple[DeliverPlan, ...]]:
+        """Give the plans by all ids that their types, and those that extend them, have in the log."""
+        found: dict[str, tuple[DeliverPlan, ...]] = {}
+        for plan in self.plans:
+            for name in plan.type_ids():
+                found[name] = (*found.get(name, ()), plan)
+        return found
 
     def doubted(self) -> dict[str, str]:
         """Give those that wait by the hashes of their names, as an outbox has them."""
@@ -99,6 +104,7 @@ class DeliveryJob:
         audit: The domain's audit.
         volume: Points out, in the audit, subscriptions that receive more than expected; ``None`` expects nothing.
         clock: Reads the time.
+        trace: Where the steps of events are written, by name and count; nowhere without it.
     """
 
     log: LogDirectory
@@ -113,6 +119,7 @@ class DeliveryJob:
     wanted: tuple[Wanted, ...] | None = None
     volume: VolumeWatch | None = None
     clock: Clock = field(default=lambda: datetime.now(UTC))
+    trace: Path | None = None
 
     def begin(self) -> dict[str, str]:
         """Tell where the outbox begins: where the lanes began when a job first looked, whatever expired since."""
@@ -213,6 +220,7 @@ class DeliveryJob:
                 reports += self._first_told(self._run(batch, found, missed.commits, run))
                 served = {name: "" for name in item.subscriptions if name not in found.doubted()}
                 left += [(item.after, found.doubted()), (missed.upto, served)]
+            self._check_terms(plans)
             rows = list(_audit(self.principal, batch, plans, reports, at))
             self.audit.tell(operation.number, [*rows, *self._alarms(rows)])
             dead = self.outbox.write_dead(batch, [letter for item in reports for letter in item.dead])
@@ -226,10 +234,24 @@ class DeliveryJob:
                 () if dead is None else (dead,),
                 left_waiting(left, stretch.upto),
             )
+            self._check_terms(plans)
             if not self.outbox.commit(made):
                 raise UsageError("another job delivers into this outbox", code="JOB_RUNNING")
         operation.end(OK, events=sum(row.events for row in rows if row.kind == "deliver"))
         return made
+
+    def _check_terms(self, plans: Sequence[DeliverPlan]) -> None:
+        """Refuse to hand over what was planned with rights that may have ended since.
+
+        SECURITY: workers look at the clock before each parcel; between their last one and the record that makes
+        everything count lie the other workers, a slow disk, or a driver that was stopped.
+
+        Raises:
+            PlanOverError: A plan is over: ``PLAN_OVER``.
+        """
+        now = self.clock()
+        for plan in plans:
+            plan.term.check(now)
 
     def _begin(self, batch: int, plans: Sequence[DeliverPlan], commits: Sequence[Commit], at: datetime) -> Operation:
         """Put into the audit what is going to be delivered, before anything is opened."""
@@ -244,11 +266,12 @@ class DeliveryJob:
     def _run(self, batch: int, planned: Planned, commits: Sequence[Commit], run: Run) -> list[Report]:
         plans = planned.by_type()
         work = Work(
-            batch, str(self.log.path), str(self.outbox.path), plans, self.make_keys, self.make_secret, self.clock
+            batch, self.log.place, str(self.outbox.path), plans, self.make_keys, self.make_secret, self.clock,
+            self.trace,
         )  # fmt: skip
         # SECURITY: what has no proven origin is refused here, and never opened.
-        open_ = [item for item in commits if item.type_id in plans and not refusal(item, plans[item.type_id])]
-        groups = group_files(open_)
+        open_ = [item for item in commits if not all(refusal(item, plan) for plan in plans.get(item.type_id, ()))]
+        groups = group_files(open_, self.log)
         reports = list(run(work, groups)) if groups else []
         if len(reports) != len(groups):
             raise EncodingError("a task did not report", code="REPORT_MISSING")
@@ -304,10 +327,14 @@ def check_log(outbox: Outbox, log: LogDirectory) -> None:
             raise UsageError(f"record {ours.number} of a lane is not the one the outbox knows", code="LOG_FOREIGN")
 
 
-def _refused(commits: Sequence[Commit], plans: Mapping[str, DeliverPlan]) -> Iterator[DeadLetter]:
-    """Name what is refused as a whole, a dead letter for each segment."""
+def _refused(commits: Sequence[Commit], plans: Mapping[str, Sequence[DeliverPlan]]) -> Iterator[DeadLetter]:
+    """Name what is refused as a whole, a dead letter for each segment.
+
+    A commit of a child whose origin has no right on the parent is none of the parent's, which is no refusal.
+    """
     for commit in commits:
-        code = refusal(commit, plans[commit.type_id]) if commit.type_id in plans else ""
+        own = (plan for plan in plans.get(commit.type_id, ()) if not plan.reads_child(commit.type_id))
+        code = next((code for plan in own if (code := refusal(commit, plan))), "")
         if code:
             for file in commit.files:
                 yield DeadLetter(commit.sequence, file.path, -1, commit.origin, code, file.events)
@@ -317,6 +344,7 @@ def _audit(
     principal: str, batch: int, plans: Sequence[DeliverPlan], reports: Sequence[Report], at: datetime
 ) -> Iterator[AuditRow]:
     types = {item.identity: plan.type_id.hex() for plan in plans for item in plan.subscriptions}
+    decisions = {item.identity: item.decision for plan in plans for item in plan.subscriptions}
     delivered: Counter[str] = Counter()
     chains: dict[str, set[str]] = {}
     dead: Counter[tuple[str, str]] = Counter()
@@ -330,7 +358,7 @@ def _audit(
     for name, type_id in sorted(types.items()):
         yield row(
             kind="deliver", type_id=type_id, subject=name, code="OK", events=delivered[name],
-            clauses=tuple(sorted(chains.get(name, ()))),
+            clauses=tuple(sorted(chains.get(name, ()))), decision=decisions[name],
         )  # fmt: skip
     for (type_id, code), events in sorted(dead.items()):
         yield row(kind="refuse", type_id=type_id, subject="dead letters", code=code, events=events)

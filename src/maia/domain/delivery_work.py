@@ -6,17 +6,25 @@ Nothing leaves a worker after opening but sealed files and counts; what it is gi
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from maia.events import ClosedAttributes
-from maia.kernel import Clock, DeliverPlan, DeliveryPlan, MakeKeys, omit_closed
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from maia.domain.trace import Trace
+from maia.events import ClosedAttributes, ValueType
+from maia.kernel import Clock, DeliverPlan, DeliveryPlan, MakeKeys, hidden_demands, omit_closed
 from maia.log import (
     Commit,
     DeadLetter,
+    HiddenColumn,
     LogDirectory,
     LogFile,
+    Moved,
+    MovedRows,
     OutboxFile,
     OutboxWriter,
     chain_hash,
@@ -34,6 +42,7 @@ class FileTask:
     commit: int
     lane: str
     file: LogFile
+    moved: Moved | MovedRows | None = None
 
     @property
     def type_id(self) -> str:
@@ -89,10 +98,11 @@ class Work:
     batch: int
     log: str
     outbox: str
-    plans: dict[str, DeliverPlan]
+    plans: dict[str, tuple[DeliverPlan, ...]]
     make_keys: MakeKeys
     make_secret: MakeSecret
     clock: Clock
+    trace: Path | None = None
 
     def deliver(self, group: Group) -> Report:
         """Open, screen and seal the files of a group.
@@ -106,23 +116,32 @@ class Work:
         writer = OutboxWriter(Path(self.outbox), self.batch, group.number, self.make_secret())
         log = LogDirectory(self.log)
         chains: dict[str, set[str]] = {}
-        compiled: dict[str, DeliveryPlan] = {}
-        for task in group.files:
-            plan = self.plans[task.type_id]
-            if task.type_id not in compiled:
-                compiled[task.type_id] = plan.compiled()
+        compiled: dict[int, DeliveryPlan] = {}
+        told: set[tuple[str, int]] = set()
+        trace = Trace(path=self.trace, operation="deliver")
+        for task, plan in ((item, plan) for item in group.files for plan in self.plans[item.type_id]):
+            if id(plan) not in compiled:
+                compiled[id(plan)] = plan.compiled()
             versions = {item.identity: item.event_type for item in plan.subscriptions}
+            hidden = {item.identity: hidden_demands(item.clauses, plan.kinds) for item in plan.subscriptions}
             outcomes = deliver_segment(
-                plan, log.parcels(task.lane, task.file), keys, file=task.file, origin=task.origin, clock=self.clock,
-                compiled=compiled[task.type_id],
+                plan, log.parcels(task.lane, task.file, at=task.moved), keys, file=task.file, origin=task.origin,
+                clock=self.clock, compiled=compiled[id(plan)], tell=trace.tell,
             )  # fmt: skip
+            trace.name = task.file.path
             for index, outcome in enumerate(outcomes):
+                trace.write(at=self.clock())
                 opened = outcome.opened
                 if opened is None or outcome.refused is not None:
-                    code = str(outcome.refused)
-                    report.dead.append(
-                        DeadLetter(task.commit, task.file.path, index, task.origin, code, outcome.events)
+                    letter = DeadLetter(
+                        task.commit, task.file.path, index, task.origin, str(outcome.refused), outcome.events
                     )
+                    # A child's parcel of an origin without a right on the parent is none of the parent's, and others
+                    # that are refused to readers of both are told once.
+                    none = plan.reads_child(task.type_id) and letter.code == "ORIGIN_NOT_PROVEN"
+                    if not none and (letter.file, letter.parcel) not in told:
+                        told.add((letter.file, letter.parcel))
+                        report.dead.append(letter)
                     continue
                 for delivery in outcome.deliveries:
                     version = versions[delivery.subscription]
@@ -130,6 +149,7 @@ class Work:
                     writer.add(
                         delivery.subscription, version, opened.name, opened.header.stamp, delivery.rows,
                         omit_closed(delivery) if omits else delivery.batch,
+                        _hidden(opened.batch, hidden[delivery.subscription], plan.kinds, delivery.rows),
                     )  # fmt: skip
                     count = report.delivered.get(delivery.subscription, 0) + len(delivery.rows)
                     report.delivered[delivery.subscription] = count
@@ -140,12 +160,24 @@ class Work:
         return report
 
 
+def _hidden(
+    batch: pa.RecordBatch, uids: frozenset[str], kinds: Mapping[str, ValueType], rows: npt.NDArray[np.int64]
+) -> dict[str, HiddenColumn]:
+    """Take from a transit batch what is asked of rows and need not be shown in them."""
+    taken = pa.array(rows)
+    return {uid: (kinds[uid], batch[uid].take(taken)) for uid in sorted(uids.intersection(batch.schema.names))}
+
+
 def run_groups(work: Work, groups: Sequence[Group]) -> Iterator[Report]:
     """Run groups in this process, one after the other."""
     return (work.deliver(group) for group in groups)
 
 
-def group_files(commits: Sequence[Commit]) -> list[Group]:
-    """Make one group per segment."""
-    tasks = [FileTask(commit.sequence, commit.lane, file) for commit in commits for file in commit.files]
+def group_files(commits: Sequence[Commit], log: LogDirectory) -> list[Group]:
+    """Make one group per segment, with where it lies now."""
+    tasks = [
+        FileTask(commit.sequence, commit.lane, file, log.place_of(commit.lane, file))
+        for commit in commits
+        for file in commit.files
+    ]
     return [Group(number, (task,)) for number, task in enumerate(tasks)]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from maia.domain.labelled_reads import LabelledRead
+from maia.domain.look import Look
 from maia.domain.possession import ProvenClient
 from maia.domain.publication import Published
+from maia.domain.topics import TypeOrTopic
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,30 +18,37 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from maia.domain.client import Client
+    from maia.policy import release as releases
+
     Rows: TypeAlias = DataFrame | pa.Table | pa.RecordBatch | pd.DataFrame
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What a client asks for: a type, and how much of it.
+    """What a client asks for: a type or topics, and how much of it.
 
     Attributes:
         client: Who asks; its key was proven.
         agent: The socket of the agent that proves a sealed key to other processes.
-        type: ``owner/name@version``, with what is clear left out.
-        version: The version, when the type does not say.
+        events: The type or the topics.
         where: The client's filter.
         attributes: Which attributes, in which order; all when there are none.
         with_event_id: Whether rows carry ``_event`` and ``_stamp``.
+        advertise: What a publisher says that it will publish, as a filter.
+        naive_timestamps: The zone of a publisher's times that have none.
+        labelled: That a labelled frame reads, and by what it is labelled.
     """
 
     client: ProvenClient
     agent: str | None
-    type: str
-    version: str | None = None
+    events: TypeOrTopic
     where: str = ""
     attributes: tuple[str, ...] | None = None
     with_event_id: bool = False
+    advertise: str | None = None
+    naive_timestamps: str | None = None
+    labelled: LabelledRead | None = None
 
 
 class Engine(Protocol):
@@ -56,12 +66,24 @@ class Engine(Protocol):
         """Read what the log holds now."""
         ...
 
+    def labelled(self, asked: Asked, client: Client, read: LabelledRead) -> Any:  # noqa: ANN401 - a `LabelledFrame`
+        """Read what the log holds now, into a frame that carries labels."""
+        ...
+
+    def look(self, asked: Asked, *, limit: int) -> Look:
+        """Read the first rows, and tell what was closed, refused and not read."""
+        ...
+
     def subscribe(self, asked: Asked, *, starting: str) -> DataFrame:
         """Follow the log."""
         ...
 
     def audit(self) -> DataFrame:
         """Give the audit as a table."""
+        ...
+
+    def release(self, frame: DataFrame, tree: releases.ReleaseTree) -> DataFrame:
+        """Give what a tree of release rules makes of the rows of a frame."""
         ...
 
     def is_stream(self, rows: object) -> bool:

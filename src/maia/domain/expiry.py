@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def expire_log(home: Home, *, before: datetime, at: datetime, dry_run: bool = False) -> Expired:
     """Remove the events of commits before an instant, and remember it; with ``dry_run`` only tell what would go."""
-    log = LogDirectory(home.log_path)
+    log = LogDirectory(home.log_store)
     found = expire(log, own_lanes(home, log), before=before, at=at, dry_run=dry_run)
     if found.commits and not dry_run:
         forget_look(home)

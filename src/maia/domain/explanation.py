@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from maia.authority import Action
 from maia.domain.snapshot import Snapshot
 from maia.encoding import did_you_mean, html_table
-from maia.errors import UsageError, VerificationError
-from maia.events import TypeName
+from maia.errors import DeniedError, UsageError, VerificationError
+from maia.events import EventType, TypeName
 from maia.home import Folder, words
-from maia.kernel import Clause, ask_version
+from maia.kernel import Clause, requests_for
 from maia.principals import CertificateId, PublicKey, UnverifiedCertificate
 
 
@@ -28,6 +28,7 @@ class CellExplanation:
         reason: When nothing opens it: the code and message of the denial, or that no clause lists it.
         names: The names of the version's attributes by uid, to speak of rows with.
         chains: For each clause, who gave it to whom, by the names that the home knows.
+        inherited: The type that the attribute is inherited from, whose rights decide; empty when it is the type's own.
     """
 
     principal: str
@@ -37,6 +38,7 @@ class CellExplanation:
     reason: str | None
     names: tuple[tuple[str, str], ...] = ()
     chains: tuple[str, ...] = ()
+    inherited: str = ""
 
     def __bool__(self) -> bool:
         """Tell whether the attribute is open in some rows."""
@@ -44,12 +46,15 @@ class CellExplanation:
 
     def lines(self) -> list[str]:
         """Say it, one clause a line."""
+        what = f"`{self.attribute}` (uid {self.uid}{f', of `{self.inherited}`' if self.inherited else ''})"
         if not self.open_by:
-            return [f"{self.principal} never sees `{self.attribute}` (uid {self.uid}): {self.reason}"]
+            return [f"{self.principal} never sees {what}: {self.reason}"]
         out = []
-        for demands, chain in self._clauses():
+        for clause, (demands, chain) in zip(self.open_by, self._clauses(), strict=True):
             rows = f"in rows where {demands}" if demands else "in every row"
-            out.append(f"{self.principal} sees `{self.attribute}` (uid {self.uid}) {rows}, by {chain}")
+            within = words.describe_bounds(clause.cells.bounds, dict(self.names))
+            rows += f", by a subscription within {within}" if within else ""
+            out.append(f"{self.principal} sees {what} {rows}, by {chain}")
         return out
 
     def __str__(self) -> str:
@@ -91,6 +96,8 @@ def explain_cell(
     attribute: str,
     folder: Folder,
     at: datetime,
+    labelled: Callable[[tuple[Clause, ...], EventType], tuple[Clause, ...]],
+    why_closed: Callable[[EventType], str],
 ) -> CellExplanation:
     """Explain why a client sees an attribute or not.
 
@@ -102,6 +109,8 @@ def explain_cell(
         attribute: The attribute's name.
         folder: Knows names for the keys of the chains.
         at: When.
+        labelled: Closes what labels keep from the client.
+        why_closed: Says which flow tags keep the attribute from it.
 
     Raises:
         UsageError: The version has no such attribute: ``NO_SUCH_ATTRIBUTE``.
@@ -113,24 +122,69 @@ def explain_cell(
         near = did_you_mean(attribute, (word for _, word in names))
         raise UsageError(f"`{name.name}` has no attribute `{attribute}`{near}", code="NO_SUCH_ATTRIBUTE")
     item = event_type.by_name(attribute)
-    clauses = sessions.clauses(client, Action.SUBSCRIBE, event_type, pool, at=at)
-    opened = tuple(clause for clause in clauses if clause.opens(item.uid))
+    try:
+        sessions.check_connected(client, pool, at=at)
+    except VerificationError as error:
+        unserved = f"[{error.code}] {folder.decorate(error.message)}"
+        return CellExplanation(principal, attribute, item.uid, (), unserved, names)
+    opened, refused = _granted(known, client, event_type, item.uid, folder=folder, at=at)
+    own, *extended = sessions.lineage(event_type)
+    parent = next((one for one in extended if item.uid in one.uids), None)
     reason = None
-    if not clauses:
-        request = ask_version(Action.SUBSCRIBE, event_type)
+    if not opened:
+        clauses = sessions.clauses(client, Action.SUBSCRIBE, event_type, pool, at=at)
+        asked = own if not clauses or parent is None else parent
+        if any(clause.opens(item.uid) for clause in clauses):  # its own right opens it, and its broker has to show it
+            reason = refused or "[BROKER_LACKS_RIGHT] the broker may not open this attribute itself"
+        else:
+            reason = _missing(known, client, asked, clauses, of_parent=asked is not own, folder=folder, at=at)
+    if opened:
         try:
-            sessions.verifier.verify(request, principal=client, evidence=pool, at=at)
-            reason = "the conditions of its right do not hold"
-        except VerificationError as error:
-            reason = f"[{error.code}] {folder.decorate(error.message)}"
-    elif not opened:
-        reason = "no clause of its authority lists this attribute"
+            opened = tuple(clause for clause in labelled(opened, event_type) if clause.opens(item.uid))
+            reason = (
+                None if opened else f"[LABELS_CLOSE] its label may not flow to this client: {why_closed(event_type)}"
+            )
+        except (VerificationError, DeniedError) as error:
+            opened, reason = (), f"[{error.code}] {error.message}"
     by_id = {one.certificate_id: one for one in pool}
-    chains = tuple(_chain(clause, by_id, folder) for clause in opened)
-    return CellExplanation(principal, attribute, item.uid, opened, reason, names, chains)
+    chains = tuple(chain_words(clause, by_id, folder) for clause in opened)
+    inherited = "" if parent is None else parent.name.name
+    return CellExplanation(principal, attribute, item.uid, opened, reason, names, chains, inherited)
 
 
-def _chain(clause: Clause, certificates: Mapping[CertificateId, UnverifiedCertificate], folder: Folder) -> str:
+def _granted(
+    known: Snapshot, client: PublicKey, event_type: EventType, uid: str, *, folder: Folder, at: datetime
+) -> tuple[tuple[Clause, ...], str]:
+    """Ask for the clauses that open an attribute to a client; with them, why there are none at all."""
+    try:
+        clauses = known.sessions.granted(client, Action.SUBSCRIBE, event_type, known.pool, at=at)
+    except (VerificationError, DeniedError) as error:
+        return (), f"[{error.code}] {folder.decorate(error.message)}"
+    return tuple(clause for clause in clauses if clause.opens(uid)), ""
+
+
+def _missing(
+    known: Snapshot,
+    client: PublicKey,
+    asked: EventType,
+    clauses: tuple[Clause, ...],
+    *,
+    of_parent: bool,
+    folder: Folder,
+    at: datetime,
+) -> str:
+    """Say what a client's own rights lack."""
+    [request] = requests_for(Action.SUBSCRIBE, asked)
+    try:
+        known.sessions.verifier.verify(request, principal=client, evidence=known.pool, at=at)
+    except VerificationError as error:
+        return f"[{error.code}] {folder.decorate(error.message)}"
+    if any(clause.holder == (asked.type_id if of_parent else None) for clause in clauses):
+        return "no clause of its authority lists this attribute"
+    return "the conditions of its right do not hold"
+
+
+def chain_words(clause: Clause, certificates: Mapping[CertificateId, UnverifiedCertificate], folder: Folder) -> str:
     """Say who gave a right to whom, and by which certificates."""
     links = [certificates.get(identity) for identity in clause.chain]
     if not links or any(link is None for link in links):

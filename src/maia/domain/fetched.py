@@ -195,7 +195,7 @@ class Fetcher:
         if query:
             url += f"?{urlencode(query, doseq=True)}"
         limits = providers.FetchLimits(
-            hosts=frozenset((self._home.config.fetch or "").split()), loopback=_is_loopback(parts.hostname or ""),
+            hosts=frozenset((self._home.config.fetch or "").split()), loopback=is_loopback(parts.hostname or ""),
             octets=MAX_BUNDLE, seconds=max(0.0, min(_SECONDS, ends - time.monotonic())),
         )  # fmt: skip
         return providers.fetch(url, limits, accept="application/octet-stream")
@@ -268,7 +268,8 @@ def _statements(data: bytes) -> list[Statement]:
     return [verify_statement(parse_statement(raw)) for raw in raws]
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Tell whether a host is this machine, by its name."""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:

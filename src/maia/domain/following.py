@@ -42,7 +42,7 @@ class Follower:
         self._log = log
         self._own = own
         self._folder = home.certificates
-        self._notices = NoticeLog(home.log_path)
+        self._notices = NoticeLog(home.log_store)
         self._certificates = CertificateFollower(home, self._notices)
         self._statements = StatementFollower(home, self._notices)
         self._said = OwnNotices(home)

@@ -34,6 +34,7 @@ from maia.authority import (
 )
 from maia.domain.lists import MadeList, assure_list, known_series, make_list, own_register
 from maia.domain.register import in_register
+from maia.domain.right_findings import find_useless
 from maia.encoding import html_table
 from maia.errors import DeniedError, NotFoundError, UsageError
 from maia.home import Folder, providers, words
@@ -87,6 +88,8 @@ class Granted:
         holder: Who received it, as this home names it.
         right: What it gives, in words.
         made: The list of its issuer that was signed for it; nothing where one served already.
+        findings: What its issuer should know: why it will serve nobody, or not do what it seems to.
+        repeated: Whether the folder held it before, so that nothing was added.
     """
 
     certificate: Certificate
@@ -95,10 +98,14 @@ class Granted:
     holder: str = ""
     right: str = ""
     made: MadeList | None = None
+    findings: tuple[RightFinding, ...] = ()
+    repeated: bool = False
 
     def __str__(self) -> str:
-        """Say who received what, by which certificate."""
-        return f"{self.holder} may {self.right}, by certificate {_short(self.certificate)}"
+        """Say who received what, by which certificate, and what is odd about it."""
+        again = ", as before" if self.repeated else ""
+        told = f"{self.holder} may {self.right}, by certificate {_short(self.certificate)}{again}"
+        return "; ".join([told, *(f"warning: [{item.code}] {item.message}" for item in self.findings)])
 
     def __repr__(self) -> str:
         """Say it as `str` does; the octets of a certificate are nothing to read."""
@@ -107,7 +114,8 @@ class Granted:
     def _repr_html_(self) -> str:
         """Show it in a notebook."""
         rows = [("holder", self.holder), ("right", self.right), ("file", str(self.file))]
-        return html_table(f"certificate {_short(self.certificate)}", ("", ""), [*rows, _worst(self.exposure)])
+        rows += [_worst(self.exposure), *(("warning", f"[{item.code}] {item.message}") for item in self.findings)]
+        return html_table(f"certificate {_short(self.certificate)}", ("", ""), rows)
 
 
 def draft_grant(
@@ -144,11 +152,16 @@ def draft_grant(
     Raises:
         DeniedError: The issuer cannot give it (``ISSUER_LACKS_RIGHT``), or its constraints or conditions name
             attributes that are closed to the issuer (``SPEAKS_OF_CLOSED``).
-        UsageError: It ends in the past (``ENDS_IN_PAST``), or nothing says who owns it (``NO_OWNER``).
+        UsageError: It ends in the past (``ENDS_IN_PAST``), admits nothing (``GIVES_NOTHING``), or nothing says who owns
+            it (``NO_OWNER``).
         ConditionSyntaxError: A condition is none; the message says where it stops making sense.
     """
     if period.not_after is not None and period.not_after < at:
         raise UsageError(f"the right would end at {period.not_after.isoformat()}, before now", code="ENDS_IN_PAST")
+    if is_nothing(right.tag):
+        raise UsageError(
+            "the demands of the right contradict each other, so it would give nothing", code="GIVES_NOTHING"
+        )
     checked = tuple(conditions)
     if checked:
         facts = providers.read_providers(folder.path / "policy").environment.predicates
@@ -162,7 +175,7 @@ def draft_grant(
     unknown = tuple(
         RightFinding("UNKNOWN_UID", f"no known version has an attribute `uid:{uid}`") for uid in right.unknown
     )
-    findings = (*lint_right(body, right.tag), *unknown)
+    findings = (*lint_right(body, right.tag), *unknown, *find_useless(folder, right, to, at=at))
     return GrantDraft(body=body, ends=ends, findings=findings, own_lists=tests is None)
 
 
@@ -173,10 +186,14 @@ def sign_grant(folder: Folder, draft: GrantDraft, signer: Signer, *, at: datetim
     """
     made = assure_list(folder, signer, at=at) if draft.own_lists else None
     certificate = issue_alive(folder, draft.body, signer, at=at)
+    repeated = folder.certificates.has(certificate.certificate_id)
     file = folder.certificates.add(certificate)
     exposure = exposure_window(certificate, at=at, statements=folder.book())
     holder, gives = _named(certificate, folder)
-    return Granted(certificate=certificate, file=file, exposure=exposure, made=made, holder=holder, right=gives)
+    return Granted(
+        certificate=certificate, file=file, exposure=exposure, made=made, holder=holder, right=gives,
+        findings=draft.findings, repeated=repeated,
+    )  # fmt: skip
 
 
 def issue_alive(folder: Folder, body: Body, signer: Signer, *, at: datetime) -> Certificate:

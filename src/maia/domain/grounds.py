@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -23,7 +23,7 @@ from pathlib import Path
 
 from maia.authority import CertificatePool
 from maia.domain.operations import audit_of
-from maia.errors import MaiaError, UnavailableError
+from maia.errors import EncodingError, MaiaError, UnavailableError
 from maia.events import TypeId
 from maia.home import PRIVATE_FILE, Home, list_files, make_folder, read_file, write_file
 from maia.log import AuditRow
@@ -123,6 +123,22 @@ class Grounds:
         if ground.key != key.key_id.hex():
             return "CLIENT_KEY_CHANGED"
         return "CERTIFICATE_MISSING" if any(_gone(self._home, ground, pool, at)) else ""
+
+    def known(self, client: str, type_id: TypeId) -> dict[str, object] | None:
+        """Give what is noted of a client's right, for the record of a decision."""
+        ground = self._read(client, type_id)
+        return None if ground is None else asdict(ground)
+
+    def recall(self, client: str, type_id: TypeId, known: Mapping[str, object]) -> None:
+        """Take up again what was noted of a client's right when a decision was made that is repeated now.
+
+        Raises:
+            EncodingError: It is no such note: ``DECISION_SHAPE``.
+        """
+        key, certificates = known.get("key"), known.get("certificates")
+        if not isinstance(key, str) or not isinstance(certificates, dict):
+            raise EncodingError("this is no decision", code="DECISION_SHAPE")
+        self._keep(client, type_id, Ground(key, {str(one): str(end) for one, end in certificates.items()}))
 
     def note(
         self, client: str, type_id: TypeId, key: PublicKey, chains: Iterable[CertificateId], pool: CertificatePool

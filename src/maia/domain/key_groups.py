@@ -8,7 +8,7 @@ in the home's database.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from maia.authority import VerifiedEventType
 from maia.database import Leadership, OpenDatabase, migrate, open_database
@@ -30,7 +30,7 @@ from maia.errors import NotFoundError, UsageError, VerificationError
 from maia.events import EventType, TypeId, TypeName
 from maia.home import Home
 from maia.kernel import admit_broker, milliseconds
-from maia.key_manager import DEFAULT_SETTINGS, KeyManager, KeySettings, manager_secret, used_evidence
+from maia.key_manager import KeyManager, KeySettings, manager_secret, used_evidence
 from maia.log import NoticeLog
 from maia.principals import PublicKey, parse_certificate
 
@@ -40,10 +40,19 @@ AskToLeave = Callable[[bytes], Sequence[KeyGroupId]]
 """Carries a signed request to a key manager, and back the groups that the broker was in."""
 
 
+def key_settings(home: Home) -> KeySettings:
+    """Give the settings of the key manager of a home, as far as ``maia.toml`` says something of them.
+
+    Raises:
+        UsageError: No epoch could be announced within the one before: ``REFRESH_PERIOD``.
+    """
+    return KeySettings(period=timedelta(seconds=home.config.key_period))
+
+
 def open_key_manager(
     home: Home,
     *,
-    settings: KeySettings = DEFAULT_SETTINGS,
+    settings: KeySettings | None = None,
     standby: bool = False,
     engine: OpenDatabase | None = None,
 ) -> tuple[KeyManager, Leadership | None]:
@@ -51,7 +60,7 @@ def open_key_manager(
 
     Args:
         home: The home; its verifier, types, network and log are the manager's.
-        settings: Periods and limits.
+        settings: Periods and limits; without any, those of the home.
         standby: Whether several processes run the manager and only one of them, the leader, may write.
         engine: The home's database, migrated, when the process has it open: a process opens a database once.
 
@@ -63,17 +72,17 @@ def open_key_manager(
         engine = open_database(home.database_url)
         migrate(engine)
     leadership = Leadership(engine, "key-manager") if standby else None
-    notices = NoticeLog(home.log_path)
+    notices = NoticeLog(home.log_store)
     statements = StatementFollower(home, notices)
     manager = KeyManager(
         engine,
         signer,
         manager_secret(signer.export_seed()),
         verifier=home.verifier,
-        versions=lambda type_id, at: [item.event_type for item in verified_versions(home, type_id, at=at)],
+        versions=lambda type_id, at: [item.definition for item in verified_versions(home, type_id, at=at)],
         notices=notices,
         network=home.network,
-        settings=settings,
+        settings=key_settings(home) if settings is None else settings,
         leadership=leadership,
         heed=lambda signers, at: statements.follow(home.pool(), at=at, also=signers),
         take=lambda lists, at: accept_statements(home.statements, usable_lists(lists, at), at),
@@ -118,6 +127,7 @@ def join_key_groups(
     Raises:
         MaiaError: The manager refuses, or its answer is not for this request.
     """
+    home.keyring()  # who cannot keep a key asks for none: nothing has changed by then, at either side
     broker, private = home.broker, new_join_key()
     request = GroupRequest(
         manager=manager.key_id,
@@ -173,7 +183,7 @@ def check_admission(home: Home, type_id: TypeId, *, at: datetime) -> None:
         NotFoundError: No version of the type verifies: ``UNKNOWN_TYPE``.
         VerificationError: The broker's right, or its place in a domain, is not proven.
     """
-    versions = [item.event_type for item in verified_versions(home, type_id, at=at)]
+    versions = [item.definition for item in verified_versions(home, type_id, at=at)]
     if not versions:
         raise NotFoundError("no version of the type verifies now", code="UNKNOWN_TYPE")
     admit_broker(home.broker.public_key, versions, home.pool(), verifier=home.verifier(), at=at, network=home.network)
@@ -185,7 +195,7 @@ def _evidence(home: Home, type_id: TypeId, *, at: datetime) -> tuple[bytes, ...]
     All certificates go along when those that count cannot be told from here.
     """
     pool, verifier = home.pool(), home.verifier()
-    versions = [item.event_type for item in verified_versions(home, type_id, at=at)]
+    versions = [item.definition for item in verified_versions(home, type_id, at=at)]
     try:
         found = admit_broker(home.broker.public_key, versions, pool, verifier=verifier, at=at, network=home.network)
         shown = used_evidence(pool, found)

@@ -61,7 +61,7 @@ def retention(
     grace = home.tolerance.grace
     if home.config.history is not None:
         return Tolerance(grace=max(grace, home.config.history * 1000 - deaf), skew=home.tolerance.skew, deaf=deaf)
-    begins = _begins(home, log or LogDirectory(home.log_path), at=milliseconds(at), fresh=fresh)
+    begins = _begins(home, log or LogDirectory(home.log_store), at=milliseconds(at), fresh=fresh)
     oldest = 0 if begins is None else min((stamp for _, stamp in begins.values()), default=None)
     if oldest is not None:
         kept = milliseconds(at) - oldest
@@ -91,12 +91,12 @@ def _read(home: Home) -> tuple[int, _Begins]:
     """Read when the log was last looked through, and what is remembered; nothing of another log."""
     with suppress(MaiaError, OSError, ValueError, TypeError, KeyError, AttributeError):
         value = json.loads(read_file(home.path / _FILE, limit=_MAX_KNOWN))
-        if (value["v"], value["log"]) == (_VERSION, str(home.log_path)):
+        if (value["v"], value["log"]) == (_VERSION, home.log_place):
             known = {str(name): (int(number), int(stamp)) for name, (number, stamp) in value["lanes"].items()}
             return int(value["looked"]), known
     return 0, {}
 
 
 def _write(home: Home, begins: _Begins, *, looked: int) -> None:
-    value = {"v": _VERSION, "log": str(home.log_path), "looked": looked, "lanes": begins}
+    value = {"v": _VERSION, "log": home.log_place, "looked": looked, "lanes": begins}
     write_file(home.path / _FILE, json.dumps(value).encode(), mode=PRIVATE_FILE)

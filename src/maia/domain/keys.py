@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,13 +11,15 @@ from maia.domain.heard import require_heard
 from maia.domain.memberships import GroupKeys
 from maia.domain.own_key_manager import OwnKeyManager
 from maia.domain.sealing_keys import SealingKeys
-from maia.encryption import EpochId, Keyring, groups_of
+from maia.encryption import EpochId, KeyGroupId, Keyring, groups_of
 from maia.errors import UnavailableError
 from maia.events import EventType
 from maia.home import Home, locked
 from maia.kernel import milliseconds
 
 _KEY_LENGTH = 32
+_FIRST_KEYS = "first-keys"
+"""What is locked while a type gets its first keys."""
 
 
 def ensure_keys(home: Home, own: OwnKeyManager, event_type: EventType, *, at: datetime) -> int:
@@ -32,10 +35,7 @@ def ensure_keys(home: Home, own: OwnKeyManager, event_type: EventType, *, at: da
     """
     uids = [item.uid.encode() for item in event_type.attributes]
     groups = groups_of(event_type.type_id, uids, event_type.options.encryption)
-    followed = GroupKeys(home).heard() if (home.path / "groups").exists() else {}
-    for group in groups:
-        require_heard(home, followed.get(group), now=milliseconds(at))
-    follows = not followed.keys().isdisjoint(groups)
+    follows = _follows(home, groups, at=at)
     if home.config.key_manager is not None:
         if groups and not follows:
             # INVARIANT: keys that nobody refreshes here seal nothing, also those of a membership that ended.
@@ -45,11 +45,33 @@ def ensure_keys(home: Home, own: OwnKeyManager, event_type: EventType, *, at: da
                 code="KEYS_NOT_JOINED",
             )
         return 0
-    ring = home.keyring()
-    if all(ring.epochs(group) for group in groups) or follows:
+    if _all_keyed(home.keyring(), groups):
         return 0
-    if not any(ring.epochs(group) for group in groups) and home.may_manage_keys() and own.manages(event_type, at=at):
-        return len(own.join(event_type, at=at))
+    # Of several processes one makes the first keys. The others wait until they are on disk, and use them.
+    with locked(home.path / _FIRST_KEYS):
+        ring = home.keyring()
+        if _all_keyed(ring, groups) or _follows(home, groups, at=at):
+            return 0
+        none = not any(ring.epochs(group) for group in groups)
+        if none and home.may_manage_keys() and own.manages(event_type, at=at):
+            return len(own.join(event_type, at=at))
+        return _make(home, groups, at=at)
+
+
+def _follows(home: Home, groups: Sequence[KeyGroupId], *, at: datetime) -> bool:
+    """Tell whether the home is in one of some groups, of whose managers it must have heard."""
+    followed = GroupKeys(home).heard() if (home.path / "groups").exists() else {}
+    for group in groups:
+        require_heard(home, followed.get(group), now=milliseconds(at))
+    return not followed.keys().isdisjoint(groups)
+
+
+def _all_keyed(ring: Keyring, groups: Sequence[KeyGroupId]) -> bool:
+    return all(ring.epochs(group) for group in groups)
+
+
+def _make(home: Home, groups: Sequence[KeyGroupId], *, at: datetime) -> int:
+    """Make the keys that groups lack, which no manager looks after."""
     with locked(home.path / "keyring"):
         ring = home.keyring()
         missing = [group for group in groups if not ring.epochs(group)]

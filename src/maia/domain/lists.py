@@ -120,7 +120,7 @@ def tell_lists(folder: Folder, signer: Signer, *, at: datetime) -> bool | None:
     if folder.config is None:
         return None
     key = signer.public_key.key_id
-    notices, file = home_notices(Home.open(folder.path)), SeriesFile(folder.path, key)
+    notices, file = home_notices(Home.of(folder)), SeriesFile(folder.path, key)
     for record in file.load().values():
         waiting = [item for item in record.lists if _number(item) > record.told]
         for statement in sorted(waiting, key=_number):
@@ -157,7 +157,17 @@ def list_rhythm(folder: Folder, key: PublicKey) -> Rhythm | None:
 
     if folder.config is None or _open_unattended(folder, key) is None:
         return ATTENDED
-    return read_settings(Home.open(folder.path)).rhythm
+    return read_settings(Home.of(folder)).rhythm
+
+
+def renews_lists(folder: Folder, signer: KeyId, kind: TestKind) -> bool:
+    """Tell whether the lists of a key are renewed without anybody: by this home as it works, or by its service."""
+    key = next((known for known in folder.keys.values() if known.key_id == signer), None)
+    if folder.config is None or key is None or _open_unattended(folder, key) is None:
+        return False
+    if key == _domain_key(folder) and (folder.config.access_control is not None or has_register(folder)):
+        return True
+    return kind is TestKind.CRL and signer in signers_of_lists(folder.path)
 
 
 class OwnLists:
@@ -213,7 +223,7 @@ def own_register(folder: Folder, signer: Signer) -> Iterator[AccessControl | Non
         return
     from maia.domain.access_control.service import open_register  # noqa: PLC0415 - most homes have no service
 
-    with open_register(Home.open(folder.path), signer) as service:
+    with open_register(Home.of(folder), signer) as service:
         yield service
 
 

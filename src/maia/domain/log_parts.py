@@ -2,7 +2,7 @@
 
 Rules kept here:
 
-- a plan holds clauses and places, no key; a worker opens the home's keys where it runs;
+- a plan holds clauses and places, no key; a task opens the home's keys where it runs, or its order (`orders`);
 - small files share a task, so that a task costs about the same whatever the sizes of files;
 - what was delivered, refused and withheld of each file is in the audit, also when the reader leaves before the end. No
   file is opened for a read whose intent is not there already;
@@ -22,10 +22,11 @@ import pyarrow as pa
 from maia.domain.operations import Operation, audit_of, code_of, intent_to_read
 from maia.domain.origins import origin_of, stamps_of
 from maia.domain.possession import ProvenClient
-from maia.domain.sealing_keys import SealingKeys
+from maia.domain.workplaces import BesideHome, Workplace
+from maia.encoding import counted
 from maia.errors import EncodingError, PlanOverError, UnavailableError
 from maia.home import Home
-from maia.kernel import Clock, DeliverPlan, Delivery, Opened, Outcome
+from maia.kernel import FILTER_CONTRADICTS_RIGHT, Clock, DeliverPlan, Delivery, Opened, Outcome, contradicts_right
 from maia.log import (
     EVENT,
     OK,
@@ -35,6 +36,8 @@ from maia.log import (
     Commit,
     LogDirectory,
     LogFile,
+    Moved,
+    MovedRows,
     chain_hash,
     deliver_segment,
 )
@@ -45,10 +48,11 @@ _MAX_TASK = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class LogPart:
-    """One segment of a lane."""
+    """One segment of a lane, and where it lay when that was planned, unless where it was committed."""
 
     lane: str
     file: LogFile
+    moved: Moved | MovedRows | None = None
 
     @property
     def origin(self) -> str:
@@ -63,9 +67,18 @@ def refusal(commit: Commit, plan: DeliverPlan) -> str:
     return "" if plan.admits(origin_of(commit), *stamps_of(commit)) else "ORIGIN_NOT_PROVEN"
 
 
-def parts_of(commits: Sequence[Commit], plan: DeliverPlan) -> list[LogPart]:
-    """List the segments of the commits that may be opened, in the order of the log."""
-    return [LogPart(commit.lane, file) for commit in commits if not refusal(commit, plan) for file in commit.files]
+def parts_of(commits: Sequence[Commit], plan: DeliverPlan, log: LogDirectory | None = None) -> list[LogPart]:
+    """List the segments of the commits that may be opened and have what is wanted, in the order of the log.
+
+    With a log it is told where each of them lies now, so that nobody who reads one has to go through its lane.
+    """
+    return [
+        LogPart(commit.lane, file, None if log is None else log.place_of(commit.lane, file))
+        for commit in commits
+        if not refusal(commit, plan)
+        for file in commit.files
+        if plan.wants(file.first_stamp, file.last_stamp)
+    ]
 
 
 def begin_read(
@@ -93,7 +106,7 @@ def begin_read(
     """
     events = sum(commit.events for commit in commits)
     lanes = len({commit.lane for commit in commits})
-    source = f"{len(commits)} commits of {lanes} lanes"
+    source = f"{counted(len(commits), 'commit')} of {counted(lanes, 'lane')}"
     intent = intent_to_read(plan, client, attributes=attributes, source=source, events=events, at=at)
     audit = audit_of(home)
     operation = Operation(audit, audit.begin(intent, parts=parts, process=process), intent)
@@ -105,10 +118,12 @@ def begin_read(
         for commit in commits
         if (code := refusal(commit, plan))
     ]  # fmt: skip
+    notices = [replace(intent, kind="notice", code=FILTER_CONTRADICTS_RIGHT, events=0)]
+    told = [*refused, *(notices if contradicts_right(plan.subscriptions[0]) else ())]
     if parts:
-        audit.tell(operation.number, refused)
+        audit.tell(operation.number, told)
     else:
-        operation.end(OK, rows=refused)
+        operation.end(OK, rows=told)
     return operation.number
 
 
@@ -131,7 +146,7 @@ def share_out(parts: Sequence[LogPart], *, cores: int) -> list[tuple[LogPart, ..
 
 
 def scan(
-    home: Home,
+    place: Home | Workplace,
     plan: DeliverPlan,
     parts: Sequence[LogPart],
     *,
@@ -146,7 +161,7 @@ def scan(
     """Open, match and screen files for one client, and tell the audit what became of them, however it ends.
 
     Args:
-        home: Whose keys open them.
+        place: Where this runs: the home whose keys open them, or what stands for it there.
         plan: With the client's one subscription.
         parts: The files.
         client: What the client is called here.
@@ -161,17 +176,20 @@ def scan(
     Raises:
         PlanOverError: The plan is over, or a right behind it was withdrawn: ``PLAN_OVER``.
     """
-    at = clock()
-    keys, compiled, log = SealingKeys(home), plan.compiled(), LogDirectory(home.log_path)
-    told, code = _Told(home=home, plan=plan, client=client, at=at), STOPPED
+    at, here = clock(), BesideHome(place) if isinstance(place, Home) else place
+    keys, compiled, log = here.keys(), plan.compiled(columns), LogDirectory(here.store)
+    told, code = _Told(place=here, plan=plan, client=client, at=at), STOPPED
+    trace = here.trace("read")
     try:
-        plan.term.check_statements(home.statements.load(), at=at)
+        here.check(plan.term, at=at)
         for item in parts:
-            parcels = log.parcels(item.lane, item.file)
+            parcels = log.parcels(item.lane, item.file, at=item.moved)
+            trace.name = item.file.path
             outcomes = deliver_segment(
-                plan, parcels, keys, file=item.file, origin=item.origin, clock=clock, compiled=compiled
+                plan, parcels, keys, file=item.file, origin=item.origin, clock=clock, compiled=compiled, tell=trace.tell
             )
             for outcome in told.outcomes(outcomes, item, lenient=lenient):
+                trace.write(at=clock())
                 for delivery in outcome.deliveries:
                     told.delivered(delivery)
                     batch = delivery.batch
@@ -190,7 +208,7 @@ def scan(
 class _Told:
     """What the audit is told of one task."""
 
-    home: Home
+    place: Workplace
     plan: DeliverPlan
     client: str
     at: datetime
@@ -218,7 +236,7 @@ class _Told:
             if not lenient:
                 raise
             alarm = replace(self._row("alarm", error.code, part.file.events), source=part.lane)
-            broker, type_id = self.home.broker.public_key.fingerprint, part.lane.partition("/")[0]
+            broker, type_id = self.place.broker.fingerprint, part.lane.partition("/")[0]
             self.rows.append(replace(alarm, principal=broker, type_id=type_id))
 
     def delivered(self, delivery: Delivery) -> None:
@@ -241,11 +259,11 @@ class _Told:
         self.close()
         events = sum(row.events for row in self.rows if row.kind == "deliver")
         like = replace(self._row("intent", "READ", 0), source=f"part {part + 1}")
-        Operation(audit_of(self.home), operation, like).end(code, events=events, rows=self.rows, part=part)
+        self.place.end(operation, like, code, events=events, rows=self.rows, part=part)
 
     def _row(self, kind: str, code: str, events: int) -> AuditRow:
         return AuditRow(
-            at=self.at, kind=kind, principal=self.home.key(self.client).fingerprint, type_id=self.plan.type_id.hex(),
+            at=self.at, kind=kind, principal=self.place.principal(self.client), type_id=self.plan.type_id.hex(),
             source=self.file, subject=self.client, code=code, events=events,
         )  # fmt: skip
 

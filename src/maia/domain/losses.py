@@ -80,7 +80,7 @@ def _lists(home: Home) -> Iterator[HealthFinding]:
 def _told(home: Home, key: PublicKey) -> dict[TestKind, int]:
     """Give the highest number of the lists that the log holds of a domain, by kind; what others wrote is nothing."""
     found = dict[TestKind, int]()
-    for statement in StatementSubscription(NoticeLog(home.log_path), key.key_id).updates():
+    for statement in StatementSubscription(NoticeLog(home.log_store), key.key_id).updates():
         if isinstance(statement.body, ListStatement):
             found[statement.body.kind] = max(found.get(statement.body.kind, 0), statement.body.sequence)
     return found

@@ -12,9 +12,17 @@ def manager_signer(home: Home) -> KeySigner:
     """Return the key with which a home manages key groups.
 
     Raises:
-        NotFoundError: The home has neither a key ``key-manager`` nor the one that speaks for its domain.
+        NotFoundError: The home has neither a key ``key-manager`` nor the one that speaks for its domain:
+            ``NO_DOMAIN_KEY``.
     """
     try:
         return home.signer(KEY_MANAGER)
     except NotFoundError:
-        return home.signer(home.config.domain)
+        name = home.config.domain
+    try:
+        return home.signer(name)
+    except NotFoundError as error:
+        raise NotFoundError(
+            f"the home has no key `{name}` to manage key groups with; `maia key new {name}` makes it",
+            code="NO_DOMAIN_KEY",
+        ) from error

@@ -122,10 +122,10 @@ class GroupKeys:
             for group, item in self._load().items()
         }
 
-    def tolerance(self, type_id: TypeId) -> Tolerance:
-        """Tell how far parcels of a type may stray and still be opened."""
+    def tolerance(self, *types: TypeId | None) -> Tolerance:
+        """Tell how far parcels that are sealed with keys of some types may stray and still be opened."""
         tolerance = self._home.tolerance
-        promised = [item.promised for group, item in self._load().items() if group.type_id == type_id]
+        promised = [item.promised for group, item in self._load().items() if group.type_id in types]
         return replace(tolerance, deaf=deafness(self._home, max(promised))) if promised else tolerance
 
     def join(

@@ -6,6 +6,7 @@ Rules kept here:
   who, by which proven key, what, by which certificates, which attributes, by which filter, by which plan;
 - every operation ends with a result: how many events, or the code of what ended it. What is killed has none, and the
   next one that begins says so (``UNFINISHED``);
+- who advertises, subscribes, or ends either is told, with the key that was proven and the chains by which it may;
 - who acts under a client's name and does not prove its key is told, with the name and the file or agent by which it was
   tried; of a key or a passphrase nothing is;
 - no value is told, not even one that a filter names: of a filter it says attributes and operators, and the plan's
@@ -25,10 +26,12 @@ from pathlib import Path
 from maia.domain.possession import ProvenClient
 from maia.encoding import Sexp, encode
 from maia.errors import DeniedError, MaiaError, VerificationError
-from maia.events import TypeName
+from maia.events import EventType, TypeId, TypeName
+from maia.filters import TypedFilter
 from maia.home import Home, now
 from maia.kernel import Clause, DeliverPlan, PublishPlan, Subscription
-from maia.log import FAILED, STOPPED, Audit, AuditRow, CheckedAudit, chain_hash, check_audit
+from maia.log import FAILED, OK, STOPPED, Audit, AuditRow, CheckedAudit, Checkpoint, chain_hash, check_audit
+from maia.principals import PublicKey
 
 _log = logging.getLogger(__name__)
 _HEAD = "audit-head"
@@ -52,12 +55,7 @@ class Operation:
 
     def end(self, code: str, *, events: int = 0, rows: Sequence[AuditRow] = (), part: int | None = None) -> None:
         """Say what became of it, or of a part of it."""
-        like = self.intent
-        result = AuditRow(
-            at=now(), kind="result", principal=like.principal, type_id=like.type_id, source=like.source,
-            subject=like.subject, code=code, events=events,
-        )  # fmt: skip
-        self.audit.end(self.number, result, rows=rows, part=part)
+        self.audit.end(self.number, result_row(self.intent, code, events=events), rows=rows, part=part)
 
     @contextmanager
     def failing(self) -> Iterator[None]:
@@ -72,14 +70,23 @@ class Operation:
             raise
 
 
+def result_row(like: AuditRow, code: str, *, events: int) -> AuditRow:
+    """Say what became of what somebody wanted."""
+    return AuditRow(
+        at=now(), kind="result", principal=like.principal, type_id=like.type_id, source=like.source,
+        subject=like.subject, code=code, events=events,
+    )  # fmt: skip
+
+
 def audit_of(home: Home) -> Audit:
     """Give the audit of a home."""
     return Audit(home.audit_path, home.path / _HEAD, home.broker)
 
 
-def check_home_audit(home: Home, *, at: datetime) -> CheckedAudit:
+def check_home_audit(home: Home, *, at: datetime, checkpoints: Sequence[Checkpoint] = ()) -> CheckedAudit:
     """Check the audit of a home, see `check_audit`."""
-    return check_audit(home.audit_path, home.path / _HEAD, home.key(home.config.broker), at=at)
+    key = home.key(home.config.broker)
+    return check_audit(home.audit_path, home.path / _HEAD, key, at=at, checkpoints=checkpoints)
 
 
 def code_of(error: BaseException) -> str:
@@ -92,15 +99,35 @@ def code_of(error: BaseException) -> str:
 
 
 @contextmanager
-def refusals(home: Home, client: ProvenClient, name: TypeName, *, at: datetime, tell: bool = True) -> Iterator[None]:
-    """Put into the audit that a client was refused what it asked for; the refusal stands even where that fails."""
+def refusals(
+    home: Home, client: ProvenClient, name: TypeName | str, *, at: datetime, tell: bool = True
+) -> Iterator[None]:
+    """Put into the audit that a client was refused what it asked for; the refusal stands even where that fails.
+
+    Args:
+        home: Whose audit.
+        client: Who asked.
+        name: Of what: a type, or what people call something else.
+        at: Now.
+        tell: Whether the audit is told at all.
+    """
+    with refusals_of_key(home, client.key, client.name, name, at=at, tell=tell):
+        yield
+
+
+@contextmanager
+def refusals_of_key(
+    home: Home, key: PublicKey, subject: str, name: TypeName | str, *, at: datetime, tell: bool = True
+) -> Iterator[None]:
+    """As `refusals`, where whoever asks has not proven the key yet, or did so elsewhere."""
     try:
         yield
     except (DeniedError, VerificationError) as error:
         if tell:
+            type_id, source = ("", name) if isinstance(name, str) else (name.type_id.hex(), name.name)
             row = AuditRow(
-                at=at, kind="refuse", principal=client.key.fingerprint, type_id=name.type_id.hex(), source=name.name,
-                subject=client.name, code=error.code, events=0,
+                at=at, kind="refuse", principal=key.fingerprint, type_id=type_id, source=source, subject=subject,
+                code=error.code, events=0, decision=error.decision,
             )  # fmt: skip
             _note_refusal(home, row)
         raise
@@ -145,6 +172,42 @@ def note_unproven(home: Home, name: str, principal: str, *, source: str, code: s
     _note_refusal(home, row)
 
 
+def note_session(
+    home: Home,
+    kind: str,
+    client: ProvenClient,
+    type_id: TypeId | None,
+    *,
+    source: str,
+    at: datetime,
+    clauses: Iterable[Clause] = (),
+    said: str = "",
+    code: str = OK,
+    decision: str = "",
+) -> None:
+    """Put into the audit that a client advertised or subscribed, or ended it, and by which chains it may.
+
+    Args:
+        home: Whose broker.
+        kind: ``advertise``, ``unadvertise``, ``subscribe``, ``unsubscribe``; or ``notice``, of one of them.
+        client: Whose key was proven.
+        type_id: The type, where it is known.
+        source: The type by name, the publication that was the first, or the name of the subscription.
+        at: Now.
+        clauses: What its right is.
+        said: Its filter, with a mark in place of each value.
+        code: ``OK``, or the code of the notice.
+        decision: How its right was decided.
+    """
+    held = tuple(clauses)
+    row = AuditRow(
+        at=at, kind=kind, principal=client.key.fingerprint, type_id="" if type_id is None else type_id.hex(),
+        source=source, subject=client.name, code=code, events=0, clauses=_chains(held),
+        certificates=_certificates(held), filter=said, decision=decision,
+    )  # fmt: skip
+    audit_of(home).note([row])
+
+
 def _note_refusal(home: Home, row: AuditRow) -> None:
     try:
         audit_of(home).note([row])
@@ -179,7 +242,7 @@ def intent_to_read(
         subject=client.name, code="READ", events=events, clauses=_chains(clauses), certificates=_certificates(clauses),
         attributes=tuple(item.name for item in asked),
         closed=tuple(item.name for item in asked if not any(clause.opens(item.uid) for clause in clauses)),
-        filter=_without_values(held), plan=deliver_digest([plan]),
+        filter=without_values(held.filter, held.event_type), plan=deliver_digest([plan]), decision=held.decision,
     )  # fmt: skip
 
 
@@ -197,7 +260,7 @@ def intent_to_publish(plan: PublishPlan, client: str, *, at: datetime) -> AuditR
         closed=tuple(
             item.name for item in event_type.attributes if not any(clause.opens(item.uid) for clause in plan.clauses)
         ),
-        plan=hashlib.sha256(encode(whole)).hexdigest(),
+        plan=hashlib.sha256(encode(whole)).hexdigest(), decision=plan.decision,
     )  # fmt: skip
 
 
@@ -213,12 +276,12 @@ def deliver_digest(plans: Iterable[DeliverPlan]) -> str:
     return found.hexdigest()
 
 
-def _without_values(held: Subscription) -> str:
-    """Write a filter with a mark in place of each value."""
-    names = {str(item.uid): item.name for item in held.event_type.attributes}
+def without_values(filter_: TypedFilter, event_type: EventType) -> str:
+    """Write a filter, over uids or names, with a mark in place of each value."""
+    names = {str(item.uid): item.name for item in event_type.attributes}
     return ", ".join(
         f"{names.get(item.attribute, item.attribute)} {item.operator}{' ?' if item.values else ''}"
-        for item in held.filter.constraints
+        for item in filter_.constraints
     )
 
 

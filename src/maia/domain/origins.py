@@ -9,6 +9,8 @@ Rules kept here (choice C43):
   by whoever opens the parcels (`maia.kernel`);
 - a right that cannot be proven yet, since evidence, a statement or the definition of its version is missing, is
   a doubt. Whatever else the origin's certificates make the verifier say is a denial, and concerns that origin alone;
+- of a type that extends others it is judged on each type of the lineage, for that type's attributes; it needs a right
+  on the type itself. A child's commits are the parent's as well when their origin had a right on both then;
 - the lists that an origin's certificates demand are listened to, as those of one's own certificates are;
 - a commit over whose stamps the right changes more often than `MAX_PHASES` times is refused: nobody needs it, and each
   change costs a decision.
@@ -17,8 +19,8 @@ Rules kept here (choice C43):
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, MutableMapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, MutableMapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -30,15 +32,14 @@ from maia.authority import (
     Statement,
     StatementBook,
     Verifier,
-    ask_type,
     split_evidence,
 )
 from maia.domain.snapshot import Snapshot
 from maia.domain.statements import named_signers
 from maia.errors import MaiaError, UnavailableError, UncheckedError
-from maia.events import EventType, TypeName
+from maia.events import EventType, TypeId, TypeName
 from maia.home import Home
-from maia.kernel import FOREVER, Origin, Tenure, clauses_from, milliseconds, versions_of
+from maia.kernel import FOREVER, Clause, Origin, Tenure, clauses_for, confined, milliseconds, requests_for, versions_of
 from maia.log import Commit, LogDirectory
 from maia.principals import KeyHash, KeyId, OnlineTest, TestKind
 
@@ -101,7 +102,7 @@ class Origins:
                 over that can be resolved.
         """
         found: dict[Origin, dict[Tenure, None]] = {}
-        wire = {identity.hex() for identity in self._home.wire_ids(event_type.type_id)}
+        wire = known.read_as(event_type.type_id, self._home)
         for commit in commits:
             if commit.type_id in wire and not commit.wrong:
                 judged = self.judge(known, event_type, commit)
@@ -111,7 +112,28 @@ class Origins:
         return {origin: tuple(tenures) for origin, tenures in found.items() if tenures}
 
     def judge(self, known: Snapshot, event_type: EventType, commit: Commit, *, stamp: int | None = None) -> Judged:
-        """Tell what the origin of a commit might set, at each of the commit's stamps; or at another one."""
+        """Tell what the origin of a commit might set, at each of the commit's stamps; or at another one.
+
+        Of a commit of a type that extends this one: what it might set of this one, while it might publish both.
+        """
+        found = self._judged_on(known, event_type, commit, stamp)
+        child = self._child(known, event_type, commit) if found.tenures else None
+        if child is None:
+            return found
+        whole = self._judged_on(known, child, commit, stamp)
+        return whole if whole.doubt else replace(found, tenures=tuple(_both(found.tenures, whole.tenures)))
+
+    def _child(self, known: Snapshot, event_type: EventType, commit: Commit) -> EventType | None:
+        """Find the type that a commit is of, when that extends the one as which it is read."""
+        if commit.type_id == event_type.type_id.hex():
+            return None
+        for child in known.sessions.children(event_type.type_id):
+            if commit.type_id in {identity.hex() for identity in self._home.wire_ids(child)}:
+                return known.versions(child)[0].event_type
+        return None
+
+    def _judged_on(self, known: Snapshot, event_type: EventType, commit: Commit, stamp: int | None) -> Judged:
+        """Tell what the origin of a commit might set of one type."""
         origin, book = origin_of(commit), known.verifier.statements
         try:
             evidence = self._read(known.verifier, origin[1])
@@ -123,7 +145,7 @@ class Origins:
             return Judged(doubt="EVIDENCE_MISSING")
         first, last = stamps_of(commit) if stamp is None else (stamp, stamp)
         turns = self._turns_of(evidence, book)
-        versions = versions_of(item.event_type for item in known.versions(event_type.type_id))
+        lineage = _lineage(known, event_type)
         phases = range(bisect_right(turns, first), bisect_right(turns, last) + 1)
         if len(phases) > MAX_PHASES:
             return Judged()
@@ -131,11 +153,11 @@ class Origins:
         giver = ""
         for phase in phases:
             start, end = turns[phase - 1] if phase else 0, turns[phase] if phase < len(turns) else FOREVER
-            key = (origin, event_type.type_id, known.verifier, evidence.pool.token, book.revision, versions, phase)
+            key = (origin, event_type.type_id, known.verifier, evidence.pool.token, book.revision, lineage, phase)
             judged = self._judged.get(key)
             if judged is None:
                 _make_room(self._judged)
-                judged = _judge(known.verifier, event_type.name, versions, origin[0], evidence, (start, end), first)
+                judged = _judge(known.verifier, lineage, origin[0], evidence, (start, end), first)
                 self._judged[key] = judged
                 if judged.tenures or judged.doubt == "NO_STATEMENT":
                     # SECURITY: a root leads to these certificates, so strangers name nobody here.
@@ -182,33 +204,81 @@ def stamps_of(commit: Commit) -> tuple[int, int]:
     return min(stamps), max(stamps)
 
 
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """One type of a lineage, and its known versions with their own attributes; ``holder`` is as in clauses."""
+
+    definition: EventType
+    versions: KnownVersions
+    holder: TypeId | None
+    inherits: bool
+
+
+def _lineage(known: Snapshot, event_type: EventType) -> tuple[_Share, ...]:
+    """List a type and those that known versions of it extend."""
+    found: dict[TypeId, dict[TypeName, EventType]] = {event_type.type_id: {}}
+    for verified in known.versions(event_type.type_id):
+        for item in verified.lineage:
+            found.setdefault(item.definition.type_id, {})[item.definition.name] = item.definition
+    for type_id, definitions in found.items():
+        definitions.update({item.definition.name: item.definition for item in known.versions(type_id)})
+    return tuple(
+        _Share(
+            next(iter(definitions.values()), event_type), versions_of(definitions.values()),
+            None if type_id == event_type.type_id else type_id, len(found) > 1,
+        )
+        for type_id, definitions in found.items()
+    )  # fmt: skip
+
+
 def _judge(
     verifier: Verifier,
-    name: TypeName,
-    versions: KnownVersions,
+    lineage: tuple[_Share, ...],
     origin: bytes,
     evidence: _Evidence,
     phase: tuple[int, int],
     first: int,
 ) -> Judged:
-    request, principal = ask_type(Action.PUBLISH, name.owner, name.name, None, versions), KeyHash(KeyId(origin))
     stamp = max(first, phase[0])
-    at, pool, brought = _EPOCH + timedelta(milliseconds=min(stamp, _LATEST)), evidence.pool, evidence.brought
-    try:
-        rights = verifier.clauses(request, principal=principal, evidence=pool, at=at, hindsight=brought)
-        clauses = clauses_from(rights, versions)
-        if not all(versions.knows(clause.cells.version) for clause in clauses):
-            return Judged(doubt="UNKNOWN_TYPE")
-        if not clauses:
-            verifier.verify(request, principal=principal, evidence=pool, at=at, hindsight=brought)
-    except UncheckedError as error:
-        return Judged(doubt=error.code)
-    except MaiaError:
-        # SECURITY: what is wrong with another party's object is that party's refusal, not this reader's doubt.
-        return Judged()
-    chain = clauses[0].chain if clauses else ()
+    at, pool = _EPOCH + timedelta(milliseconds=min(stamp, _LATEST)), evidence.pool
+    found: list[Clause] = []
+    for share in lineage:
+        try:
+            clauses = _clauses(verifier, share, origin, evidence, at)
+        except UncheckedError as error:
+            return Judged(doubt=error.code)
+        except MaiaError:
+            # SECURITY: what is wrong with another party's object is that party's refusal, not this reader's doubt.
+            clauses = ()
+        if not clauses and share.holder is None:
+            return Judged()
+        found += clauses
+    chain = found[0].chain
     giver = pool.get(chain[-1]).body.issuer.key_id.hex() if chain else ""
-    return Judged((Tenure(*phase, clauses),) if clauses else (), giver=giver)
+    return Judged((Tenure(*phase, tuple(found)),), giver=giver)
+
+
+def _clauses(verifier: Verifier, share: _Share, origin: bytes, evidence: _Evidence, at: datetime) -> tuple[Clause, ...]:
+    """Derive what an origin might set of one type at an instant.
+
+    Raises:
+        UncheckedError: It cannot be told yet.
+        MaiaError: It has no right.
+    """
+    definition, versions, principal = share.definition, share.versions, KeyHash(KeyId(origin))
+    requests = requests_for(Action.PUBLISH, definition, any_version=True, versions=versions)
+    pool, brought = evidence.pool, evidence.brought
+    rights = (
+        verifier.clauses(request, principal=principal, evidence=pool, at=at, hindsight=brought) for request in requests
+    )
+    clauses = clauses_for(Action.PUBLISH, definition, rights, versions)
+    if share.holder is None and not all(versions.knows(clause.cells.version) for clause in clauses):
+        raise UncheckedError("a right on a version that is not known here", code="UNKNOWN_VERSION")
+    for request in () if clauses else requests:
+        verifier.verify(request, principal=principal, evidence=pool, at=at, hindsight=brought)
+    if not share.inherits:
+        return clauses
+    return confined(clauses, (uid for _, uids in versions.uids for uid in uids), holder=share.holder)
 
 
 def _turns(evidence: _Evidence, book: StatementBook) -> set[int]:
@@ -225,6 +295,16 @@ def _turns(evidence: _Evidence, book: StatementBook) -> set[int]:
                 if certificate.certificate_id in body.certificates:
                     found.add(body.moments()[certificate.certificate_id])
     return found
+
+
+def _both(ours: Iterable[Tenure], others: Iterable[Tenure]) -> Iterator[Tenure]:
+    """Give the parts of tenures for which there were others as well."""
+    others = tuple(others)
+    for mine in ours:
+        for other in others:
+            first, end = max(mine.first, other.first), min(mine.end, other.end)
+            if first < end:
+                yield Tenure(first, end, mine.clauses)
 
 
 def _make_room(memory: MutableMapping[Any, Any]) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,8 +68,7 @@ class OwnKeyManager:
             NotFoundError: The home has no key that could manage the type: ``NO_KEY_MANAGER``.
             MaiaError: The manager is not the type's, or the broker may join no group.
         """
-        from maia.domain.key_groups import open_home_groups, open_key_manager  # noqa: PLC0415 - needs a database
-        from maia.key_manager import KeySettings  # noqa: PLC0415 - as above
+        from maia.domain.key_groups import open_home_groups  # noqa: PLC0415 - needs a database
 
         if self._own_key(event_type) is None:
             raise NotFoundError(
@@ -80,8 +80,7 @@ class OwnKeyManager:
         known = {status.group: status.number for status in manager.status()}
         if any(known.get(group, 0) for group in groups):
             return self._join(manager, event_type, at)
-        first, _ = open_key_manager(self._home, settings=KeySettings(lead=timedelta(0)), engine=self._database())
-        return self._join(first, event_type, at)
+        return self._join(self._at_once(), event_type, at)
 
     def admit(
         self, event_type: EventType, request: bytes, evidence: Sequence[bytes], *, at: datetime, window: timedelta
@@ -97,8 +96,7 @@ class OwnKeyManager:
         Raises:
             MaiaError: As `join`; or the other broker's right is not proven.
         """
-        from maia.domain.key_groups import open_home_groups, open_key_manager  # noqa: PLC0415 - needs a database
-        from maia.key_manager import KeySettings  # noqa: PLC0415 - as above
+        from maia.domain.key_groups import open_home_groups  # noqa: PLC0415 - needs a database
 
         groups = open_home_groups(self._home, self._manager(), event_type.name, at=at)
         if not set(groups) & set(GroupKeys(self._home).groups()):
@@ -106,7 +104,7 @@ class OwnKeyManager:
         manager = self._manager()
         members = {item.group: item.members for item in manager.status()}
         if all(members.get(group, 0) <= 1 for group in groups):
-            manager, _ = open_key_manager(self._home, settings=KeySettings(lead=timedelta(0)), engine=self._database())
+            manager = self._at_once()
         return manager.join(request, evidence, at=at, window=window)
 
     def tick(self, *, at: datetime) -> None:
@@ -134,6 +132,13 @@ class OwnKeyManager:
             self._engine.dispose()
         self._engine = self._opened = self._ticked = None
 
+    def _at_once(self) -> KeyManager:
+        """Open the manager so that it announces nothing ahead."""
+        from maia.domain.key_groups import key_settings, open_key_manager  # noqa: PLC0415 - needs a database
+
+        settings = replace(key_settings(self._home), lead=timedelta(0))
+        return open_key_manager(self._home, settings=settings, engine=self._database())[0]
+
     def _own_key(self, event_type: EventType) -> PublicKey | None:
         """Return the key with which the home could manage a type: the manager's own, or the type's owner's."""
         try:
@@ -154,7 +159,7 @@ class OwnKeyManager:
             self._home, event_type, lambda request, evidence: manager.join(request, evidence, at=at),
             manager=manager.public_key, at=at,
         )  # fmt: skip
-        GroupKeys(self._home).follow(NoticeLog(self._home.log_path), at=at)
+        GroupKeys(self._home).follow(NoticeLog(self._home.log_store), at=at)
         return joined
 
     def _manager(self) -> KeyManager:

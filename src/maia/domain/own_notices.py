@@ -39,7 +39,7 @@ _logger = logging.getLogger(__name__)
 
 def home_notices(home: Home) -> NoticeLog:
     """Give the notices of a home's log, to be written by the keys of the home."""
-    return NoticeLog(home.log_path, own=home.path / _FOLDER)
+    return NoticeLog(home.log_store, own=home.path / _FOLDER)
 
 
 class OwnNotices:
@@ -49,7 +49,7 @@ class OwnNotices:
         """Serve a home; nothing is read yet."""
         self._home = home
         self._own = DirectoryStore(home.path / _FOLDER, private=True)
-        self._store = NoticeLog(home.log_path).store
+        self._store = home.log_store
         self._kept: datetime | None = None
 
     def keep(self, *, at: datetime) -> int:
@@ -77,7 +77,7 @@ class OwnNotices:
     def _keep_events(self, at: datetime) -> int:
         """Put again what the log lost of the broker's own lanes of events, and assert their heads."""
         try:
-            own = OwnLanes(LogDirectory(self._home.log_path), self._own.path, self._home.broker)
+            own = OwnLanes(LogDirectory(self._home.log_store), self._own.path, self._home.broker)
             return own.reassert(at=at, rhythm=OWN_RHYTHM) if own.types() else 0
         except MaiaError as error:
             _logger.warning("the log cannot be told again what was published: %s", error.code)

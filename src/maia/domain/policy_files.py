@@ -7,31 +7,39 @@ found it saw all files as one text.
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
 from maia.access_control import AccessControl, PolicyChange
 from maia.domain.access_control import HomeHoldings
 from maia.domain.agreement_files import POLICY_FOLDER
-from maia.errors import MaiaError, NotFoundError
-from maia.home import Home
+from maia.errors import MaiaError, MalformedError, NotFoundError
+from maia.home import Home, read_file
 from maia.policy import (
     PolicyFinding,
     PolicyProof,
     PolicySource,
     PolicySyntaxError,
+    RiskClass,
+    Severity,
+    UnmetRule,
     check,
     check_privileges,
+    check_risks,
     combine_sources,
     format_text,
     locate_line,
+    parse_risks,
     parse_source,
+    read_rules,
 )
 
 _INHERITED = "inherited"
+_RISKS = "risks.toml"
 _SUFFIX = ".rules"
 _MAX_FILE = 4 << 20
 Placed = tuple[str, PolicyFinding]
@@ -57,14 +65,37 @@ def policy_sources(home: Path, files: Sequence[Path] = ()) -> tuple[PolicySource
         NotFoundError: There is none.
     """
     if files:
-        return tuple(PolicySource(name=path.name, text=read_rules(path)) for path in files)
+        return tuple(PolicySource(name=path.name, text=read_rules_file(path)) for path in files)
     parents = sorted((home / POLICY_FOLDER / _INHERITED).glob(f"*{_SUFFIX}"))
     found = [(path, False) for path in ([] if parents and not _has_own(home) else policy_paths(home))]
     found += [(path, True) for path in parents]
-    return tuple(PolicySource(name=path.name, text=read_rules(path), inherited=parent) for path, parent in found)
+    return tuple(PolicySource(name=path.name, text=read_rules_file(path), inherited=parent) for path, parent in found)
 
 
-def read_rules(path: Path) -> str:
+@dataclass(frozen=True, slots=True)
+class DefinedRole:
+    """A role that some rule gives: its head, the file of the rule, and whether a parent domain defines it."""
+
+    name: str
+    file: str
+    inherited: bool
+
+
+def defined_roles(sources: Sequence[PolicySource]) -> tuple[DefinedRole, ...]:
+    """List the roles of a policy, those of parents first; each once.
+
+    Raises:
+        PolicySyntaxError: A file is no policy, or adds ways to a role of a parent's set (``ROLE_TAKEN``).
+    """
+    combine_sources(sources)  # refuses what could not be applied
+    found: dict[tuple[str, int], DefinedRole] = {}
+    for source in sorted(sources, key=lambda item: not item.inherited):
+        for rule in parse_source(source).activations:
+            found.setdefault(rule.head.signature, DefinedRole(str(rule.head), source.name, source.inherited))
+    return tuple(found.values())
+
+
+def read_rules_file(path: Path) -> str:
     """Read a policy file.
 
     Raises:
@@ -83,19 +114,52 @@ def read_rules(path: Path) -> str:
 def check_policy(sources: Sequence[PolicySource], home: Home | None, *, at: datetime) -> tuple[Placed, ...]:
     """Find what is wrong with policy files; with a home, their rights are compared with the types that it knows.
 
+    There, what ``policy/risks.toml`` requires of rules that give certain attributes is looked for as well.
+
+    All problems are found at once, line by line, also where a line cannot be read.
+
     Raises:
-        PolicySyntaxError: A file is no policy.
+        PolicySyntaxError: Files that can be read do not go together.
     """
-    combine_sources(sources)
     catalogue = None if home is None else HomeHoldings(home).types(at=at)
+    risks = () if home is None else read_risks(home.path)
     found: list[Placed] = []
+    broken = False
     for source in sources:
-        policy = parse_source(source)
-        findings = [*check(policy)]
+        policy, wrong = read_rules(source.text)
+        broken = broken or bool(wrong)
+        findings = [*map(_unread, wrong), *check(policy)]
         if catalogue is not None:
             findings += check_privileges(policy, catalogue, text=source.text)
+            findings += check_risks(policy, risks, catalogue)
         found += [(source.name, finding) for finding in sorted(findings, key=lambda item: (item.line, item.column))]
+    if not broken:
+        combine_sources(sources)
     return tuple(found)
+
+
+def read_risks(home: Path) -> tuple[RiskClass, ...]:
+    """Read the risk classes of a home; none when it has none.
+
+    Raises:
+        MalformedError: The file is none of them: ``POLICY_RISKS``.
+    """
+    try:
+        data = read_file(home / POLICY_FOLDER / _RISKS, limit=_MAX_FILE)
+    except NotFoundError:
+        return ()
+    try:
+        return parse_risks(tomllib.loads(data.decode("utf-8")))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise MalformedError(f"`{_RISKS}` is no TOML: {error}", code="POLICY_RISKS") from error
+
+
+def _unread(error: PolicySyntaxError) -> PolicyFinding:
+    """Tell what cannot be read as a finding among others."""
+    message = error.message.removeprefix(f"line {error.line}, column {error.column}: ")
+    return PolicyFinding(
+        severity=Severity.ERROR, code=error.code, line=error.line or 1, column=error.column or 1, message=message
+    )
 
 
 def submit_policy(
@@ -122,6 +186,22 @@ def submit_policy(
     return change, tuple(_placed(sources, finding) for finding in change.findings)
 
 
+def unmet_lines(unmet: Sequence[UnmetRule], home: Path, *, in_force: str) -> list[str]:
+    """Say what each rule for a role lacks, after the file and the line of the rule, as compilers do.
+
+    Args:
+        unmet: The rules.
+        home: Whose policy files.
+        in_force: The policy that the service runs; the files are named where they are what is in force.
+    """
+    sources = _in_force(home, in_force)
+    found = []
+    for rule in unmet:
+        name, line = locate_line(sources, rule.line) if sources else ("the policy in force", rule.line)
+        found.append(f"{name}:{line}: {rule}")
+    return found
+
+
 def proof_lines(proof: PolicyProof, home: Path, *, in_force: str) -> list[str]:
     """Say why a role is active, with the file of each rule where the home's files are what is in force.
 
@@ -130,10 +210,7 @@ def proof_lines(proof: PolicyProof, home: Path, *, in_force: str) -> list[str]:
         home: Whose policy files.
         in_force: The policy that the service runs.
     """
-    sources: tuple[PolicySource, ...] = ()
-    with suppress(MaiaError):
-        sources = policy_sources(home)
-        sources = sources if combine_sources(sources) == in_force else ()
+    sources = _in_force(home, in_force)
 
     def walk(found: PolicyProof, indent: int) -> Iterator[str]:
         by = f"   by line {found.line}: {found.rule}" if found.rule else ""
@@ -147,13 +224,21 @@ def proof_lines(proof: PolicyProof, home: Path, *, in_force: str) -> list[str]:
     return list(walk(proof, 0))
 
 
+def _in_force(home: Path, policy: str) -> tuple[PolicySource, ...]:
+    """Read the home's policy files; none when they are not what is in force."""
+    with suppress(MaiaError):
+        sources = policy_sources(home)
+        return tuple(sources) if combine_sources(sources) == policy else ()
+    return ()
+
+
 def format_file(path: Path, *, write: bool) -> bool:
     """Write a policy file in the one canonical spelling, in one step; tell whether that changes it.
 
     Raises:
         PolicySyntaxError: It is no policy; it is not touched.
     """
-    text = read_rules(path)
+    text = read_rules_file(path)
     parse_source(PolicySource(name=path.name, text=text))
     formatted = format_text(text)
     if write and formatted != text:

@@ -2,8 +2,8 @@
 
 Rules kept here:
 
-- a client is proven by signing a fresh challenge with its private key: unlocked in this process, or held by the agent
-  of the process that unlocked it;
+- a client is proven by signing a fresh challenge with its private key: unlocked in this process, held by the agent of
+  the process that unlocked it, or with the client itself, at the other end of a connection;
 - the proof is of the key that the home knows under the client's name;
 - the domain's broker, its own key and its key manager are no clients, under whatever name: who serves everybody reads
   for nobody.
@@ -110,3 +110,17 @@ def prove_by_agent(home: Home, name: str, agent: Path) -> ProvenClient:
     """
     key, audience = client_key(home, name), home.key(home.config.broker).key_id
     return ProvenClient(name=name, proof=ask_agent(agent, key, audience=audience))
+
+
+def client_over_wire(home: Home, proof: Authenticated) -> ProvenClient:
+    """Find the client that proved its key to this domain's broker over a connection.
+
+    Raises:
+        NotFoundError: The home knows no such key: ``NO_SUCH_KEY``.
+        UsageError: It is a key of the domain's own services: ``NOT_A_CLIENT``.
+    """
+    name = home.folder.names.get(proof.key.key_id)
+    if name is None:
+        raise NotFoundError("this domain has no client with this key", code="NO_SUCH_KEY")
+    client_key(home, name)
+    return ProvenClient(name=name, proof=proof)

@@ -2,7 +2,8 @@
 
 Rules kept here:
 
-- a task opens what it needs from the home where it runs: no key travels to it;
+- a task opens what it needs from the home where it runs: no key travels to it. On a worker (`orders`) it seals under
+  keys of its own, and what it wrote is sealed again under the domain's by whoever commits;
 - files count together or not at all, once per publication, or once per micro-batch of a stream;
 - every row is accounted for: published, or refused with a code, in the audit and as a dead letter;
 - the audit has the intent before a row is taken, and the result when the commit counts, or the code of what stopped it.
@@ -21,13 +22,15 @@ from functools import partial
 import pyarrow as pa
 
 from maia.domain.operations import Operation, audit_of, intent_to_publish
-from maia.domain.restamping import stamp_anew
-from maia.domain.sealing_keys import SealingKeys
+from maia.domain.orders import TaskKeys
+from maia.domain.restamping import check_names, check_signed_here, not_ours, stamp_anew
+from maia.domain.trace import trace_of
+from maia.domain.workplaces import BesideHome, Workplace
 from maia.encoding import counted, html_table
-from maia.errors import UnavailableError
-from maia.events import TypeId
+from maia.errors import RowsRefusedError, UnavailableError
+from maia.events import TypeId, in_zone, parse_offset
 from maia.home import Home
-from maia.kernel import PublishPlan, parcel_row, publish_batches
+from maia.kernel import ROUTE, PublishPlan, publish_batches
 from maia.log import (
     OK,
     AuditRow,
@@ -56,6 +59,8 @@ class Written:
     query: str = ""
     sealed_as: tuple[str, str] | None = None
     """The id of the type and the hash of the evidence that its parcels bear."""
+    by_task: bool = False
+    """Whether a worker wrote it, under the keys of its task."""
 
     def to_json(self) -> str:
         """Write it for its way back to the driver."""
@@ -156,22 +161,38 @@ class Published:
 
 
 def write_partition(
-    home: Home, plan: PublishPlan, partition: int, batches: Iterator[pa.RecordBatch], *, at: datetime
+    place: Home | Workplace,
+    plan: PublishPlan,
+    partition: int,
+    batches: Iterator[pa.RecordBatch],
+    *,
+    at: datetime,
+    naive_timestamps: str | None = None,
 ) -> Written:
     """Enforce and seal one partition of a publication, into a file of the log that no commit names yet.
+
+    Times without a zone are of ``naive_timestamps``; without it, their rows are refused like others of another type.
 
     Raises:
         PlanOverError: The plan is over, or a right behind it was withdrawn: ``PLAN_OVER``.
     """
-    plan.term.check_statements(home.statements.load(), at=at)
+    here = BesideHome(place) if isinstance(place, Home) else place
+    here.check(plan.term, at=at)
+    if naive_timestamps is not None:
+        ahead = parse_offset(naive_timestamps)
+        batches = (in_zone(batch, ahead) for batch in batches)
     letters: dict[Reason, list[int]] = {}
     nulled = forced = 0
-    with LogDirectory(home.log_path).writer(
-        plan.publication, plan.sealing.type_id, partition, home.broker.public_key.key_id, at=at
+    trace = here.trace("publish", plan.publication)
+    with LogDirectory(here.store).writer(
+        plan.publication, plan.sealing.type_id, partition, here.broker.key_id, at=at
     ) as writer:
-        for sealed in publish_batches(plan, partition, batches, home.broker, SealingKeys(home), home.next_stamp):
+        for sealed in publish_batches(
+            plan, partition, batches, here.signer, here.keys(), here.next_stamp, tell=trace.tell
+        ):
+            trace.write(at=at)
             if sealed.parcel is not None:
-                writer.add(parcel_row(sealed.parcel))
+                writer.add(sealed.parcel)
             for letter in sealed.letters:
                 letters.setdefault((letter.code, letter.column), []).append(letter.row)
             nulled += sealed.nulled
@@ -181,7 +202,7 @@ def write_partition(
         RefusedRows.of(partition, code, rows, column=column) for (code, column), rows in sorted(letters.items())
     )
     bears = (plan.sealing.type_id.hex(), plan.sealing.evidence.hex())
-    return Written(made, dead, nulled, forced, sealed_as=bears)
+    return Written(made, dead, nulled, forced, sealed_as=bears, by_task=here.by_task)
 
 
 def commit_publication(
@@ -195,6 +216,8 @@ def commit_publication(
     at: datetime,
     query: str = "",
     batch: int = -1,
+    ordered: bool = False,
+    doubted: bool = False,
 ) -> Published:
     """Make what the tasks wrote count, once, and put into the audit what became of every row.
 
@@ -208,14 +231,24 @@ def commit_publication(
         at: Now.
         query: For a stream, the query that writes it.
         batch: For a stream, the micro-batch.
+        ordered: Whether workers wrote it, under the keys of the tasks: it is sealed again then.
+        doubted: Whether only the tasks say that they are no workers: what they wrote is read, and the broker must have
+            signed it.
 
     Raises:
+        SignatureError: A task says of what it wrote what is not so: ``TASK_SIGNER``.
         MaiaError: Keys or rights changed meanwhile, or the log refuses; nothing counts then.
     """
+    task = TaskKeys.of(home.broker, plan.publication, operation) if ordered else None
     intended = Operation(audit_of(home), operation, intent_to_publish(plan, client, at=at))
     with intended.failing():
-        done, rows = _commit(home, lanes, plan, written, client=client, at=at, query=query, batch=batch)
-    intended.end(OK, events=done.events, rows=rows)
+        # SECURITY: who wrote it is known here; no task decides under which keys it is opened.
+        if any(item.by_task != ordered for item in written):
+            raise not_ours()
+        if doubted and not ordered:
+            check_signed_here(home, lanes.log, [item.file for item in written if item.file is not None])
+        done, rows = _commit(home, lanes, plan, written, client=client, at=at, query=query, batch=batch, task=task)
+    intended.end(OK, events=0 if done.repeated else done.events, rows=rows)
     return done
 
 
@@ -237,6 +270,7 @@ def _commit(
     at: datetime,
     query: str,
     batch: int,
+    task: TaskKeys | None,
 ) -> tuple[Published, list[AuditRow]]:
     files = tuple(item.file for item in written if item.file is not None)
     refused: Counter[Reason] = Counter()
@@ -244,37 +278,44 @@ def _commit(
         refused.update(item.refused)
     type_id, evidence = _sealed_as(plan, written)
     name = plan.publication if batch < 0 else f"{plan.publication}/{batch}"
+    check_names(home, files, type_id, name)
     forced, nulled = sum(item.forced for item in written), sum(item.nulled for item in written)
     letters = [letter for item in written for letter in item.letters]
     write_refused(
         home.path / "refused", letters, at=at, principal=plan.principal, type_id=type_id, publication=name
     )  # fmt: skip
     row = partial(AuditRow, at=at, principal=plan.principal, type_id=type_id, source=name, subject=client)
-    rows = [row(kind="publish", code=OK, events=sum(file.events for file in files))]
     codes: Counter[str] = Counter()
     for (code, _), count in refused.items():
         codes[code] += count
-    rows += [row(kind="refuse", code=code, events=count) for code, count in sorted(codes.items())]
+    rows = [row(kind="refuse", code=code, events=count) for code, count in sorted(codes.items())]
     notices = {"VALUE_FORCED": forced, "VALUE_NULLED": nulled}
     rows += [row(kind="notice", code=code, events=count) for code, count in notices.items() if count]
     if not files and batch < 0:  # nothing to make count; the name stays free for rows that were put right
-        return Published(publication=plan.publication, commit=None, events=0, refused=dict(refused)), rows
+        done = Published(publication=plan.publication, commit=None, events=0, refused=dict(refused))
+        return done, [row(kind="publish", code=OK, events=0), *rows]
     # INVARIANT: between the look at the last stamp and the commit, no other publication of this home is committed.
     with lanes.turn():
         known, last = lanes.find(plan.publication), lanes.last_stamp(type_id)
-        if any(file.first_stamp <= last for file in files) and (known is None or known.batch < batch):
+        late = task is not None or any(file.first_stamp <= last for file in files)
+        if late and (known is None or known.batch < batch):
             sealing = replace(plan.sealing, type_id=TypeId(bytes.fromhex(type_id)), evidence=bytes.fromhex(evidence))
-            files = stamp_anew(home, lanes.log, files, sealing, plan.publication, at=at)
+            files = stamp_anew(home, lanes, files, sealing, plan.publication, at=at, task=task)
         made = _committed(
             home, lanes, plan.publication, type_id, files, evidence=evidence, refused=sum(refused.values()),
             query=query, batch=batch, at=at,
         )  # fmt: skip
     repeated = bool(files) and made.files != files
+    trace = trace_of(home, "publish", name)
+    trace.tell(ROUTE, made.events)
+    trace.write(at=at)
     done = Published(
         publication=plan.publication, commit=made.sequence, events=made.events, refused=dict(refused), forced=forced,
         nulled=nulled, repeated=repeated,
     )  # fmt: skip
-    return done, rows
+    if repeated:  # the audit counts an event once, however often its publication is repeated
+        return done, [row(kind="notice", code="REPEATED", events=made.events), *rows]
+    return done, [row(kind="publish", code=OK, events=made.events), *rows]
 
 
 def _committed(
@@ -312,6 +353,14 @@ def own_lanes(home: Home, log: LogDirectory) -> OwnLanes:
     return OwnLanes(log, home.path / LANES, home.broker)
 
 
+def nothing_published(published: Published) -> RowsRefusedError:
+    """Make the error that says which rows were refused, so that nothing is published."""
+    count = sum(published.refused.values())
+    why = ", ".join(f"{code} in `{column}`" if column else code for code, column in sorted(published.refused))
+    what = "1 row is refused" if count == 1 else f"{count:,} rows are refused"
+    return RowsRefusedError(f"{what}, so nothing is published: {why}", published=published)
+
+
 def published_before(commit: Commit) -> Published:
     """Tell what became of a publication that the log holds already."""
     refused = {("REFUSED", ""): commit.refused} if commit.refused else {}
@@ -324,9 +373,14 @@ def _sealed_as(plan: PublishPlan, written: Sequence[Written]) -> tuple[str, str]
     """Tell the id and the evidence that the parcels bear; a stream's change with the keys and rights of the network.
 
     Raises:
+        SignatureError: They bear others than the plan says: ``TASK_SIGNER``.
         UnavailableError: They changed while the tasks of one micro-batch ran: it is repeated as a whole.
     """
     found = {item.sealed_as for item in written if item.file is not None and item.sealed_as is not None}
     if len(found) > 1:
         raise UnavailableError("keys or rights changed within a micro-batch; repeat it", code="PLAN_CHANGED")
-    return found.pop() if found else (plan.sealing.type_id.hex(), plan.sealing.evidence.hex())
+    own = (plan.sealing.type_id.hex(), plan.sealing.evidence.hex())
+    # SECURITY: the plan says into which lane this goes and by which right, not a task.
+    if found - {own}:
+        raise not_ours()
+    return own

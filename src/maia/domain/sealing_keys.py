@@ -39,7 +39,7 @@ class SealingKeys(Keyring):
         self._counts = KeyUses(home.path / "key-uses", cap)
         self._home = home
         self._clock = clock
-        self._notices = NoticeLog(home.log_path)
+        self._notices = NoticeLog(home.log_store)
         self._stamp = -1
         self._heard: dict[KeyGroupId, Heard] = {}
         self._next: list[tuple[LaneReader, int]] = []

@@ -19,9 +19,9 @@ from stat import S_ISDIR
 from typing import TypeAlias
 
 from maia.authority import CertificatePool, SignatureCache, VerifiedEventType, Verifier
-from maia.domain.types import check_types
+from maia.domain.types import check_types, why_refused
 from maia.events import TypeId, TypeName
-from maia.home import CertificateFolder, Home
+from maia.home import OWNERS_FOLDER, CertificateFolder, Home
 from maia.kernel import Sessions
 
 FileState: TypeAlias = tuple[tuple[str, int, int, int], ...]
@@ -63,6 +63,11 @@ class Snapshot:
         """Return the verified versions of a type."""
         return tuple(verified for verified, _ in self.types if verified.event_type.type_id == type_id)
 
+    def read_as(self, type_id: TypeId, home: Home) -> frozenset[str]:
+        """Name all that is read as a type, it and those that extend it, by the ids that they have in the log."""
+        types = (type_id, *self.sessions.children(type_id))
+        return frozenset(identity.hex() for one in types for identity in home.wire_ids(one))
+
     def definition(self, type_id: TypeId, version: str) -> bytes:
         """Return the bytes of a version, as they were verified."""
         return next(
@@ -70,6 +75,13 @@ class Snapshot:
             for verified, raw in self.types
             if (verified.event_type.type_id, verified.event_type.name.version.text) == (type_id, version)
         )
+
+    def parents(self, type_id: TypeId, version: str) -> tuple[bytes, ...]:
+        """Return the bytes of the definitions that a version extends, as they were verified, the nearest first."""
+        for verified, _ in self.types:
+            if (verified.event_type.type_id, verified.event_type.name.version.text) == (type_id, version):
+                return tuple(item.raw for item in verified.lineage[1:])
+        return ()
 
 
 class Snapshots:
@@ -91,7 +103,7 @@ class Snapshots:
         """
         path = self._home.path
         pool = self._folder.current_pool()
-        verifier = self._verify_with(file_state(path / "statements"))
+        verifier = self._verify_with(file_state(path / "statements") + file_state(path / OWNERS_FOLDER))
         state = file_state(path / "types", depth=2) + file_state(path / "keys")
         kept = self._kept
         if kept is None or kept[0] != state or kept[1].verifier is not verifier or not kept[1].holds_at(at):
@@ -107,18 +119,28 @@ class Snapshots:
         return self._verifier[1]
 
     def _make(self, pool: CertificatePool, verifier: Verifier, at: datetime) -> Snapshot:
-        sessions = Sessions(verifier, network=self._home.network, surroundings=self._home.surroundings)
+        home = self._home
+        known = home.public_path(home.config.domain).exists()
+        sessions = Sessions(
+            verifier, network=home.network, domain=home.key(home.config.domain).key_id if known else None,
+            broker=home.key(home.config.broker), surroundings=home.surroundings,
+        )  # fmt: skip
         found: list[tuple[VerifiedEventType, bytes]] = []
         failed = False
         names: list[TypeName] = []
+        installed: set[TypeName] = set()
         for unverified, verified in check_types(self._home, verifier=verifier, at=at):
             names.append(unverified.definition.name)
             if verified is None:
                 failed = True
+                sessions.refuse(
+                    unverified.definition.name, why_refused(self._home, unverified, verifier=verifier, at=at)
+                )
             else:
                 # INVARIANT: what sessions judge by is what plans carry, byte for byte.
                 name = verified.event_type.name
-                if all(item.event_type.name != name for item, _ in found):
+                if name not in installed:
+                    installed.add(name)
                     sessions.install(verified)
                     found.append((verified, unverified.raw))
         return Snapshot(pool, sessions, tuple(found), tuple(dict.fromkeys(names)), failed, at)

@@ -4,8 +4,8 @@ Rules kept here (rows 13.10 to 13.13, 22.13):
 
 - nothing read here is believed: a statement counts after its signature was verified under the key that the topic and a
   certificate name: one of the home, or one that a key manager stands on. Statements of other signers are not kept;
-- a list that is over, or that starts in the far future, is not kept; an old one is refused by the book, which is saved
-  before it is used, so a restart changes nothing;
+- a list that is over, or that starts in the far future, is not kept, but for the last one where all are over; an old
+  one is refused by the book, which is saved before it is used, so a restart changes nothing;
 - the places up to which lanes were read belong to one state of the file of accepted statements. When somebody puts an
   old one back, the lanes are read again from their beginning, so nothing that was withdrawn comes back;
 - silence denies. A topic that is damaged, flooded or cut off looks like silence, and what needs no statement goes on.
@@ -76,7 +76,7 @@ class StatementFollower:
                 _log.warning("statements of %s cannot be read: %s", signer.hex()[:16], error.code)
                 continue
             usable = [item for item in found if _wanted(item, at)]
-            fresh += _newest(usable)
+            fresh += _newest(usable) + _lapsed(found, at)
             if len(usable) == len([item for item in found if not _over(item, at)]):
                 reached[signer] = subscription.after  # what came too early is looked at again
         if fresh:
@@ -182,6 +182,18 @@ def _newest(statements: list[Statement]) -> list[Statement]:
         if held is None or not isinstance(held.body, ListStatement) or held.body.sequence < body.sequence:
             plain[statement.signer_id, body.kind] = statement
     return [*timed, *plain.values()]
+
+
+def _lapsed(statements: Sequence[Statement], at: datetime) -> list[Statement]:
+    """Give the last of a signer's timed lists where all of them are over: by it the book knows that there were some."""
+    bodies = [(item.body, item) for item in statements if isinstance(item.body, ListStatement)]
+    timed = sorted(((body.ends, body.kind, item) for body, item in bodies if body.ends is not None), key=_first)
+    last = {kind: (ends, item) for ends, kind, item in timed}
+    return [item for ends, item in last.values() if ends <= at]
+
+
+def _first(found: tuple[datetime, TestKind, Statement]) -> datetime:
+    return found[0]
 
 
 def _over(statement: Statement, at: datetime) -> bool:

@@ -10,6 +10,12 @@ Rules kept here:
   on when the doubt is gone;
 - what is wrong with an object of another party is that party's refusal: whatever its certificates make the verifier
   raise is a denial of that lane;
+- who reads a type goes through the lanes of its children as well, as far as their origins had a right on the type; what
+  else they hold is the child's, and no refusal. A child that is not known here any more waits at its place;
+- a lane that this home read and that is gone, or cut off, or begun anew is such a doubt (``LANE_MEMORY``): what is
+  left of it is read, and it waits for what was there before;
+- segments that a link left out, by a note of this home and a wish that the link still has, are not there to be read,
+  and are no doubt;
 - each lane has its share of a stretch, so that a busy one delays nobody;
 - an origin with a right that has not said again where its lane ends, when it had promised to, is an alarm
   (``LANE_SILENT``): what it published last may be withheld. What is there is read all the same.
@@ -23,11 +29,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from maia.domain.left_out import wishes_of, without_left_out
 from maia.domain.memberships import GroupKeys
 from maia.encryption import Keyring, Tolerance
 from maia.errors import MaiaError, MalformedError, NotFoundError, VerificationError
 from maia.events import EventType, TypeId, TypeName
-from maia.kernel import milliseconds, require_heard_of
+from maia.kernel import Descent, LoggedParcel, milliseconds, require_heard_of
 from maia.log import BEGINNING, Admits, Commit, EventLane, Places, read_place
 
 if TYPE_CHECKING:
@@ -35,6 +42,7 @@ if TYPE_CHECKING:
     from maia.domain.snapshot import Snapshot
 
 
+_NEVER = 1 << 63
 SILENT = "LANE_SILENT"
 """The alarm about a lane whose end nobody confirms any more."""
 
@@ -73,20 +81,26 @@ def wire_types(domain: Domain, known: Snapshot, names: Iterable[str] | None = No
 
 def type_stretch(
     domain: Domain,
-    name: TypeName,
-    *,
+    *names: TypeName,
     after: Places,
     at: datetime,
     most: int | None = None,
     upto: Places | None = None,
     deep: bool = True,
+    window: tuple[int, int] | None = None,
 ) -> Stretch:
-    """Find the next stretch of one type, under all ids that it has in the log; see `next_stretch`."""
+    """Find the next stretch of types and of those that extend them, under all ids that they have in the log.
+
+    A child's commit is none of the type's when its origin has no right to publish the type. See `next_stretch`.
+    """
     known = domain.known(at=at)
-    event_type = known.sessions.event_type(name.type_id, name.version.text, at=at)
-    types = {identity.hex(): event_type for identity in domain.home.wire_ids(name.type_id)}
-    types |= {lane.partition("/")[0]: event_type for lane in after}  # ids that were keyed before
-    return next_stretch(domain, types, after=after, at=at, most=most, upto=upto, deep=deep)
+    types: dict[str, EventType] = {}
+    for name in names:
+        event_type = known.sessions.event_type(name.type_id, name.version.text, at=at)
+        types |= dict.fromkeys(known.read_as(name.type_id, domain.home), event_type)
+        if len(names) == 1 and domain.home.type_ids() is not None:
+            types |= {lane.partition("/")[0]: event_type for lane in after}  # ids that were keyed before
+    return next_stretch(domain, types, after=after, at=at, most=most, upto=upto, deep=deep, window=window)
 
 
 def next_stretch(
@@ -98,13 +112,14 @@ def next_stretch(
     most: int | None = None,
     upto: Places | None = None,
     deep: bool = True,
+    window: tuple[int, int] | None = None,
 ) -> Stretch:
     """Find the next stretch after an offset, and listen to the lists that its origins stand on; see `_next_stretch`."""
     heard = domain.planner.origins.signers
-    found = _next_stretch(domain, types, after=after, at=at, most=most, upto=upto, deep=deep)
+    found = _next_stretch(domain, types, after=after, at=at, most=most, upto=upto, deep=deep, window=window)
     if domain.planner.origins.signers != heard:
         domain.follow(at=at)
-        return _next_stretch(domain, types, after=after, at=at, most=most, upto=upto, deep=deep)
+        return _next_stretch(domain, types, after=after, at=at, most=most, upto=upto, deep=deep, window=window)
     return found
 
 
@@ -117,6 +132,7 @@ def _next_stretch(
     most: int | None = None,
     upto: Places | None = None,
     deep: bool = True,
+    window: tuple[int, int] | None = None,
 ) -> Stretch:
     """Find the next stretch after an offset.
 
@@ -128,35 +144,45 @@ def _next_stretch(
         most: About so many commits at most, but at least one of each lane; 0 tells where the lanes begin.
         upto: Go no further than this.
         deep: Compare the digest of every segment now; otherwise whoever reads them does.
+        window: Only commits that may hold stamps from the first on and before the second; others are not looked at.
     """
     known = domain.known(at=at)
-    segments = _Segments(domain) if deep else None
+    read, segments = _Reading(domain, known), _Segments(domain) if deep else None
+    wishes = wishes_of(domain.home)
     lanes = domain.log.lanes(types, first=tuple(after))
     waiting = [lane for lane in lanes if lane.count > read_place(after.get(lane.name, BEGINNING))[0].number + 1]
     share = most if not most else max(1, most // max(1, len(waiting)))
+    first, last = (-1, _NEVER) if window is None else window
     found: list[Commit] = []
     places, parked, silent = dict(after), list[tuple[str, str]](), list[str]()
     for lane in lanes:
         event_type = types[lane.lane.topic]
-        start = _start(lane, after, upto)
+        start = _start(lane, after, upto, window)
         if lane.count and (upto is None or lane.name in upto):
             places.setdefault(lane.name, start)  # what expires from now on, before it was read, is told
         end = lane.count - 1 if upto is None else read_place(upto.get(lane.name, start))[0].number
+        before = -1
         try:
             for number, (place, commit) in enumerate(lane.walk(start, end)):
                 if share is not None and number >= share:
                     break
-                if commit is not None:
-                    code = _doubt(domain, known, event_type, lane, commit, at=at, segments=segments)
+                if before >= last:
+                    break  # stamps grow along a lane
+                before = read_place(place)[1]
+                if commit is not None and commit.stamp >= first:
+                    commit = without_left_out(domain.home, commit, wishes)  # noqa: PLW2901 - as it was copied
+                    descent = read.descent(event_type, commit)
+                    code = _doubt(domain, known, event_type, lane, commit, descent, at=at, segments=segments)
                     if code:
                         parked.append((lane.name, code))
                         break
-                    if commit.publication or commit.wrong:  # a heartbeat adds nothing
+                    # A heartbeat adds nothing.
+                    if (commit.publication or commit.wrong) and read.concerns(event_type, commit, descent):
                         found.append(commit)
                 places[lane.name] = place
             else:
-                if lane.alarm is not None:
-                    parked.append((lane.name, lane.alarm.code))
+                if (alarm := lane.alarm or lane.doubt) is not None:
+                    parked.append((lane.name, alarm.code))
                 elif upto is None and _silent(domain, known, event_type, lane, at=at):
                     silent.append(lane.name)
         except (NotFoundError, VerificationError) as error:
@@ -192,10 +218,16 @@ def _silent(domain: Domain, known: Snapshot, event_type: EventType, lane: EventL
     )
 
 
-def _start(lane: EventLane, after: Places, upto: Places | None) -> str:
-    """Tell where to begin in a lane: where it was left, or where it began when it was first seen."""
+def _start(lane: EventLane, after: Places, upto: Places | None, window: tuple[int, int] | None) -> str:
+    """Tell where to begin in a lane: where it was left, or where it began when it was first seen.
+
+    For a window, at a place that was read before and lies shortly before it.
+    """
     if lane.name in after:
         return after[lane.name]
+    near = None if window is None else lane.before(window[0])
+    if near is not None:
+        return near
     seen = None if upto is None else upto.get(lane.name)
     return seen if seen is not None and read_place(seen)[1] < 0 else lane.floor  # no record was read up to a floor
 
@@ -206,6 +238,7 @@ def _doubt(
     event_type: EventType,
     lane: EventLane,
     commit: Commit,
+    descent: Descent,
     *,
     at: datetime,
     segments: _Segments | None,
@@ -218,9 +251,38 @@ def _doubt(
         return judged.doubt
     if not judged.tenures:
         return ""  # SECURITY: proven to have no right, so nothing of it is opened
+    lane.hold()
     if commit.stamp > milliseconds(at) + domain.home.tolerance.skew:
         return "STAMP_AHEAD"
-    return "" if segments is None else segments.doubt(lane, commit, event_type.type_id)
+    return "" if segments is None else segments.doubt(lane, commit, descent)
+
+
+class _Reading:
+    """Tells as what the commits of a lane are read: the type's own, or a child's."""
+
+    def __init__(self, domain: Domain, known: Snapshot) -> None:
+        self._domain = domain
+        self._known = known
+        self._children: dict[TypeId, dict[str, Descent]] = {}
+        self._own: dict[TypeId, Descent] = {}
+
+    def descent(self, event_type: EventType, commit: Commit) -> Descent:
+        """Tell from which types the attributes of a commit's events come, for whoever reads them as a type's."""
+        type_id, sessions = event_type.type_id, self._known.sessions
+        if type_id not in self._own:
+            self._own[type_id] = sessions.descent(type_id)
+            self._children[type_id] = {
+                alias.hex(): seen
+                for child, seen in sessions.children(type_id).items()
+                for alias in self._domain.home.wire_ids(child)
+            }
+        return self._children[type_id].get(commit.type_id, self._own[type_id])
+
+    def concerns(self, event_type: EventType, commit: Commit, descent: Descent) -> bool:
+        """Tell whether a commit is one of the type's: its own, or a child's by an origin with a right on the type."""
+        if not descent.as_parent:
+            return True
+        return not commit.wrong and bool(self._domain.planner.origins.judge(self._known, event_type, commit).tenures)
 
 
 class _Segments:
@@ -230,9 +292,9 @@ class _Segments:
         self._home = domain.home
         self._follows = (domain.home.path / "groups").exists()
         self._ring: Keyring | None = None
-        self._tolerances: dict[TypeId, Tolerance] = {}
+        self._tolerances: dict[frozenset[TypeId | None], Tolerance] = {}
 
-    def doubt(self, lane: EventLane, commit: Commit, type_id: TypeId) -> str:
+    def doubt(self, lane: EventLane, commit: Commit, descent: Descent) -> str:
         """Tell which segment of a commit is not what was committed; empty when they all are.
 
         Raises:
@@ -246,18 +308,19 @@ class _Segments:
                 else:
                     lane.check(file)
             except MaiaError as error:
-                if error.code == "FILE_UNAVAILABLE":
+                if error.code in ("FILE_UNAVAILABLE", "STORE_UNAVAILABLE"):
                     raise
                 return error.code
             if newest is not None:
-                self._require_keys(memoryview(newest), type_id)
+                self._require_keys(newest, descent)
         return ""
 
-    def _require_keys(self, parcel: memoryview, type_id: TypeId) -> None:
+    def _require_keys(self, newest: LoggedParcel, descent: Descent) -> None:
         """See that the keys of the groups that this broker follows were heard of as far as a parcel needs them."""
         if self._ring is None:
             self._ring = self._home.keyring()
-        if type_id not in self._tolerances:
-            self._tolerances[type_id] = GroupKeys(self._home).tolerance(type_id)
+        types = frozenset((descent.type_id, *descent.holders.values()))
+        if types not in self._tolerances:
+            self._tolerances[types] = GroupKeys(self._home).tolerance(*types)
         with suppress(MalformedError):  # its origin's fault, and a dead letter
-            require_heard_of(parcel, self._ring, type_id=type_id, tolerance=self._tolerances[type_id])
+            require_heard_of(newest.parse(), self._ring, descent=descent, tolerance=self._tolerances[types])

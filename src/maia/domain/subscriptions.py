@@ -12,27 +12,39 @@ in force at the next one:
 
 from __future__ import annotations
 
-import json
+import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from maia.domain.delivery import DeliveryJob, Planned
 from maia.domain.domain import Domain
 from maia.domain.keys import HomeKeys
-from maia.domain.operations import audit_of
+from maia.domain.operations import audit_of, note_session, without_values
 from maia.domain.parked import keep_parked, read_parked
 from maia.domain.possession import ProvenClient
 from maia.domain.stretches import Stretch, next_stretch, wire_types
+from maia.domain.trace import trace_of
 from maia.domain.types import find_type
 from maia.domain.waiting import Whom, everybody
-from maia.domain.wanted import SUBSCRIPTIONS_FILE, Wanted, read_subscriptions
+from maia.domain.wanted import (
+    SUBSCRIPTIONS_FILE,
+    Wanted,
+    check_client,
+    check_file,
+    entry_lines,
+    read_subscriptions,
+    read_wanted,
+    to_toml,
+)
+from maia.encoding import did_you_mean
 from maia.encryption import groups_of
 from maia.errors import (
     DeniedError,
     FilterSyntaxError,
     FilterTypeError,
+    MaiaError,
     MalformedError,
     NotFoundError,
     UncheckedError,
@@ -41,13 +53,15 @@ from maia.errors import (
 )
 from maia.events import EncryptionMode, TypeId
 from maia.home import Home, locked, write_file
-from maia.kernel import DeliverPlan, Subscription, VolumeWatch
-from maia.log import AuditRow, Commit, Outbox, Places, outbox_secret
+from maia.kernel import FILTER_CONTRADICTS_RIGHT, DeliverPlan, Subscription, VolumeWatch, contradicts_right
+from maia.log import OK, AuditRow, Commit, Outbox, Places, outbox_secret
 
+_log = logging.getLogger(__name__)
 JOB = "delivery job"
 _MAX_NAME = 200
-# A statement is late, or a type, a key or a certificate of this home is missing or damaged: a doubt, and no denial.
-_DOUBTS = (UncheckedError, NotFoundError, MalformedError)
+# A statement is late, a type, a key or a certificate of this home is missing or damaged, or another owner's type has
+# come to have the name: a doubt, and no denial, of this subscription alone.
+_DOUBTS = (UncheckedError, NotFoundError, MalformedError, UsageError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +100,14 @@ class DomainPlans:
         for item in filter(lambda item: whom(item.name), self._kept()):
             try:
                 name = find_type(home, item.type, item.version, among=known.names)
-                if present is not None and present.isdisjoint(i.hex() for i in home.wire_ids(name.type_id)):
+                if present is not None and present.isdisjoint(known.read_as(name.type_id, home)):
                     continue
+                key = home.key(item.as_)
+                if item.key and not item.is_of(key):
+                    # SECURITY: nothing is delivered to another key; whether a file was exchanged is not known here.
+                    raise UncheckedError(f"the key of `{item.as_}` is another one", code="CLIENT_KEY_CHANGED")
                 made = domain.planner.subscription(
-                    known, name, home.key(item.as_), holder=item.as_, identity=item.name, where=item.where, at=at
+                    known, name, key, holder=item.as_, identity=item.name, where=item.where, at=at
                 )  # fmt: skip
             except _DOUBTS as error:
                 waits[item.name] = error.code
@@ -97,7 +115,7 @@ class DomainPlans:
                 if known.failed:  # a definition does not verify, so nobody knows what it would have allowed
                     waits[item.name] = error.code
                 elif commits is not None:
-                    _refuse(home, item, error.code, at)
+                    _refuse(home, item, error, at)
             else:
                 found.setdefault(name.type_id, []).append(made)
         plans = []
@@ -165,34 +183,132 @@ def delivery_job(
         audit=audit_of(home),
         volume=None if alarm is None else VolumeWatch(events=alarm, period=timedelta(hours=1)),
         clock=domain.clock,
+        trace=trace_of(home, "deliver").path,
     )
 
 
-def add_subscription(domain: Domain, wanted: Wanted, *, client: ProvenClient) -> None:
+def add_subscription(domain: Domain, wanted: Wanted, *, client: ProvenClient, bounded: bool = False) -> None:
     """Keep another subscription in a home, after its client's key and right and its filter were proven.
 
+    Args:
+        domain: Whose home.
+        wanted: The subscription.
+        client: Whose key was proven.
+        bounded: Whether the client has only so many: one that asks over a network.
+
     Raises:
-        UsageError: There is one of this name: ``SUBSCRIPTION_EXISTS``.
+        UsageError: There is one of this name: ``SUBSCRIPTION_EXISTS``; or no room for it: ``TOO_MANY_SUBSCRIPTIONS``.
         MaiaError: The client has no right, the filter is refused, or something is unknown.
     """
     if not wanted.name.isprintable() or not 0 < len(wanted.name) <= _MAX_NAME:
         raise UsageError("a subscription's name is one line of at most 200 characters", code="SUBSCRIPTIONS")
     if client.name != wanted.as_:
         raise DeniedError(f"the proof is `{client.name}`'s, not `{wanted.as_}`'s", code="NOT_A_CLIENT")
+    wanted = replace(wanted, key=client.key.key_id.hex())
     path = domain.path / SUBSCRIPTIONS_FILE
     with locked(path):
-        if any(item.name == wanted.name for item in read_subscriptions(domain.path)):
+        kept, ended = read_wanted(domain.path)
+        if any(item.name == wanted.name for item in kept):
             raise UsageError(f"there is a subscription `{wanted.name}` already", code="SUBSCRIPTION_EXISTS")
-        domain.deliver_plan(
+        # SECURITY: the outbox still holds, under this name, what its client of then was delivered by that filter.
+        if any(item.name == wanted.name and item != wanted for item in ended):
+            raise UsageError(
+                f"there was a subscription `{wanted.name}`, of another client, type or filter",
+                code="SUBSCRIPTION_EXISTS",
+            )
+        plan = domain.deliver_plan(
             wanted.type, client=client, where=wanted.where, version=wanted.version, commits=()
         )  # fmt: skip
-        fields = {"name": wanted.name, "as": wanted.as_, "type": wanted.type, "where": wanted.where}
-        lines = [f"{key} = {json.dumps(text, ensure_ascii=False)}" for key, text in fields.items() if text]
-        if wanted.version is not None:
-            lines.append(f"version = {json.dumps(wanted.version, ensure_ascii=False)}")
-        before = path.read_text("utf-8") if path.exists() else "format = 1"
-        text = "\n".join(["[[subscription]]", *lines, ""])
-        write_file(path, (f"{before.rstrip()}\n\n{text}" if before.strip() else text).encode(), mode=0o644)
+        held = plan.subscriptions[0]
+        if bounded:
+            check_client(wanted, (*kept, *ended))
+        back = [item for item in ended if item.name != wanted.name]
+        if len(back) < len(ended):
+            data = to_toml((*kept, wanted), back)
+        else:
+            before = path.read_text("utf-8") if path.exists() else "format = 1"
+            text = "\n".join(["[[subscription]]", *entry_lines(wanted), ""])
+            data = (f"{before.rstrip()}\n\n{text}" if before.strip() else text).encode()
+        check_file(data, len(kept) + len(back) + 1)
+        _note(domain, "subscribe", wanted, client, held)
+        if contradicts_right(held):
+            _note(domain, "notice", wanted, client, held, code=FILTER_CONTRADICTS_RIGHT)
+            _log.warning("`%s` asks for what the right of `%s` never shows", wanted.name, client.name)
+        write_file(path, data, mode=0o644)
+
+
+def take_up_subscription(domain: Domain, wanted: Wanted, *, client: ProvenClient, bounded: bool = False) -> bool:
+    """Keep a subscription, or go on with one that its client has already, after the same proofs as for a new one.
+
+    Args: as for `add_subscription`.
+
+    Returns:
+        Whether it was there.
+
+    Raises:
+        DeniedError: It is somebody else's: ``NOT_YOUR_SUBSCRIPTION``.
+        UsageError: It is to another type, or by another filter: ``SUBSCRIPTION_EXISTS``.
+        MaiaError: As for `add_subscription`.
+    """
+    wanted = replace(wanted, key=client.key.key_id.hex())
+    found = next((item for item in read_subscriptions(domain.path) if item.name == wanted.name), None)
+    if found is None:
+        add_subscription(domain, wanted, client=client, bounded=bounded)
+        return False
+    if not found.is_of(client.key):
+        raise _not_yours()
+    if found != wanted:
+        raise UsageError(
+            f"there is a subscription `{wanted.name}` to another type or by another filter", code="SUBSCRIPTION_EXISTS"
+        )
+    # SECURITY: whoever comes back may have lost its right meanwhile.
+    domain.deliver_plan(wanted.type, client=client, where=wanted.where, version=wanted.version, commits=())
+    return True
+
+
+def end_subscription(domain: Domain, name: str, *, client: ProvenClient) -> Wanted:
+    """Keep a client's subscription no longer: nothing more is delivered to it from the next micro-batch on.
+
+    What it was delivered stays in the outbox, and its name stays its client's.
+
+    Raises:
+        NotFoundError: There is none: ``NO_SUBSCRIPTION``.
+        DeniedError: It is somebody else's: ``NOT_YOUR_SUBSCRIPTION``.
+    """
+    path = domain.path / SUBSCRIPTIONS_FILE
+    with locked(path):
+        kept, ended = read_wanted(domain.path)
+        found = next((item for item in kept if item.name == name), None)
+        if found is None:
+            near = did_you_mean(name, [item.name for item in kept])
+            raise NotFoundError(f"there is no subscription `{name}`{near}", code="NO_SUBSCRIPTION")
+        if found.as_ != client.name or (found.key and not found.is_of(client.key)):
+            raise _not_yours()
+        data = to_toml([item for item in kept if item.name != name], (*ended, found))
+        check_file(data, len(kept) + len(ended))
+        _note(domain, "unsubscribe", found, client, None)
+        write_file(path, data, mode=0o644)
+    return found
+
+
+def _not_yours() -> DeniedError:
+    return DeniedError("the subscription is somebody else's", code="NOT_YOUR_SUBSCRIPTION")
+
+
+def _note(
+    domain: Domain, kind: str, wanted: Wanted, client: ProvenClient, held: Subscription | None, *, code: str = OK
+) -> None:
+    if held is None:
+        try:
+            type_id = domain.find_type(wanted.type, wanted.version).type_id
+        except MaiaError:
+            type_id = None  # one ends a subscription whatever became of its type
+        note_session(domain.home, kind, client, type_id, source=wanted.name, at=domain.clock())
+        return
+    note_session(
+        domain.home, kind, client, held.event_type.type_id, source=wanted.name, clauses=held.clauses,
+        said=without_values(held.filter, held.event_type), code=code, at=domain.clock(), decision=held.decision,
+    )  # fmt: skip
 
 
 def _has_keys(home: Home, plan: DeliverPlan) -> bool:
@@ -202,7 +318,9 @@ def _has_keys(home: Home, plan: DeliverPlan) -> bool:
         return True
     ring = home.keyring()
     labels = [uid.encode() for uid in plan.kinds]
-    groups = {group for mode in modes for group in groups_of(plan.type_id, labels, mode)}
+    inherited = () if plan.descent is None else plan.descent.holders.values()
+    types = {plan.type_id, *(holder for holder in inherited if holder is not None)}
+    groups = {group for mode in modes for type_id in types for group in groups_of(type_id, labels, mode)}
     return any(ring.epochs(group) for group in groups)
 
 
@@ -211,8 +329,9 @@ def _reader(name: str) -> str:
     return f"subscription {name}"
 
 
-def _refuse(home: Home, item: Wanted, code: str, at: datetime) -> None:
+def _refuse(home: Home, item: Wanted, error: MaiaError, at: datetime) -> None:
     row = AuditRow(
-        at=at, kind="refuse", principal=item.as_, type_id="", source=item.type, subject=item.name, code=code, events=0
-    )
+        at=at, kind="refuse", principal=item.as_, type_id="", source=item.type, subject=item.name, code=error.code,
+        events=0, decision=error.decision,
+    )  # fmt: skip
     audit_of(home).note([row])

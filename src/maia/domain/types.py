@@ -24,24 +24,57 @@ def find_type(
     Args:
         home: Whose types.
         text: The name. The owner is the name of a key of the home, or its fingerprint; it may be left out when one
-            owner has the name, the version when one is kept.
+            owner has the name, unless the home wants full names, and the version when one is kept.
         version: The version, when the text does not say.
         among: The names to look among, when they are known already.
 
     Raises:
         NotFoundError: There is none: ``TYPE_NOT_FOUND``.
-        UsageError: Several fit, and the message lists them: ``TYPE_AMBIGUOUS``.
+        UsageError: Several fit, and the message lists them: ``TYPE_AMBIGUOUS``; or the owner has to be named:
+            ``TYPE_TEXT``.
+    """
+    found = find_versions(home, text, version, among=among, full=home.config.names == "full")
+    if len(found) > 1:
+        listed = ", ".join(f"`{show_type(home, item)}`" for item in found)
+        raise UsageError(f"`{text}` may be any of: {listed}", code="TYPE_AMBIGUOUS")
+    return found[0]
+
+
+def find_type_id(home: Home, text: str) -> TypeId:
+    """Find the one type of all versions that `find_type` could mean.
+
+    Raises:
+        NotFoundError: There is none: ``TYPE_NOT_FOUND``.
+        UsageError: Types of several owners fit: ``TYPE_AMBIGUOUS``; or the owner has to be named: ``TYPE_TEXT``.
+    """
+    wants_owner = home.config.names == "full"
+    found = find_versions(home, text, full=wants_owner)
+    if len({item.type_id for item in found}) > 1:
+        listed = ", ".join(f"`{show_type(home, item)}`" for item in found)
+        raise UsageError(f"`{text}` may be any of: {listed}", code="TYPE_AMBIGUOUS")
+    return found[0].type_id
+
+
+def find_versions(
+    home: Home, text: str, version: str | None = None, *, among: Iterable[TypeName] | None = None, full: bool = False
+) -> tuple[TypeName, ...]:
+    """Find all that `find_type` could mean, at least one; with ``full``, by names that say whose the type is.
+
+    Raises:
+        NotFoundError: There is none: ``TYPE_NOT_FOUND``.
+        UsageError: The owner has to be named: ``TYPE_TEXT``.
     """
     known = home.types.names() if among is None else tuple(among)
-    for owner, name, wanted in _readings(text, version):
-        found = [item for item in known if item.name == name and wanted in (None, item.version.text)]
-        if owner is not None:
-            found = [item for item in found if _is_owner(home, owner, item.owner)]
-        if len(found) > 1:
-            listed = ", ".join(f"`{show_type(home, item)}`" for item in found)
-            raise UsageError(f"`{text}` may be any of: {listed}", code="TYPE_AMBIGUOUS")
-        if found:
-            return found[0]
+    owner, name, wanted = _reading(text)
+    found = [item for item in known if item.name == name]
+    if full and owner is None and found:
+        raise UsageError(f"`{text}` does not say whose it is; write OWNER/NAME", code="TYPE_TEXT")
+    said = {item for item in (wanted, version) if item is not None}
+    found = [item for item in found if said <= {item.version.text}]
+    if owner is not None:
+        found = [item for item in found if is_owner(home, owner, item.owner)]
+    if found:
+        return tuple(found)
     which = f"`{text}`{'' if version is None else f' version {version}'}"
     names = [spelling for item in known for spelling in (item.name, show_type(home, item))]
     raise NotFoundError(f"there is no type {which}{did_you_mean(text, names)}", code="TYPE_NOT_FOUND")
@@ -63,12 +96,10 @@ def check_types(
     two that contradict each other where none was, come with nothing, and with an alarm in the program's log.
     """
     registry = home.types
-    for name in registry.names():
-        if type_id not in (None, name.type_id):
-            continue
-        found = [(item, _verified(home, registry, item, verifier, at)) for item in _find(registry, name)]
+    for name, kept, others in _by_version(registry, type_id):
+        found = [(item, _verified(home, registry, item, verifier, at)) for item in kept]
         meanings = {verified.event_type.meaning for _, verified in found if verified is not None}
-        beside = [(item, _verified(home, registry, item, verifier, at)) for item in registry.conflicting(name)]
+        beside = [(item, _verified(home, registry, item, verifier, at)) for item in others]
         if len(meanings) > 1 or any(verified is not None for _, verified in beside):
             _log.error("two signed definitions of `%s` version %s: TYPE_CONFLICT", name.name, name.version.text)
         for item, verified in found:
@@ -76,22 +107,37 @@ def check_types(
         yield from ((item, None) for item, _ in beside)
 
 
+def why_refused(home: Home, item: UnverifiedEventType, *, verifier: Verifier, at: datetime) -> VerificationError:
+    """Tell why a definition that a home keeps does not count."""
+    try:
+        verify_with_registry(home.types, item, verifier=verifier, at=at, network=home.network)
+    except VerificationError as error:
+        return error
+    return VerificationError("another definition of this version contradicts it", code="TYPE_CONFLICT")
+
+
 def type_conflicts(home: Home, *, verifier: Verifier, at: datetime) -> tuple[TypeName, ...]:
     """List the versions of which a home holds two definitions that verify and contradict each other."""
     registry, found = home.types, []
-    for name in registry.names():
-        both = (*_find(registry, name), *registry.conflicting(name))
-        checked = (_verified(home, registry, item, verifier, at) for item in both)
+    for name, kept, beside in _by_version(registry):
+        checked = (_verified(home, registry, item, verifier, at) for item in (*kept, *beside))
         if len({item.event_type.meaning for item in checked if item is not None}) > 1:
             found.append(name)
     return tuple(found)
 
 
-def _find(registry: DirectoryRegistry, name: TypeName) -> tuple[UnverifiedEventType, ...]:
-    try:
-        return registry.find(name)
-    except NotFoundError:
-        return ()  # only what contradicts the definition that was accepted lies here
+def _by_version(
+    registry: DirectoryRegistry, type_id: TypeId | None = None
+) -> Iterator[tuple[TypeName, list[UnverifiedEventType], list[UnverifiedEventType]]]:
+    """Walk the versions that a registry keeps: what is found of each, and what contradicts it."""
+    read: dict[TypeId, tuple[tuple[UnverifiedEventType, ...], tuple[UnverifiedEventType, ...]]] = {}
+    for name in registry.names():
+        identity = name.type_id
+        if type_id in (None, identity):
+            if identity not in read:
+                read[identity] = registry.sorted_out(identity)
+            kept, beside = ([item for item in some if item.definition.name == name] for some in read[identity])
+            yield name, kept, beside
 
 
 def _verified(
@@ -103,17 +149,11 @@ def _verified(
         return None
 
 
-def _readings(text: str, version: str | None) -> list[tuple[str | None, str, str | None]]:
-    """List what a text may mean, the plainest reading first: a name may itself hold a slash or an at sign."""
-    readings: list[tuple[str | None, str, str | None]] = [(None, text, version)]
-    head, mark, tail = text.rpartition("@")
-    if mark and version in (None, tail):
-        readings.append((None, head, tail))
-    for _, name, wanted in tuple(readings):
-        owner, mark, rest = name.partition("/")
-        if mark:
-            readings.append((owner, rest, wanted))
-    return readings
+def _reading(text: str) -> tuple[str | None, str, str | None]:
+    """Split ``owner/name@version``, which has one reading: no name of a type holds a slash or an at sign."""
+    owner, slash, rest = text.partition("/")
+    name, mark, version = (rest if slash else text).partition("@")
+    return owner if slash else None, name, version if mark else None
 
 
 def _name_of(home: Home, owner: PublicKey) -> str:
@@ -124,7 +164,7 @@ def _name_of(home: Home, owner: PublicKey) -> str:
         return owner.fingerprint
 
 
-def _is_owner(home: Home, text: str, owner: Principal) -> bool:
+def is_owner(home: Home, text: str, owner: Principal) -> bool:
     """Tell whether a key of this name or fingerprint is the owner; only the files that were named have to be whole."""
     for find in (home.key, home.folder.key):
         try:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import timedelta
 
+_UNITS = 2
+
 
 def printable(text: str) -> str:
     r"""Escape what a terminal or a browser would obey rather than show.
@@ -41,14 +43,19 @@ def counted(number: int, one: str, many: str | None = None) -> str:
 
 
 def duration(span: timedelta) -> str:
-    """Say how long something takes, in the two largest units that it has; parts of a second count as one.
+    """Say how long something takes at worst, in the two largest units that it has; what these leave out rounds up.
 
     >>> duration(timedelta(days=30, seconds=1)), duration(timedelta(seconds=7)), duration(timedelta(0))
     ('30 days and 1 second', '7 seconds', 'no time')
+    >>> duration(timedelta(days=29, hours=23, minutes=59, seconds=58))
+    '30 days'
     """
-    left, parts = span.days * 86_400 + span.seconds + bool(span.microseconds), []
+    whole = span.days * 86_400 + span.seconds + bool(span.microseconds)
+    left, parts = whole, []
     for size, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second")):
         count, left = divmod(left, size)
         if count:
             parts.append(counted(count, unit))
-    return " and ".join(parts[:2]) or "no time"
+        if left and len(parts) == _UNITS:
+            return duration(timedelta(seconds=whole - left + size))
+    return " and ".join(parts) or "no time"

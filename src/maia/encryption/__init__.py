@@ -1,6 +1,5 @@
 """Parcels, keyrings and epochs: how values travel so that only key holders read them."""
 
-from maia.encryption.cache import CachedParcel, from_wire, open_cached, strip, to_wire
 from maia.encryption.columns import Compression, decode_column, encode_column
 from maia.encryption.earlier_keys import open_earlier_keys, seal_earlier_keys
 from maia.encryption.epochs import EpochId, Tolerance, epoch_of, replaced_epochs, select_epoch
@@ -22,6 +21,7 @@ from maia.encryption.parcel import (
     VerifiedParcel,
     fits,
     open_parcel,
+    parse_head,
     parse_parcel,
     seal,
     sign_parcel,
@@ -48,6 +48,16 @@ from maia.encryption.rekeys import (
     sign_rekey,
     verify_rekey,
 )
+from maia.encryption.room import Room, most_events, most_octets
+from maia.encryption.sealed_filters import (
+    MAX_FILTER,
+    OpenedFilter,
+    SealedFilter,
+    may_match,
+    open_filter,
+    parse_sealed_filter,
+    seal_filter,
+)
 from maia.encryption.tree_answers import (
     GroupPlace,
     OpenedPlace,
@@ -72,13 +82,14 @@ from maia.encryption.trees import KeyTree
 from maia.encryption.type_ids import TypeIds, keyed_type_id
 from maia.encryption.values import MAX_VALUE, foreign_values
 from maia.encryption.welcomes import EpochKey, Welcome, make_welcome, open_welcome, parse_welcome
+from maia.encryption.work import open_work, seal_work
 
 __all__ = [
     "DEFAULT_CAP",
     "MAX_COUNT",
+    "MAX_FILTER",
     "MAX_VALUE",
     "WHOLE_EVENT",
-    "CachedParcel",
     "ChangeKind",
     "Compression",
     "CountUse",
@@ -95,6 +106,7 @@ __all__ = [
     "KeyTree",
     "Keyring",
     "LeaveGroups",
+    "OpenedFilter",
     "OpenedPlace",
     "Parcel",
     "ParcelHeader",
@@ -102,6 +114,8 @@ __all__ = [
     "RefreshCause",
     "Rekey",
     "RekeyMessage",
+    "Room",
+    "SealedFilter",
     "Tolerance",
     "TreeMember",
     "TreeNode",
@@ -118,40 +132,45 @@ __all__ = [
     "epoch_of",
     "fits",
     "foreign_values",
-    "from_wire",
     "groups_answered",
     "groups_of",
     "join_public_key",
     "keyed_type_id",
     "keyring_secret",
     "make_welcome",
+    "may_match",
+    "most_events",
+    "most_octets",
     "new_join_key",
     "next_refresh",
-    "open_cached",
     "open_earlier_keys",
+    "open_filter",
     "open_join_answer",
     "open_keyring",
     "open_parcel",
     "open_welcome",
+    "open_work",
+    "parse_head",
     "parse_header",
     "parse_parcel",
     "parse_rekey",
+    "parse_sealed_filter",
     "parse_welcome",
     "plan_refreshes",
     "rekey_topic",
     "replaced_epochs",
     "seal",
     "seal_earlier_keys",
+    "seal_filter",
     "seal_keyring",
     "seal_place",
+    "seal_work",
     "select_epoch",
     "sign_group_request",
     "sign_join_answer",
     "sign_parcel",
     "sign_rekey",
     "step_group",
-    "strip",
-    "to_wire",
     "verify_group_request",
     "verify_parcel",
     "verify_rekey",

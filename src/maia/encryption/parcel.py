@@ -7,7 +7,8 @@
     last 32+64      the origin's public key and its signature
 
 The octets of a sealed block are a key commitment (32), then AES-256-GCM ciphertext and tag. In plain mode they are the
-column itself. The signature covers the header and the digest of every block.
+column itself. The signature covers the header and the digest of every block, so the blocks may also lie apart from
+the rest, and be fetched when they are needed (`blocks`).
 
 Rules kept here:
 
@@ -17,14 +18,15 @@ Rules kept here:
   origin, a block does not open;
 - the commitment is compared before anything is decrypted, so one ciphertext does not open under two keys;
 - `open_parcel` takes a `VerifiedParcel`, which exists only after the signature was checked. Whatever goes wrong while
-  opening, the error is the same.
+  opening, the error is the same; but for a block that lies apart and is not what was signed, which is damage;
+- what is opened grows no further than `room` says.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import InitVar, dataclass
 
 import pyarrow as pa
@@ -32,10 +34,13 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from maia.encoding import encode
+from maia.encryption.blocks import Fetch, Octets, digests_of, lengths_of, read_head, write_head
 from maia.encryption.columns import Compression, decode_column, encode_column
-from maia.encryption.header import HEADER_LIMITS, MAX_BLOCKS, WHOLE_EVENT, ParcelHeader, parse_header
+from maia.encryption.header import HEADER_LIMITS, WHOLE_EVENT, ParcelHeader, parse_header
+from maia.encryption.joined import join_columns, split_columns
+from maia.encryption.room import Room, most_events, most_octets
 from maia.errors import EncodingError, MaiaError, SealError, SignatureError, UsageError
-from maia.events import AttributeType, EncryptionMode
+from maia.events import EncryptionMode, ValueType
 from maia.principals import SIGNATURE_LENGTH, Kind, PublicKey, Signer, public_key, verify_signature
 
 MAGIC = b"MPC1"
@@ -50,7 +55,6 @@ _ROOM = 8 + HEADER_LIMITS.max_bytes + _TAIL
 
 KeyOf = Callable[[bytes], bytes | None]
 """Gives the epoch key for a block label, or ``None`` when this process may not have it."""
-Octets = bytes | memoryview
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,23 +62,22 @@ class Parcel:
     """A parcel as it travels: readable header, opaque blocks. Nothing about it was checked."""
 
     header: ParcelHeader
-    blocks: tuple[Octets, ...]
+    blocks: Sequence[Octets]
     signer: PublicKey
     signature: bytes
+
+    @property
+    def octets(self) -> int:
+        """How many octets the blocks have."""
+        return sum(lengths_of(self.blocks))
+
+    def head(self) -> bytes:
+        """Write all but the blocks, with their lengths and digests."""
+        return write_head(self.header, self.blocks, self.signer, self.signature)
 
     def to_bytes(self) -> bytes:
         """Write the parcel."""
         return b"".join(self._parts())
-
-    def to_buffer(self) -> pa.Buffer:
-        """Write the parcel into memory that Arrow manages, copying each block once."""
-        parts = self._parts()
-        buffer = pa.allocate_buffer(sum(len(part) for part in parts))
-        view, start = memoryview(buffer).cast("B"), 0
-        for part in parts:
-            view[start : start + len(part)] = part
-            start += len(part)
-        return buffer
 
     def __reduce__(self) -> tuple[object, ...]:
         """Travel as bytes: a view of someone's memory cannot."""
@@ -119,7 +122,7 @@ class VerifiedParcel:
 
 
 def seal(
-    columns: Mapping[bytes, tuple[AttributeType, pa.Array]],
+    columns: Mapping[bytes, tuple[ValueType, pa.Array]],
     header: ParcelHeader,
     signer: Signer,
     key_of: KeyOf,
@@ -141,7 +144,7 @@ def seal(
         UsageError: Header, columns and signer do not fit together, or the parcel would be too large to be read.
         SealError: A key is missing.
 
-    >>> from maia.events import TypeId
+    >>> from maia.events import AttributeType, TypeId
     >>> from maia.principals import KeySigner
     >>> broker, key = KeySigner(bytes(32)), bytes(32)
     >>> header = ParcelHeader(
@@ -159,10 +162,9 @@ def seal(
         raise UsageError("a parcel is signed by its origin")
     if any(len(column) != header.count for _, column in columns.values()):
         raise UsageError("a parcel's columns have as many values as it has events")
-    plain = {uid: encode_column(column, kind, compression=compression, padding=padding)
-             for uid, (kind, column) in columns.items()}  # fmt: skip
+    plain = _encoded(columns, header.count, compression, padding)
     if header.mode is EncryptionMode.EVENT:
-        plain = {WHOLE_EVENT: _join(plain)}
+        plain = {WHOLE_EVENT: join_columns(plain)}
     if tuple(plain) != header.labels:
         raise UsageError("the header's labels are the uids of the columns, in order")
     if sum(len(octets) + _BLOCK_OVERHEAD for octets in plain.values()) > MAX_PARCEL - _ROOM:
@@ -175,7 +177,20 @@ def seal(
     return sign_parcel(header, blocks, signer)
 
 
-def sign_parcel(header: ParcelHeader, blocks: tuple[Octets, ...], signer: Signer) -> Parcel:
+def _encoded(
+    columns: Mapping[bytes, tuple[ValueType, pa.Array]], count: int, compression: Compression, padding: int
+) -> dict[bytes, bytes]:
+    """Write columns as plaintexts of blocks, compressed no further than a reader lets them grow again."""
+    plain = {uid: encode_column(column, kind, compression=compression, padding=padding)
+             for uid, (kind, column) in columns.items()}  # fmt: skip
+    octets = sum(len(one) for one in plain.values())
+    grown = sum(2 * column.nbytes + count + 64 for _, column in columns.values())
+    if compression is not Compression.NONE and (count > most_events(octets) or grown > most_octets(octets)):
+        return _encoded(columns, count, Compression.NONE, padding)
+    return plain
+
+
+def sign_parcel(header: ParcelHeader, blocks: Sequence[Octets], signer: Signer) -> Parcel:
     """Sign a header and blocks as they are.
 
     >>> from maia.events import TypeId
@@ -228,8 +243,38 @@ def parse_parcel(data: Octets) -> Parcel:
     return Parcel(header, tuple(blocks), public_key(bytes(view[end : end + _KEY])), bytes(view[end + _KEY :]))
 
 
+def parse_head(data: Octets, fetch: Fetch) -> Parcel:
+    """Read a parcel whose blocks lie apart, believing nothing.
+
+    Args:
+        data: What `Parcel.head` wrote.
+        fetch: Gives the octets of a block by its number and length; each is compared with its digest then.
+
+    Raises:
+        EncodingError: The bytes are no head.
+        KeyFormatError: Its key is refused.
+
+    >>> from maia.events import TypeId
+    >>> from maia.principals import KeySigner
+    >>> broker = KeySigner(bytes(32))
+    >>> header = ParcelHeader(
+    ...     type_id=TypeId(bytes(32)), origin=broker.public_key.key_id, parcel_id=bytes(16), event_base=bytes(16),
+    ...     stamp=150, count=2, epoch=0, mode=EncryptionMode.PLAIN, evidence=bytes(32), labels=(b"7",))
+    >>> head = sign_parcel(header, (b"sealed",), broker).head()
+    >>> bytes(verify_parcel(parse_head(head, lambda number, length: b"sealed")).parcel.blocks[0])
+    b'sealed'
+    >>> verify_parcel(parse_head(head, lambda number, length: b"forged")).parcel.blocks[0]
+    Traceback (most recent call last):
+    ...
+    maia.errors.DamagedError: [BLOCK_DAMAGED] a block is not what its parcel's head says
+    """
+    return Parcel(*read_head(data, fetch))
+
+
 def verify_parcel(parcel: Parcel) -> VerifiedParcel:
     """Check that the origin in the header signed exactly this header and these blocks.
+
+    Blocks that lie apart are signed for by their digests, with which each is compared when it is fetched.
 
     Raises:
         SignatureError: Another key signed, or something was altered.
@@ -255,16 +300,25 @@ def _verify_raw(data: bytes) -> VerifiedParcel:
     return verify_parcel(parse_parcel(data))
 
 
-def open_parcel(verified: VerifiedParcel, key_of: KeyOf) -> dict[bytes, pa.Array]:
+def open_parcel(
+    verified: VerifiedParcel, key_of: KeyOf, *, labels: Collection[bytes] | None = None, room: Room | None = None
+) -> dict[bytes, pa.Array]:
     """Open the blocks whose keys we have.
+
+    Args:
+        verified: The parcel.
+        key_of: The epoch key by label.
+        labels: Open these alone; all by default. The one block of event mode is opened whatever is asked for.
+        room: What its columns may still take; all that a parcel of its size may by default.
 
     Returns:
         Columns by uid; a uid whose key is missing is absent.
 
     Raises:
         SealError: A block does not open under its key. The message does not say why.
+        DamagedError: A block that lies apart is not what was signed.
 
-    >>> from maia.events import TypeId
+    >>> from maia.events import AttributeType, TypeId
     >>> from maia.principals import KeySigner
     >>> broker, keys = KeySigner(bytes(32)), {b"1": bytes(32), b"2": bytes([2]) * 32}
     >>> header = ParcelHeader(
@@ -278,19 +332,22 @@ def open_parcel(verified: VerifiedParcel, key_of: KeyOf) -> dict[bytes, pa.Array
     parcel = verified.parcel
     header = parcel.header
     encoded = header.encoded()
+    room = Room(most_octets(parcel.octets)) if room is None else room
     opened: dict[bytes, pa.Array] = {}
-    for label, block in zip(header.labels, parcel.blocks, strict=True):
-        plain: Octets | None = block
-        if header.mode is not EncryptionMode.PLAIN:
-            key = key_of(label)
-            plain = None if key is None else _open_block(block, header, encoded, label, key)
-        if plain is None:
+    for at, label in enumerate(header.labels):
+        if labels is not None and label not in labels and header.mode is not EncryptionMode.EVENT:
             continue
+        key = None if header.mode is EncryptionMode.PLAIN else key_of(label)
+        if key is None and header.mode is not EncryptionMode.PLAIN:
+            continue
+        block = parcel.blocks[at]
+        plain = block if key is None else _open_block(block, header, encoded, label, key)
         try:
             if header.mode is EncryptionMode.EVENT:
-                opened.update({uid: decode_column(part, count=header.count) for uid, part in _split(plain)})
+                for uid, part in split_columns(plain):
+                    opened[uid] = decode_column(part, count=header.count, room=room)
             else:
-                opened[label] = decode_column(plain, count=header.count)
+                opened[label] = decode_column(plain, count=header.count, room=room)
         except MaiaError as error:
             raise SealError("the parcel cannot be opened") from error
     return opened
@@ -299,8 +356,8 @@ def open_parcel(verified: VerifiedParcel, key_of: KeyOf) -> dict[bytes, pa.Array
 def fits(parcel: Parcel, label: bytes, epoch_key: bytes) -> bool:
     """Tell whether a key is the one that a block was sealed under, without opening the block."""
     _, commitment = _block_keys(epoch_key, parcel.header, label)
-    blocks = dict(zip(parcel.header.labels, parcel.blocks, strict=True))
-    return hmac.compare_digest(commitment, blocks[label][:COMMITMENT])
+    block = parcel.blocks[parcel.header.labels.index(label)]
+    return hmac.compare_digest(commitment, block[:COMMITMENT])
 
 
 def _block_keys(epoch_key: bytes, header: ParcelHeader, label: bytes) -> tuple[bytes, bytes]:
@@ -336,28 +393,5 @@ def _open_block(block: Octets, header: ParcelHeader, encoded: bytes, label: byte
     return plain.toreadonly()
 
 
-def _signed_body(header: ParcelHeader, blocks: tuple[Octets, ...]) -> bytes:
-    digests = tuple(hashlib.sha256(block).digest() for block in blocks)
-    return encode((b"sealed", header.to_sexp(), (b"digests", *digests)))
-
-
-def _join(plain: Mapping[bytes, bytes]) -> bytes:
-    """Put all columns into one plaintext: the block of event mode."""
-    parts: list[bytes] = []
-    for uid, octets in plain.items():
-        parts += [len(uid).to_bytes(2, "big"), uid, len(octets).to_bytes(4, "big"), octets]
-    return b"".join(parts)
-
-
-def _split(plain: Octets) -> list[tuple[bytes, memoryview]]:
-    view, position = memoryview(plain), 0
-    out: dict[bytes, memoryview] = {}
-    while position < len(view):
-        stop = position + 2 + int.from_bytes(view[position : position + 2], "big")
-        uid = bytes(view[position + 2 : stop])
-        size = int.from_bytes(view[stop : stop + 4], "big")
-        position = stop + 4 + size
-        if position > len(view) or not uid or uid in out or len(out) >= MAX_BLOCKS:
-            raise SealError("the parcel cannot be opened")
-        out[uid] = view[stop + 4 : position]
-    return list(out.items())
+def _signed_body(header: ParcelHeader, blocks: Sequence[Octets]) -> bytes:
+    return encode((b"sealed", header.to_sexp(), (b"digests", *digests_of(blocks))))

@@ -8,17 +8,16 @@ from __future__ import annotations
 import typing as _typing
 
 from maia.events.attributes import (
+    MAX_ATTRIBUTES,
     Attribute,
-    AttributeType,
     Uid,
     attribute,
     check_attributes,
     check_uid,
     check_uids,
-    parse_attribute_type,
     parse_uid,
 )
-from maia.events.changes import Change, Diff, ManageAction, check_meanings, diff, parse_manage_action
+from maia.events.changes import Change, Diff, ManageAction, check_meanings, diff
 from maia.events.definition import (
     EVENT_TYPE_LIMITS,
     MAX_CREDENTIALS,
@@ -46,78 +45,74 @@ from maia.events.inheritance import inherit
 from maia.events.lint import LiveClient, VersionFinding, lint, misleading_names, parse_live_clients
 from maia.events.lookalikes import lookalikes, skeleton
 from maia.events.names import Owner, TypeId, TypeName, check_owner, type_id
-from maia.events.options import MAX_PADDING, ClosedAttributes, EncryptionMode, Lifetime, Options, Release
+from maia.events.options import MAX_PADDING, ClosedAttributes, EncryptionMode, Options, Release
 from maia.events.publication import (
     Publication,
     TransitEvent,
     from_transit,
     to_transit,
-    transit_as_parent,
     translate,
 )
 from maia.events.reading import parse_compatible_event_type, parse_event_type
 from maia.events.registry import MAX_FOUND, Registry
 from maia.events.samples import attributes_of_rows
-from maia.events.topic_events import topic_event_type, topic_filter, topic_values
-from maia.events.topics import (
-    MAX_TOPIC_PARTS,
-    SignedTopic,
-    Topic,
-    TopicName,
-    TopicPattern,
-    UnverifiedTopic,
-    parse_topic,
-    sign_topic,
-    verify_topic_signature,
-)
+from maia.events.topics import TOPIC, TopicPattern, lineage
 from maia.events.uids import FoldedUids, SequenceUids, UidPolicy, WholeUuids
-from maia.events.values import (
+from maia.events.value_types import (
     DECIMAL_PRECISION,
     DECIMAL_SCALE,
-    Value,
-    check_value,
-    value_from_json,
-    value_to_json,
+    ArrayOf,
+    AttributeType,
+    DecimalOf,
+    StructOf,
+    ValueType,
+    decimal_of,
+    decimal_size,
+    parse_attribute_type,
 )
+from maia.events.values import Value, check_value, value_from_json, value_to_json
 from maia.events.versions import FIRST, Version, hash_version, parse_version, uuid_version
 from maia.lazy import on_first_use as _on_first_use
 
 if _typing.TYPE_CHECKING:
     from maia.events.arrow import (
-        ARROW_TYPES,
         TYPE_ID_KEY,
+        arrow_type,
         from_arrow_schema,
         from_spark_json,
         to_arrow_schema,
         to_spark_ddl,
         to_spark_json,
+        value_type_of,
     )
-    from maia.events.batches import batch_as_parent, batch_from_transit, batch_to_transit, check_batch, translate_batch
+    from maia.events.batches import batch_from_transit, batch_to_transit, check_batch, translate_batch
     from maia.events.translator import Translator
+    from maia.events.zones import in_zone, is_naive, parse_offset
 
 __all__ = [
-    "ARROW_TYPES",
     "DECIMAL_PRECISION",
     "DECIMAL_SCALE",
     "EVENT_TYPE_LIMITS",
     "FIRST",
+    "MAX_ATTRIBUTES",
     "MAX_CREDENTIALS",
     "MAX_FOUND",
     "MAX_LINEAGE",
     "MAX_PADDING",
-    "MAX_TOPIC_PARTS",
+    "TOPIC",
     "TYPE_ID_KEY",
     "Add",
+    "ArrayOf",
     "Attribute",
     "AttributeType",
     "Change",
     "ClosedAttributes",
+    "DecimalOf",
     "Diff",
     "EncryptionMode",
     "EventType",
     "EventTypeId",
     "FoldedUids",
-    "Lifetime",
     "LiveClient",
     "ManageAction",
     "Operation",
@@ -131,9 +126,7 @@ __all__ = [
     "Retype",
     "SequenceUids",
     "SignedEventType",
-    "SignedTopic",
-    "Topic",
-    "TopicName",
+    "StructOf",
     "TopicPattern",
     "TransitEvent",
     "Translator",
@@ -142,14 +135,14 @@ __all__ = [
     "Uid",
     "UidPolicy",
     "UnverifiedEventType",
-    "UnverifiedTopic",
     "Value",
+    "ValueType",
     "Version",
     "VersionFinding",
     "WholeUuids",
+    "arrow_type",
     "attribute",
     "attributes_of_rows",
-    "batch_as_parent",
     "batch_from_transit",
     "batch_to_transit",
     "check_attributes",
@@ -160,6 +153,8 @@ __all__ = [
     "check_uids",
     "check_value",
     "counted",
+    "decimal_of",
+    "decimal_size",
     "diff",
     "drawn",
     "evolve",
@@ -169,7 +164,10 @@ __all__ = [
     "from_transit",
     "hash_version",
     "hashed",
+    "in_zone",
     "inherit",
+    "is_naive",
+    "lineage",
     "lint",
     "lookalikes",
     "misleading_names",
@@ -177,46 +175,43 @@ __all__ = [
     "parse_compatible_event_type",
     "parse_event_type",
     "parse_live_clients",
-    "parse_manage_action",
-    "parse_topic",
+    "parse_offset",
     "parse_uid",
     "parse_version",
     "sign_event_type",
-    "sign_topic",
     "skeleton",
     "to_arrow_schema",
     "to_spark_ddl",
     "to_spark_json",
     "to_transit",
-    "topic_event_type",
-    "topic_filter",
-    "topic_values",
-    "transit_as_parent",
     "translate",
     "translate_batch",
     "type_id",
     "uuid_version",
     "value_from_json",
     "value_to_json",
-    "verify_topic_signature",
+    "value_type_of",
     "verify_type_signature",
 ]
 
 __getattr__ = _on_first_use(
     __name__,
     {
-        "ARROW_TYPES": "arrow",
         "TYPE_ID_KEY": "arrow",
         "Translator": "translator",
-        "batch_as_parent": "batches",
+        "arrow_type": "arrow",
         "batch_from_transit": "batches",
         "batch_to_transit": "batches",
         "check_batch": "batches",
         "from_arrow_schema": "arrow",
         "from_spark_json": "arrow",
+        "in_zone": "zones",
+        "is_naive": "zones",
+        "parse_offset": "zones",
         "to_arrow_schema": "arrow",
         "to_spark_ddl": "arrow",
         "to_spark_json": "arrow",
         "translate_batch": "batches",
+        "value_type_of": "arrow",
     },
 )

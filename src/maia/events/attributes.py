@@ -15,10 +15,17 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import NewType
 
 from maia.errors import MalformedError
+from maia.events.value_types import (
+    ArrayOf,
+    AttributeType,
+    DecimalOf,
+    StructOf,
+    ValueType,
+    parse_attribute_type,
+)
 
 Uid = NewType("Uid", str)
 """What identifies an attribute in every version of its type; the text stands in capabilities and transit events."""
@@ -33,63 +40,29 @@ _DIRECTION = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u
 _FORBIDDEN_CATEGORIES = frozenset(("Cc", "Cs", "Zl", "Zp"))
 
 
-class AttributeType(StrEnum):
-    """What values an attribute holds.
-
-    INTEGER is 64 bits with a sign, FLOAT is binary64 and finite, DECIMAL has 38 digits of which 18 stand after the
-    point, TIMESTAMP is an instant in microseconds, BINARY cannot be filtered.
-    """
-
-    INTEGER = "integer"
-    FLOAT = "float"
-    DECIMAL = "decimal"
-    STRING = "string"
-    BOOLEAN = "boolean"
-    DATE = "date"
-    TIMESTAMP = "timestamp"
-    BINARY = "binary"
-
-    @property
-    def filterable(self) -> bool:
-        """Tell whether the filter language can compare such values."""
-        return self is not AttributeType.BINARY
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attribute:
     """One attribute of one version: ``[name, uid, type]``."""
 
     name: str
     uid: Uid
-    type: AttributeType
+    type: ValueType
 
     def __post_init__(self) -> None:
         """Refuse names and uids that have a second spelling or none, and types nobody knows."""
         check_printable(self.name, "an attribute name")
         check_uid(self.uid)
-        if not isinstance(self.type, AttributeType):
+        if not isinstance(self.type, AttributeType | DecimalOf | ArrayOf | StructOf):
             raise MalformedError("the attribute type is unknown", code="ATTRIBUTE_TYPE")
 
 
-def attribute(name: str, uid: int | str, type_: AttributeType | str) -> Attribute:
+def attribute(name: str, uid: int | str, type_: ValueType | str) -> Attribute:
     """Make an attribute from plain values, as people write them.
 
     >>> attribute("numberplate", 3265, "string").uid
     '3265'
     """
     return Attribute(name=name, uid=parse_uid(uid), type=parse_attribute_type(type_))
-
-
-def parse_attribute_type(text: AttributeType | str) -> AttributeType:
-    """Read the word for a type.
-
-    Raises:
-        MalformedError: Nobody knows such a type.
-    """
-    try:
-        return AttributeType(text)
-    except ValueError as error:
-        raise MalformedError("the attribute type is unknown", code="ATTRIBUTE_TYPE") from error
 
 
 def parse_uid(value: int | str) -> Uid:
@@ -125,14 +98,23 @@ def check_printable(text: object, what: str) -> str:
     return text
 
 
+def check_count(attributes: int) -> None:
+    """Refuse more attributes than a type has.
+
+    Raises:
+        MalformedError: There are: ``TOO_MANY_ATTRIBUTES``.
+    """
+    if attributes > MAX_ATTRIBUTES:
+        raise MalformedError(f"a type has at most {MAX_ATTRIBUTES} attributes", code="TOO_MANY_ATTRIBUTES")
+
+
 def check_attributes(attributes: tuple[Attribute, ...]) -> None:
     """Refuse an attribute set in which a name or a uid stands twice.
 
     Raises:
         MalformedError: There are too many, or two share a name or a uid.
     """
-    if len(attributes) > MAX_ATTRIBUTES:
-        raise MalformedError(f"a type has at most {MAX_ATTRIBUTES} attributes", code="TOO_MANY_ATTRIBUTES")
+    check_count(len(attributes))
     names: set[str] = set()
     uids: set[Uid] = set()
     for item in attributes:
@@ -144,16 +126,16 @@ def check_attributes(attributes: tuple[Attribute, ...]) -> None:
         uids.add(item.uid)
 
 
-def check_uids(versions: Iterable[tuple[Attribute, ...]]) -> Mapping[Uid, AttributeType]:
+def check_uids(versions: Iterable[tuple[Attribute, ...]]) -> Mapping[Uid, ValueType]:
     """Check that over all these versions each uid has one type, and say which.
 
     Raises:
         MalformedError: A uid was used again with another type.
     """
-    types: dict[Uid, AttributeType] = {}
+    types: dict[Uid, ValueType] = {}
     for attributes in versions:
         for item in attributes:
             # SECURITY: a uid that changes its meaning would open new data to old rights (T37).
-            if types.setdefault(item.uid, item.type) is not item.type:
+            if types.setdefault(item.uid, item.type) != item.type:
                 raise MalformedError(f"uid `{item.uid}` is used again with another type", code="UID_REUSED")
     return types

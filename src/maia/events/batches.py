@@ -6,13 +6,15 @@ Row for row the results equal those of `check_value`, `to_transit` and `from_tra
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from maia.errors import MalformedError
-from maia.events.arrow import ARROW_TYPES, TYPE_ID_KEY, schemas_of, to_arrow_schema
-from maia.events.attributes import Attribute, AttributeType
+from maia.events.arrow import TYPE_ID_KEY, arrow_type, schemas_of, to_arrow_schema
+from maia.events.attributes import Attribute
 from maia.events.definition import EventType
+from maia.events.value_types import ArrayOf, AttributeType, StructOf, ValueType
 
 
 def check_batch(event_type: EventType, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -73,24 +75,6 @@ def translate_batch(source: EventType, target: EventType, batch: pa.RecordBatch)
     return batch_from_transit(target, batch_to_transit(source, batch))
 
 
-def batch_as_parent(child: EventType, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """See a child's transit batch as one of the type that the child extends: inherited attributes only.
-
-    ``child`` is the definition as signed, listing the child's own attributes.
-
-    Raises:
-        MalformedError: The batch is not the child's, or the child extends nothing.
-    """
-    identity = (batch.schema.metadata or {}).get(TYPE_ID_KEY)
-    if child.extends is None or identity != child.type_id.hex().encode():
-        raise MalformedError(f"the batch holds no events of a child `{child.name.name}`", code="OTHER_TYPE")
-    own = child.uids
-    kept = [at for uid, at in _positions(batch.schema).items() if uid not in own]
-    metadata = {TYPE_ID_KEY: child.extends.type_id.hex().encode()}
-    schema = pa.schema([batch.schema.field(at) for at in kept], metadata=metadata)
-    return _batch([batch.column(at) for at in kept], schema, batch.num_rows)
-
-
 def _positions(schema: pa.Schema) -> dict[str, int]:
     positions = {name: at for at, name in enumerate(schema.names)}
     if len(positions) != len(schema.names):
@@ -117,11 +101,11 @@ def _batch(columns: list[pa.Array], schema: pa.Schema, rows: int) -> pa.RecordBa
 
 
 def _nulls(item: Attribute, rows: int) -> pa.Array:
-    return pa.nulls(rows, ARROW_TYPES[item.type])
+    return pa.nulls(rows, arrow_type(item.type))
 
 
 def _pick(item: Attribute, column: pa.Array) -> pa.Array:
-    wanted = ARROW_TYPES[item.type]
+    wanted = arrow_type(item.type)
     if column.type.equals(wanted):
         return column
     if column.null_count == len(column):
@@ -130,26 +114,70 @@ def _pick(item: Attribute, column: pa.Array) -> pa.Array:
 
 
 def _conform(item: Attribute, column: pa.Array) -> pa.Array:
-    wanted = ARROW_TYPES[item.type]
-    kind = column.type
-    if pa.types.is_null(kind):
-        return _nulls(item, len(column))
     try:
-        if pa.types.is_dictionary(kind):
-            column = column.dictionary_decode()
-            kind = column.type
-        if not kind.equals(wanted):
-            if not _same_kind(item.type, kind):
-                raise MalformedError(f"the column of `{item.name}` holds no {item.type.value}", code="VALUE_TYPE")
-            column = column.cast(wanted, safe=True)
-        if item.type is AttributeType.STRING:
-            column.validate(full=True)  # octets that are no UTF-8
+        return _of_type(item.type, column)
     except pa.ArrowException as error:
         message = f"the column of `{item.name}` holds a value that is no {item.type.value}"
         raise MalformedError(message, code="VALUE_TYPE") from error
-    if item.type is AttributeType.FLOAT and not pc.all(pc.is_finite(column), min_count=0).as_py():
-        raise MalformedError(f"the column of `{item.name}` holds a value that is no float", code="VALUE_TYPE")
+    except _OtherKindError as error:
+        raise MalformedError(f"the column of `{item.name}` holds no {item.type.value}", code="VALUE_TYPE") from error
+
+
+class _OtherKindError(Exception):
+    """Stays inside this module: a column, or a part of it, is of another kind than its type."""
+
+
+def _of_type(kind: ValueType, column: pa.Array) -> pa.Array:
+    """Give a column the Arrow type of a value type, part by part where it has parts."""
+    wanted = arrow_type(kind)
+    if pa.types.is_null(column.type):
+        return pa.nulls(len(column), wanted)
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if isinstance(kind, ArrayOf):
+        return _array_of_type(kind, column)
+    if isinstance(kind, StructOf):
+        return _struct_of_type(kind, column)
+    if not column.type.equals(wanted):
+        if not _same_kind(kind.base, column.type):
+            raise _OtherKindError
+        column = column.cast(wanted, safe=True)
+    if kind is AttributeType.STRING:
+        column.validate(full=True)  # octets that are no UTF-8
+    if kind is AttributeType.FLOAT and not pc.all(pc.is_finite(column), min_count=0).as_py():
+        raise pa.ArrowInvalid("not finite")
     return column
+
+
+def _array_of_type(kind: ArrayOf, column: pa.Array) -> pa.Array:
+    types = pa.types
+    if not (types.is_list(column.type) or types.is_large_list(column.type) or types.is_fixed_size_list(column.type)):
+        raise _OtherKindError
+    elements = _of_type(kind.element, column.flatten())  # without what lies under nulls
+    lengths = pc.fill_null(pc.list_value_length(column), 0)
+    return pa.ListArray.from_arrays(_list_offsets(lengths), elements, type=arrow_type(kind), mask=column.is_null())
+
+
+def _list_offsets(lengths: pa.Array) -> pa.Array:
+    """Turn the lengths of arrays into the places where they start, and the end of the last; refuse too many."""
+    ends = np.concatenate(([0], np.cumsum(lengths.to_numpy(zero_copy_only=False), dtype=np.int64)))
+    return pa.array(ends, type=pa.int64()).cast(pa.int32(), safe=True)
+
+
+def _struct_of_type(kind: StructOf, column: pa.Array) -> pa.Array:
+    if not pa.types.is_struct(column.type):
+        raise _OtherKindError
+    names = [column.type.field(at).name for at in range(column.type.num_fields)]
+    # SECURITY: a cast would drop fields that it does not know; like columns, they are refused.
+    if len(set(names)) != len(names) or not set(names) <= {name for name, _ in kind.fields}:
+        raise _OtherKindError
+    given = dict(zip(names, column.flatten(), strict=True))
+    parts = [
+        _of_type(part, given[name]) if name in given else pa.nulls(len(column), arrow_type(part))
+        for name, part in kind.fields
+    ]
+    wanted = arrow_type(kind)
+    return pa.StructArray.from_arrays(parts, fields=list(wanted), mask=column.is_null())
 
 
 def _same_kind(wanted: AttributeType, kind: pa.DataType) -> bool:

@@ -32,26 +32,6 @@ class ManageAction(StrEnum):
     RETYPE = "editAttributeType"
 
 
-_ALIASES = {
-    "add": ManageAction.ADD,
-    "remove": ManageAction.REMOVE,
-    "rename": ManageAction.RENAME,
-    "change": ManageAction.RETYPE,
-}
-
-
-def parse_manage_action(word: str) -> ManageAction:
-    """Read a part of `manage`: the healthcare chapter's word, or the thesis's (add, remove, rename, change).
-
-    >>> parse_manage_action("rename") is parse_manage_action("editAttributeName")
-    True
-    """
-    try:
-        return _ALIASES.get(word) or ManageAction(word)
-    except ValueError as error:
-        raise MalformedError("no such part of `manage`", code="MANAGE_ACTION") from error
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """One change of one attribute.
@@ -143,7 +123,7 @@ def diff(old: EventType, new: EventType, earlier: Iterable[EventType] = ()) -> D
     ]
     gone = {item.name: item for uid, item in before.items() if uid not in after}
     come = {item.name: item for uid, item in after.items() if uid not in before}
-    both = [name for name in gone if name in come and gone[name].type is not come[name].type]
+    both = [name for name in gone if name in come and gone[name].type != come[name].type]
     retyped = [Change(action=ManageAction.RETYPE, before=gone[name], after=come[name]) for name in both]
     removed = [Change(action=ManageAction.REMOVE, before=item) for name, item in gone.items() if name not in both]
     added = [Change(action=ManageAction.ADD, after=item) for name, item in come.items() if name not in both]

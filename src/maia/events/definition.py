@@ -4,7 +4,7 @@
       (event-type
         (name <owner> <name> <version>)
         (attributes (attribute <name> <uid> <type>) …)
-        (options (encryption …) (closed …) (release …) (padding …))
+        (options (encryption …) (closed …) (release …) (padding …) (compression off)? (topic)?)
         (extends <owner> <name> <version>)?
         (previous <signed definition> | (hash sha256 <32 octets>))?
         (credentials <signed certificate> …)?)
@@ -33,6 +33,7 @@ from maia.errors import MalformedError, UsageError
 from maia.events.attributes import Attribute, Uid, check_attributes
 from maia.events.names import TypeId, TypeName
 from maia.events.options import Options
+from maia.events.topics import check_topic
 from maia.principals import CERTIFICATE_LIMITS, Kind, PublicKey, Signer, UnverifiedCertificate, verify_signature
 
 EventTypeId = NewType("EventTypeId", bytes)
@@ -71,6 +72,9 @@ class EventType:
             raise MalformedError(f"a type carries at most {MAX_CREDENTIALS} credentials", code="TOO_MANY_CREDENTIALS")
         if self.extends is not None and self.extends.type_id == self.name.type_id:
             raise MalformedError("a type cannot extend itself", code="TYPE_EXTENDS")
+        if self.options.topic:
+            alone = self.extends is None and self.previous is None
+            check_topic(self.name, self.attributes, self.options, alone=alone)
         if isinstance(self.previous, UnverifiedEventType):
             _check_previous(self)
 

@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from maia.errors import MalformedError
-from maia.events.attributes import Attribute, AttributeType, Uid
+from maia.events.attributes import Attribute, Uid
 from maia.events.definition import EventType, UnverifiedEventType
+from maia.events.names import TypeName
 from maia.events.uids import FoldedUids, UidPolicy
+from maia.events.value_types import ValueType
 from maia.events.versions import Version, hash_version, next_counter, uuid_version
 
 
@@ -22,7 +24,7 @@ class Add:
     """Add an attribute; its uid comes from the policy unless it is named."""
 
     name: str
-    type: AttributeType
+    type: ValueType
     uid: Uid | None = None
 
 
@@ -46,7 +48,7 @@ class Retype:
     """Give a name another type: the old attribute goes and one with a new uid comes."""
 
     name: str
-    type: AttributeType
+    type: ValueType
     uid: Uid | None = None
 
 
@@ -77,6 +79,7 @@ def evolve(
     uids: UidPolicy | None = None,
     known: Iterable[EventType] = (),
     embed: bool = False,
+    extends: TypeName | None = None,
 ) -> EventType:
     """Apply operations to a version, one after the other, and give the unsigned new one.
 
@@ -91,6 +94,7 @@ def evolve(
         uids: Where new uids come from; folded UUIDs unless said otherwise.
         known: Other versions whose uids must not be used again.
         embed: Put the old version into the new one, for verifiers that cannot look it up.
+        extends: Which version of which type the new one extends; as the old one unless said.
 
     Raises:
         MalformedError: An operation names an attribute that is not there, or makes a name stand twice, or a named uid
@@ -105,11 +109,12 @@ def evolve(
     new = replace(
         base,
         attributes=tuple(attributes),
+        extends=base.extends if extends is None else extends,
         previous=old if embed else base.definition_id,
         credentials=(),
     )
     number = version if isinstance(version, Version) else version(new)
-    if number == base.name.version and new.attributes != base.attributes:
+    if number == base.name.version and (new.attributes, new.extends) != (base.attributes, base.extends):
         raise MalformedError(f"version `{number}` is the old one", code="VERSION_TAKEN")
     return replace(new, name=replace(new.name, version=number))
 
@@ -130,12 +135,12 @@ def _apply(operation: Operation, attributes: list[Attribute], taken: set[Uid], p
             raise MalformedError(f"two attributes are called `{operation.new_name}`", code="ATTRIBUTE_NAME_TWICE")
         attributes[at] = replace(attributes[at], name=operation.new_name)
     else:
-        if attributes[at].type is operation.type:
+        if attributes[at].type == operation.type:
             raise MalformedError(f"`{operation.name}` already has this type", code="ATTRIBUTE_TYPE")
         attributes[at] = _new(operation.name, operation.type, operation.uid, taken, policy)
 
 
-def _new(name: str, kind: AttributeType, uid: Uid | None, taken: set[Uid], policy: UidPolicy) -> Attribute:
+def _new(name: str, kind: ValueType, uid: Uid | None, taken: set[Uid], policy: UidPolicy) -> Attribute:
     if uid is not None and uid in taken:
         raise MalformedError(f"uid `{uid}` was used before", code="UID_REUSED")
     chosen = policy.next_uid(taken) if uid is None else uid
@@ -143,16 +148,18 @@ def _new(name: str, kind: AttributeType, uid: Uid | None, taken: set[Uid], polic
     return Attribute(name=name, uid=chosen, type=kind)
 
 
-def first_attributes(wanted: Iterable[Add], uids: UidPolicy) -> tuple[Attribute, ...]:
-    """Make the attributes of a first version; those without a uid get one that no other has.
+def first_attributes(
+    wanted: Iterable[Add], uids: UidPolicy, *, known: Iterable[Attribute] = ()
+) -> tuple[Attribute, ...]:
+    """Make the attributes of a first version; those without a uid get one that no other has, known ones included.
 
-    >>> from maia.events.uids import SequenceUids
+    >>> from maia.events import AttributeType, SequenceUids
     >>> wanted = [Add("plate", AttributeType.STRING, "7"), Add("speed", AttributeType.INTEGER)]
     >>> [(item.name, item.uid) for item in first_attributes(wanted, SequenceUids())]
     [('plate', '7'), ('speed', '8')]
     """
     adds = tuple(wanted)
-    taken = {item.uid for item in adds if item.uid is not None}
+    taken = {item.uid for item in adds if item.uid is not None} | {item.uid for item in known}
     made = []
     for item in adds:
         uid = item.uid if item.uid is not None else uids.next_uid(taken)

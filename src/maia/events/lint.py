@@ -50,8 +50,8 @@ class VersionFinding:
 
 
 _ADVICE = (
-    "define a new type and run a translator client that subscribes to the old one and publishes the new one, "
-    "or keep the attribute"
+    "define a new type and run a translator client, which subscribes to the old one and publishes the new one "
+    "(`maia translate OLD NEW`), or keep the attribute"
 )
 
 
@@ -70,7 +70,7 @@ def lint(old: EventType, new: EventType, clients: Iterable[LiveClient]) -> tuple
         lost = change.before
         if lost is None or (change.after is not None and change.after.uid == lost.uid):
             continue
-        users = tuple(sorted(client.name for client in live if client.uses(lost.uid)))
+        users = tuple(sorted({client.name for client in live if client.uses(lost.uid)}))
         if users:
             code = "ATTRIBUTE_REMOVED" if change.after is None else "ATTRIBUTE_RETYPED"
             findings.append(VersionFinding(code=code, attribute=lost, clients=users, advice=_ADVICE))

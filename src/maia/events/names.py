@@ -4,7 +4,7 @@ Rules kept here:
 
 - an owner is a key, the hash of one, or a threshold of them; a local name is no owner, since it can be re-bound;
 - the readable part is hierarchical, ``uk.gov.pito.Numberplate``: 1 to `MAX_PARTS` parts joined by dots, none empty.
-  ``*`` is left to patterns;
+  ``*`` is left to patterns, ``/`` and ``@`` to ``owner/name@version``;
 - `type_id` names a type over all its versions; nothing the machine does depends on the readable part alone.
 """
 
@@ -38,6 +38,8 @@ TypeId = NewType("TypeId", bytes)
 Owner: TypeAlias = "PublicKey | KeyHash | Threshold"
 
 MAX_PARTS = 32
+_RESERVED = "*/@"
+"""What no name holds: patterns and ``owner/name@version`` are written with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ def parse_type_name(fields: tuple[Sexp, ...]) -> TypeName:
 
 
 def parse_owner(expression: Sexp) -> Owner:
-    """Read who owns a type or a topic."""
+    """Read who owns a type."""
     return check_owner(parse_principal(expression))
 
 
@@ -140,6 +142,9 @@ def check_hierarchical(name: str, what: str) -> str:
     parts = name.split(".")
     if len(parts) > MAX_PARTS or not all(parts):
         raise MalformedError(f"{what} is 1 to {MAX_PARTS} parts joined by dots", code="NAME_FORM")
-    if "*" in name:
-        raise MalformedError(f"{what} holds no `*`, which is for patterns", code="NAME_FORM")
+    # SECURITY: people and doors write `owner/name@version`; a name that held those marks could pass for another's.
+    mark = next((mark for mark in _RESERVED if mark in name), None)
+    if mark is not None:
+        what_for = "patterns" if mark == "*" else "`owner/name@version`"
+        raise MalformedError(f"{what} holds no `{mark}`, which is for {what_for}", code="NAME_FORM")
     return name

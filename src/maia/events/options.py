@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from maia.encoding import Sexp
-from maia.errors import EncodingError, MalformedError, UsageError
+from maia.errors import EncodingError, MalformedError
 from maia.principals import decode_text
 
 MAX_PADDING = 1 << 16
+_OFF: Sexp = (b"compression", b"off")
+_TOPIC: Sexp = (b"topic",)
+_MARKS = ((), (_OFF,), (_TOPIC,), (_OFF, _TOPIC))
 
 
 class EncryptionMode(StrEnum):
@@ -34,13 +37,6 @@ class Release(StrEnum):
     DIRECT = "direct"
 
 
-class Lifetime(StrEnum):
-    """How long the events stay sensitive; what outlives its encryption must not cross foreign brokers."""
-
-    SHORT = "short"
-    LONG = "long"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """The options of one version of a type.
@@ -50,12 +46,16 @@ class Options:
         closed: Null keeps the schema stable; omit leaves the attribute out.
         release: Overlay or direct links.
         padding: Sealed lengths are rounded up to a multiple of this many octets; 0 is no padding.
+        compression: Whether values are packed before they are sealed, so that lengths tell of them.
+        topic: Whether it is a topic, under the rights of its super-topics; see `topics`.
     """
 
     encryption: EncryptionMode = EncryptionMode.ATTRIBUTE
     closed: ClosedAttributes = ClosedAttributes.NULL
     release: Release = Release.OVERLAY
     padding: int = 0
+    topic: bool = False
+    compression: bool = True
 
     def __post_init__(self) -> None:
         """Accept the words for the options and refuse all others."""
@@ -66,27 +66,24 @@ class Options:
                 raise MalformedError(f"the option `{name}` has no such value", code="TYPE_OPTION") from error
         if type(self.padding) is not int or not 0 <= self.padding <= MAX_PADDING:
             raise MalformedError(f"padding is a number from 0 to {MAX_PADDING}", code="TYPE_OPTION")
-
-    @classmethod
-    def for_lifetime(cls, lifetime: Lifetime | str) -> Options:
-        """Choose by how long the events stay sensitive: short-lived ones may cross the overlay, others go directly.
-
-        >>> Options.for_lifetime("long").release.value
-        'direct'
-        """
-        try:
-            return cls(release=Release.DIRECT if Lifetime(lifetime) is Lifetime.LONG else Release.OVERLAY)
-        except ValueError as error:
-            raise UsageError("a lifetime is `short` or `long`") from error
+        if type(self.topic) is not bool:
+            raise MalformedError("a type is a topic or not", code="TYPE_OPTION")
+        if type(self.compression) is not bool:
+            raise MalformedError("values are compressed or not", code="TYPE_OPTION")
 
     def to_sexp(self) -> Sexp:
-        """Write ``(options (encryption …) (closed …) (release …) (padding …))``, always all of them."""
+        """Write ``(options (encryption …) (closed …) (release …) (padding …) (compression off)? (topic)?)``.
+
+        The first four stand there always, the others when they are not as usual.
+        """
+        mark: tuple[Sexp, ...] = (*(() if self.compression else (_OFF,)), *((_TOPIC,) if self.topic else ()))
         return (
             b"options",
             (b"encryption", self.encryption.value.encode()),
             (b"closed", self.closed.value.encode()),
             (b"release", self.release.value.encode()),
             (b"padding", b"%d" % self.padding),
+            *mark,
         )
 
 
@@ -103,10 +100,14 @@ def parse_options(expression: Sexp) -> Options:
             (b"closed", closed),
             (b"release", release),
             (b"padding", bytes() as padding),
-        ):
+            *mark,
+        ) if tuple(mark) in _MARKS:
             words = [decode_text(word, "an option") for word in (mode, closed, release)]
         case _:
-            raise EncodingError("the options of a type are encryption, closed, release and padding", code="TYPE_OPTION")
+            raise EncodingError(
+                "the options of a type are encryption, closed, release, padding, compression and topic",
+                code="TYPE_OPTION",
+            )
     if not padding.isdigit() or len(padding) > 6 or padding != b"%d" % int(padding):
         raise EncodingError("padding is a plain decimal", code="TYPE_OPTION")
     return Options(
@@ -114,6 +115,8 @@ def parse_options(expression: Sexp) -> Options:
         closed=ClosedAttributes(_member(ClosedAttributes, words[1])),
         release=Release(_member(Release, words[2])),
         padding=int(padding),
+        topic=_TOPIC in mark,
+        compression=_OFF not in mark,
     )
 
 

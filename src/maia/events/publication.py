@@ -77,18 +77,3 @@ def from_transit(event: TransitEvent, event_type: EventType) -> Publication:
 def translate(publication: Publication, event_type: EventType) -> Publication:
     """See an event of one version the way another version of the same type sees it."""
     return from_transit(to_transit(publication), event_type)
-
-
-def transit_as_parent(event: TransitEvent, child: EventType) -> TransitEvent:
-    """See a child's event as an event of the type that the child extends: inherited attributes only.
-
-    ``child`` is the definition as signed, listing the child's own attributes; these are dropped by uid before the event
-    takes the parent's identity, so that a later version of the parent may use the same numbers.
-
-    Raises:
-        MalformedError: The event is not the child's, or the child extends nothing.
-    """
-    if child.extends is None or event.type_id != child.type_id:
-        raise MalformedError(f"the event is none of a child `{child.name.name}`", code="OTHER_TYPE")
-    own = child.uids
-    return TransitEvent(child.extends.type_id, {uid: value for uid, value in event.values.items() if uid not in own})

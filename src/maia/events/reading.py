@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from maia.encoding import Sexp, SexpLimits, encode, parse_canonical
 from maia.errors import EncodingError
-from maia.events.attributes import MAX_ATTRIBUTES, Attribute, check_uid, parse_attribute_type
+from maia.events.attributes import MAX_ATTRIBUTES, Attribute, check_uid
 from maia.events.definition import (
     EVENT_TYPE_LIMITS,
     FORMAT,
@@ -17,6 +17,7 @@ from maia.events.definition import (
 )
 from maia.events.names import TypeName, parse_type_name
 from maia.events.options import parse_options
+from maia.events.value_types import parse_attribute_type
 from maia.principals import (
     SIGNATURE_LENGTH,
     PublicKey,
@@ -62,11 +63,6 @@ def parse_compatible_event_type(raw: bytes, *, limits: SexpLimits = EVENT_TYPE_L
         previous=body.previous, credentials=_parse_credentials(tuple(credentials)),
     )  # fmt: skip
     return UnverifiedEventType(outside, signer, signature, bytes(raw), compatible=True)
-
-
-def parse_credentials(expressions: tuple[Sexp, ...]) -> tuple[UnverifiedCertificate, ...]:
-    """Read the certificates that a definition carries."""
-    return _parse_credentials(expressions)
 
 
 def _parse_signed(expression: Sexp, raw: bytes, lineage: int) -> UnverifiedEventType:

@@ -1,4 +1,4 @@
-"""The port to a registry of types and topics.
+"""The port to a registry of types.
 
 A registry is a convenience, not an authority: whatever it gives back is unverified, and whoever asked verifies for
 itself. It is separate from the brokers' interface; definitions are put there by owners and managers.
@@ -11,7 +11,6 @@ from typing import Protocol
 
 from maia.events.definition import EventTypeId, UnverifiedEventType
 from maia.events.names import Owner, TypeName
-from maia.events.topics import TopicName, UnverifiedTopic
 
 MAX_FOUND = 1024
 """How many definitions one question may bring; a registry that holds more of one type refuses further ones."""
@@ -53,16 +52,4 @@ class Registry(Protocol):
 
     def names(self) -> tuple[TypeName, ...]:
         """List the full names of all that is kept, sorted by readable name and version."""
-        ...
-
-    def put_topic(self, raw: bytes, *, at: datetime) -> None:
-        """Keep a topic definition, with the same refusals as `put`."""
-        ...
-
-    def find_topic(self, name: TopicName) -> tuple[UnverifiedTopic, ...]:
-        """Return the definitions of a topic.
-
-        Raises:
-            NotFoundError: There is none.
-        """
         ...

@@ -9,11 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from maia.errors import MalformedError
-from maia.events.arrow import ARROW_TYPES, to_arrow_schema
-from maia.events.batches import check_batch
 from maia.events.definition import EventType
 
 
@@ -32,11 +28,15 @@ class Translator:
     pairs: tuple[tuple[str, str], ...]
 
     def __post_init__(self) -> None:
-        """Refuse pairs of two types, and two values for one attribute."""
+        """Refuse pairs of two types, two values for one attribute, and a type that would feed itself."""
+        if self.source.type_id == self.target.type_id:
+            raise MalformedError("versions of one type are translated by themselves", code="TRANSLATOR_PAIRS")
+        if not self.pairs:
+            raise MalformedError("the two types have no attribute in common; name pairs", code="TRANSLATOR_PAIRS")
         if len({new for _, new in self.pairs}) != len(self.pairs):
             raise MalformedError("an attribute would get two values", code="TRANSLATOR_PAIRS")
         for old, new in self.pairs:
-            if self.source.by_name(old).type is not self.target.by_name(new).type:
+            if self.source.by_name(old).type != self.target.by_name(new).type:
                 raise MalformedError(f"`{old}` and `{new}` have different types", code="TRANSLATOR_PAIRS")
 
     @classmethod
@@ -46,13 +46,3 @@ class Translator:
             kinds = {item.name: item.type for item in target.attributes}
             names = [item.name for item in source.attributes if kinds.get(item.name) is item.type]
         return cls(source=source, target=target, pairs=tuple((name, name) for name in names))
-
-    def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Turn a batch of the source into one of the target; what has no pair is null."""
-        checked = check_batch(self.source, batch)
-        origin = {new: old for old, new in self.pairs}
-        columns = [
-            checked.column(origin[item.name]) if item.name in origin else pa.nulls(len(checked), ARROW_TYPES[item.type])
-            for item in self.target.attributes
-        ]
-        return pa.RecordBatch.from_arrays(columns, schema=to_arrow_schema(self.target))

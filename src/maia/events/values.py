@@ -3,7 +3,8 @@
 Rules kept here (no value is ever rounded, wrapped or cast to fit):
 
 - an integer has 64 bits and is no boolean; a float is finite and no integer; a boolean is only a boolean;
-- a decimal is finite and fits 38 digits with 18 of them after the point;
+- a decimal is finite and fits the digits of its type, 38 with 18 of them after the point unless it says otherwise;
+- an array is a list of values of one type, a struct a mapping with no other names than its own;
 - a string encodes as UTF-8, so it holds no lone surrogate; binary is octets;
 - a timestamp has a time zone and is kept in UTC; a date is no timestamp;
 - ``None`` belongs to every type: it says that there is no value, whatever the reason.
@@ -21,15 +22,21 @@ from decimal import Context, Decimal, Inexact, InvalidOperation
 from typing import TypeAlias
 
 from maia.errors import MalformedError
-from maia.events.attributes import Attribute, AttributeType
+from maia.events.attributes import Attribute
+from maia.events.value_types import (
+    DECIMAL_PRECISION,
+    ArrayOf,
+    AttributeType,
+    StructOf,
+    ValueType,
+    decimal_size,
+)
 
-Value: TypeAlias = "int | float | Decimal | str | bool | date | datetime | bytes | None"
+Value: TypeAlias = (
+    "int | float | Decimal | str | bool | date | datetime | bytes | list[Value] | dict[str, Value] | None"
+)
 
-DECIMAL_PRECISION = 38
-DECIMAL_SCALE = 18
 _INTEGER_LIMIT = 1 << 63
-_DECIMAL_LIMIT = Decimal(10) ** (DECIMAL_PRECISION - DECIMAL_SCALE)
-_DECIMAL_STEP = Decimal(1).scaleb(-DECIMAL_SCALE)
 _EXACT = Context(prec=DECIMAL_PRECISION + 2, traps=[Inexact, InvalidOperation])
 _FLOAT_DIGITS = 15
 # Narrower than the library, which takes more forms and cuts what is finer than a microsecond.
@@ -57,7 +64,7 @@ def check_value(attribute: Attribute, value: object) -> Value:
     if value is None:
         return None
     try:
-        return _CHECKS[attribute.type](value)
+        return _checked(attribute.type, value)
     except (TypeError, ValueError, OverflowError, ArithmeticError) as error:
         article = f"the value of `{attribute.name}` is no {attribute.type.value}"
         raise MalformedError(article, code="VALUE_TYPE") from error
@@ -77,15 +84,14 @@ def value_from_json(attribute: Attribute, value: object) -> Value:
     """
     if value is None:
         return None
-    reader = _JSON_READERS.get(attribute.type)
     try:
-        return check_value(attribute, value if reader is None else reader(value))
+        return check_value(attribute, _from_json(attribute.type, value))
     except (TypeError, ValueError, OverflowError, ArithmeticError, OSError) as error:
         article = f"the value of `{attribute.name}` is no {attribute.type.value}"
         raise MalformedError(article, code="VALUE_TYPE") from error
 
 
-def value_to_json(value: Value) -> int | float | str | bool | None:
+def value_to_json(value: Value) -> object:
     """Write a checked value in the form that `value_from_json` reads.
 
     >>> value_to_json(Decimal("1.50")), value_to_json(b"maia")
@@ -99,6 +105,10 @@ def value_to_json(value: Value) -> int | float | str | bool | None:
         return format(value, "f")
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
+    if isinstance(value, list):
+        return [value_to_json(item) for item in value]
+    if isinstance(value, dict):
+        return {name: value_to_json(item) for name, item in value.items()}
     return value
 
 
@@ -114,10 +124,36 @@ def _float(value: object) -> float:
     return value
 
 
-def _decimal(value: object) -> Decimal:
-    if type(value) is not Decimal or not value.is_finite() or value.copy_abs() >= _DECIMAL_LIMIT:
+def _decimal(kind: ValueType, value: object) -> Decimal:
+    precision, scale = decimal_size(kind)
+    if type(value) is not Decimal or not value.is_finite() or value.copy_abs() >= Decimal(10) ** (precision - scale):
         raise ValueError
-    value.quantize(_DECIMAL_STEP, context=_EXACT)  # raises when a digit would be lost
+    value.quantize(Decimal(1).scaleb(-scale), context=_EXACT)  # raises when a digit would be lost
+    return value
+
+
+def _checked(kind: ValueType, value: object) -> Value:
+    if value is None:
+        return None
+    if kind.base is AttributeType.DECIMAL:
+        return _decimal(kind, value)
+    if isinstance(kind, ArrayOf):
+        return [_checked(kind.element, item) for item in _as_list(value)]
+    if isinstance(kind, StructOf):
+        given = _as_fields(kind, value)
+        return {name: _checked(part, given.get(name)) for name, part in kind.fields}
+    return _CHECKS[kind.base](value)
+
+
+def _as_list(value: object) -> list[object]:
+    if type(value) is not list:
+        raise ValueError
+    return value
+
+
+def _as_fields(kind: StructOf, value: object) -> dict[str, object]:
+    if not isinstance(value, dict) or not value.keys() <= {name for name, _ in kind.fields}:
+        raise ValueError
     return value
 
 
@@ -155,13 +191,24 @@ def _binary(value: object) -> bytes:
 _CHECKS: dict[AttributeType, Callable[[object], Value]] = {
     AttributeType.INTEGER: _integer,
     AttributeType.FLOAT: _float,
-    AttributeType.DECIMAL: _decimal,
     AttributeType.STRING: _string,
     AttributeType.BOOLEAN: _boolean,
     AttributeType.DATE: _date,
     AttributeType.TIMESTAMP: _timestamp,
     AttributeType.BINARY: _binary,
 }
+
+
+def _from_json(kind: ValueType, value: object) -> object:
+    if value is None:
+        return None
+    if isinstance(kind, ArrayOf):
+        return [_from_json(kind.element, item) for item in _as_list(value)]
+    if isinstance(kind, StructOf):
+        given = _as_fields(kind, value)
+        return {name: _from_json(part, given.get(name)) for name, part in kind.fields}
+    reader = _JSON_READERS.get(kind.base)
+    return value if reader is None else reader(value)
 
 
 def _json_decimal(value: object) -> Decimal:

@@ -13,11 +13,10 @@ from maia.filters.bounds import (
     AttributeBound,
     Bound,
     BoundKind,
-    BoundRule,
     Side,
+    all_allow,
     allows,
     attribute_bound,
-    permitted,
 )
 from maia.filters.checking import check, check_event, compile_filter
 from maia.filters.covering import covers, equivalent, intersect, merge, satisfiable, simplify
@@ -26,8 +25,9 @@ from maia.filters.formatting import format_filter, format_name, format_value
 from maia.filters.json_values import read_event
 from maia.filters.language import parse_filter
 from maia.filters.limits import FilterLimits, grammar
+from maia.filters.partition import Demand, ValueCell, partition
 from maia.filters.screening import ScreenMode, require_readable, screen
-from maia.filters.tags import from_tag, to_tag, value_atom
+from maia.filters.tags import from_tag, read_atom, to_tag, value_atom
 from maia.filters.tree import Filter, Literal, LiteralKind, Operator, TypedConstraint, TypedFilter, WrittenConstraint
 from maia.filters.values import Value, in_domain, parse_date, parse_timestamp
 from maia.lazy import on_first_use as _on_first_use
@@ -35,6 +35,7 @@ from maia.lazy import on_first_use as _on_first_use
 if _typing.TYPE_CHECKING:
     from maia.filters.batches import select
     from maia.filters.index import Matches, SubscriptionIndex
+    from maia.filters.misread import find_misread
 
 __all__ = [
     "Announcement",
@@ -42,8 +43,8 @@ __all__ = [
     "AttributeType",
     "Bound",
     "BoundKind",
-    "BoundRule",
     "CoveringSet",
+    "Demand",
     "Filter",
     "FilterLimits",
     "Literal",
@@ -57,8 +58,10 @@ __all__ = [
     "TypedConstraint",
     "TypedFilter",
     "Value",
+    "ValueCell",
     "WrittenConstraint",
     "admits",
+    "all_allow",
     "allows",
     "attribute_bound",
     "check",
@@ -66,6 +69,7 @@ __all__ = [
     "compile_filter",
     "covers",
     "equivalent",
+    "find_misread",
     "format_filter",
     "format_name",
     "format_value",
@@ -79,7 +83,8 @@ __all__ = [
     "parse_date",
     "parse_filter",
     "parse_timestamp",
-    "permitted",
+    "partition",
+    "read_atom",
     "read_event",
     "require_readable",
     "satisfiable",
@@ -90,4 +95,6 @@ __all__ = [
     "value_atom",
 ]
 
-__getattr__ = _on_first_use(__name__, {"Matches": "index", "SubscriptionIndex": "index", "select": "batches"})
+__getattr__ = _on_first_use(
+    __name__, {"Matches": "index", "SubscriptionIndex": "index", "find_misread": "misread", "select": "batches"}
+)

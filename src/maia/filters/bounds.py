@@ -9,16 +9,17 @@ Rules (the paper's section 3.3 and 3.4, with the readings of choices C3, C29 and
 3. lower, advertisement or subscription: covered by the bound, both read as advertisements (6).
 4. strict-lower: formula (5) for a publication, (7) for an advertisement or subscription: only attributes that own a
    constraint. New policies should use this one.
-5. Rules only permit. No rule, no access; several rules add up.
+5. Bounds of one right hold together. Rules only permit: no rule, no access; several rules are several rights, which
+   add up where rights meet data (`maia.kernel.bounds`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from maia.errors import UsageError
+from maia.errors import UncheckedError, UsageError
 from maia.filters.checking import attribute_type
 from maia.filters.covering import covers
 from maia.filters.evaluate import Relation, admits, holds
@@ -69,15 +70,6 @@ class Bound:
 
     filter: TypedFilter
     kind: BoundKind
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BoundRule:
-    """A policy rule: who presents the credential may do what the bound allows on this side."""
-
-    credential: str
-    side: Side
-    bound: Bound
 
 
 def allows(bound: TypedFilter, *, kind: BoundKind, side: Side, subject: TypedFilter | Mapping[str, object]) -> bool:
@@ -146,41 +138,20 @@ def attribute_bound(keyword: AttributeBound, attributes: Collection[str], types:
     return Bound(filter=TypedFilter(constraints=constraints), kind=_KEYWORD_KINDS[keyword])
 
 
-def permitted(
-    rules: Collection[BoundRule],
-    *,
-    credentials: Collection[str],
-    side: Side,
-    subject: TypedFilter | Mapping[str, object],
-) -> bool:
-    """Say whether the rules for any of the credentials allow the subject.
+def all_allow(bounds: Iterable[Bound], wanted: TypedFilter, *, side: Side) -> bool:
+    """Say whether all bounds allow an advertisement or subscription; none of them being there allows everything.
 
-    Rules only permit and add up; without a rule for one of the credentials nothing is allowed.
+    What is too large to be compared is not allowed: a doubt about a bound is no permission.
 
     >>> from maia.filters import compile_filter
-    >>> upper = compile_filter("message = 'new_product'", {"message": "string"})
-    >>> rule = BoundRule(credential="receipt", side=Side.PUBLISH, bound=Bound(filter=upper, kind=BoundKind.UPPER))
-    >>> event = {"message": "new_product"}
-    >>> permitted([rule], credentials={"receipt"}, side=Side.PUBLISH, subject=event)
-    True
-    >>> permitted([rule], credentials=set(), side=Side.PUBLISH, subject=event)
-    False
-
-    Args:
-        rules: The local policy list.
-        credentials: What the principal has proven to hold.
-        side: What is asked.
-        subject: The event, or the typed filter of the advertisement or subscription.
-
-    Returns:
-        Whether some rule applies and allows it.
+    >>> upper = Bound(filter=compile_filter("message any", {"message": "string"}), kind=BoundKind.UPPER)
+    >>> all_allow([upper], TypedFilter(), side=Side.SUBSCRIBE), all_allow([], TypedFilter(), side=Side.SUBSCRIBE)
+    (False, True)
     """
-    return any(
-        rule.side is side
-        and rule.credential in credentials
-        and allows(rule.bound.filter, kind=rule.bound.kind, side=side, subject=subject)
-        for rule in rules
-    )
+    try:
+        return all(allows(bound.filter, kind=bound.kind, side=side, subject=wanted) for bound in bounds)
+    except UncheckedError:
+        return False
 
 
 def _lower_publish(bound: TypedFilter, event: Mapping[str, object]) -> bool:

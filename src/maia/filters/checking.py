@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 from maia.encoding import did_you_mean
-from maia.errors import FilterTypeError
-from maia.events import AttributeType
+from maia.errors import FilterTypeError, MalformedError
+from maia.events import AttributeType, parse_attribute_type
 from maia.filters.language import parse_filter
 from maia.filters.limits import DEFAULT_LIMITS, FilterLimits
 from maia.filters.tree import (
@@ -28,6 +28,7 @@ from maia.filters.tree import (
     TypedFilter,
     WrittenConstraint,
     check_operator,
+    unfilterable,
 )
 from maia.filters.values import Value, in_domain, parse_date, parse_timestamp
 
@@ -103,24 +104,28 @@ def check_event(event: Mapping[str, object], types: Mapping[str, str]) -> None:
     """
     for attribute, value in event.items():
         kind = attribute_type(attribute, types)
+        if kind is AttributeType.BINARY and types[attribute] != kind.value:
+            continue  # an array or a struct, at which no filter looks
         if value is not None and not in_domain(value, kind):
             raise FilterTypeError(f"the value of `{attribute}` is no {kind.value}", code="EVENT_TYPE")
 
 
 def attribute_type(attribute: str, types: Mapping[str, str]) -> AttributeType:
-    """The type of an attribute, or `FilterTypeError` when there is no such attribute or type."""
+    """The plain type by which an attribute is compared, or `FilterTypeError` when there is no such thing."""
     name = types.get(attribute)
     if name is None:
         near = did_you_mean(attribute, types)
         raise FilterTypeError(f"there is no attribute `{attribute}`{near}", code="FILTER_UNKNOWN_ATTRIBUTE")
     try:
-        return AttributeType(name)
-    except ValueError as error:
+        return parse_attribute_type(name).base
+    except MalformedError as error:
         raise FilterTypeError(f"there is no attribute type `{name}`", code="FILTER_UNKNOWN_TYPE") from error
 
 
 def _check_constraint(constraint: WrittenConstraint, types: Mapping[str, str]) -> TypedConstraint:
     kind = attribute_type(constraint.attribute, types)
+    if not kind.filterable:
+        raise unfilterable(constraint.attribute, types[constraint.attribute])
     check_operator(constraint.attribute, kind, constraint.operator)
     values = tuple(_value(literal, constraint.attribute, kind) for literal in constraint.literals)
     return TypedConstraint(attribute=constraint.attribute, type=kind, operator=constraint.operator, values=values)
@@ -128,8 +133,10 @@ def _check_constraint(constraint: WrittenConstraint, types: Mapping[str, str]) -
 
 def _value(literal: Literal, attribute: str, kind: AttributeType) -> Value:
     if literal.kind is not _KINDS[kind]:
+        whole = literal.kind is LiteralKind.INTEGER and _KINDS[kind] is LiteralKind.POINT
+        hint = f"; write `{literal.value}.0`" if whole else ""
         raise FilterTypeError(
-            f"attribute `{attribute}` is of type {kind.value}, but the literal reads as {literal.kind.value}",
+            f"attribute `{attribute}` is of type {kind.value}, but the literal reads as {literal.kind.value}{hint}",
             code="FILTER_LITERAL_TYPE",
         )
     value: Value | None = literal.value

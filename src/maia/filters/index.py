@@ -150,6 +150,14 @@ class SubscriptionIndex:
         order = np.lexsort((number, row))
         return Matches(rows=row[order], subscriptions=self._ids.view[number[order]])
 
+    def check(self, batch: pa.RecordBatch) -> None:
+        """See that the columns of a batch fit the attributes' types, those that no filter names too.
+
+        Raises:
+            FilterTypeError: One does not.
+        """
+        self._columns(batch.slice(0, 0))
+
     # ---- filters in and out
 
     def _reset(self) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from maia.errors import UsageError
-from maia.events import AttributeType
+from maia.errors import MalformedError, UsageError
+from maia.events import AttributeType, parse_attribute_type
 from maia.filters.values import parse_date, parse_timestamp
 
 _DECIMAL = re.compile(r"-?[0-9]{1,76}(\.[0-9]{1,76})?")
@@ -33,11 +33,19 @@ def _value(value: object, kind: str | None) -> object:
     if kind == AttributeType.DATE and isinstance(value, str):
         found = parse_date(value)
         return value if found is None else found
-    if kind == AttributeType.DECIMAL:
+    if kind is not None and _is_decimal(kind):
         return _decimal(value)
     if kind == AttributeType.BINARY and isinstance(value, str):
         return value.encode(errors="surrogatepass")
     return value
+
+
+def _is_decimal(kind: str) -> bool:
+    """Tell whether a type is of decimals, of whatever size; a type that there is not is found out later."""
+    try:
+        return parse_attribute_type(kind).base is AttributeType.DECIMAL
+    except MalformedError:
+        return False
 
 
 def _timestamp(value: object) -> object:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from maia.errors import UncheckedError
 from maia.filters.sets import LAST_CODE_POINT, Cut, Cuts, at_value, intervals, next_character
@@ -82,6 +83,44 @@ def inhabited(cuts: Cuts, wanted: TextDemand) -> bool:
         for low, high in intervals(cuts)
         for piece in _pieces(low, high, wanted.not_parts)
     )
+
+
+def example(cuts: Cuts, wanted: TextDemand) -> str | None:
+    """Give a string of the set that is as wanted, or None when there is none.
+
+    >>> from maia.filters.sets import before
+    >>> example((before("a"), before("c")), TextDemand(endings=("x",), not_parts=("b",)))
+    'ax'
+    """
+    if not inhabited(cuts, wanted):
+        return None
+    texts = "".join((*wanted.endings, *wanted.parts, *wanted.not_endings, *wanted.not_parts))
+    spelled = (
+        text
+        for low, high in intervals(cuts)
+        for piece in _pieces(low, high, wanted.not_parts)
+        for text in ((piece,) if isinstance(piece, str) else _spellings(piece, wanted, frozenset(texts)))
+    )
+    return next((text for text in spelled if wanted.admits(text)), None)
+
+
+def _spellings(cone: _Cone, wanted: TextDemand, used: frozenset[str]) -> Iterator[str]:
+    """Spell strings of a cone, the shortest first; the last ones are the witness of rule 2."""
+    starts = [cone.stem + character for character in _choices(cone, used)] if cone.low else [cone.stem]
+    ending = max(wanted.endings, key=len, default="")
+    fresh = next(character for character in map(chr, range(ord("-"), LAST_CODE_POINT)) if character not in used)
+    whole = fresh.join(("", *wanted.parts, ending))
+    for start in starts:
+        yield from (start, start + ending, start + "".join(wanted.parts) + ending, start + whole)
+
+
+def _choices(cone: _Cone, used: frozenset[str]) -> Iterator[str]:
+    """Give characters of a cone's range: the first that no text has, and then those that some have."""
+    first, last = ord(cone.low), ord(cone.high)
+    scalars = (code for start in (max(first, ord("-")), first) for code in range(start, last + 1))
+    fresh = (chr(code) for code in scalars if not 0 <= code - _FIRST_SURROGATE < _SURROGATES and chr(code) not in used)
+    yield from islice(fresh, 1)
+    yield from sorted(character for character in used if cone.low <= character <= cone.high)
 
 
 def _agreed(wanted: TextDemand) -> bool:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from decimal import Decimal
 from functools import cache
 
-from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+from lark import Lark, Token, Transformer, UnexpectedInput
 from lark.exceptions import VisitError
 
 from maia.errors import FilterSyntaxError
 from maia.filters.limits import FilterLimits, grammar
+from maia.filters.misread import find_misread
 from maia.filters.tree import Filter, Literal, LiteralKind, Operator, WrittenConstraint
 
 _EXPECTATIONS = {
@@ -29,7 +30,6 @@ _EXPECTATIONS = {
     "COMMA": "`,`",
     "$END": "the end",
 }
-_SHOWN = 32
 _EXPONENT = 999
 
 
@@ -131,20 +131,5 @@ def _limit(token: Token, rule: str) -> FilterSyntaxError:
 
 
 def _syntax_error(text: str, error: UnexpectedInput) -> FilterSyntaxError:
-    """Say where the text stops making sense and what could have stood there."""
-    if isinstance(error, UnexpectedCharacters):
-        expected = set(error.allowed or ())
-        position = error.pos_in_stream
-    elif isinstance(error, UnexpectedToken):
-        expected = set(error.accepts or error.expected)
-        position = len(text) if error.token.type == "$END" else error.token.start_pos
-    else:
-        expected, position = set(), len(text)
-    offset = len(text) if position is None else position
-    line = text.count("\n", 0, offset) + 1
-    column = offset - (text.rfind("\n", 0, offset) + 1) + 1
-    wanted = sorted({_EXPECTATIONS.get(terminal, terminal) for terminal in expected})
-    wish = f"expected {' or '.join(wanted)}" if wanted else "unexpected text"
-    rest = text[offset : offset + _SHOWN].split("\n", 1)[0]
-    found = "the text ends" if offset >= len(text) else f"found `{rest}`"
-    return FilterSyntaxError(f"line {line}, column {column}: {wish} but {found}", line=line, column=column)
+    found = find_misread(text, error, lambda terminal: _EXPECTATIONS.get(terminal, terminal))
+    return FilterSyntaxError(found.message, line=found.line, column=found.column)

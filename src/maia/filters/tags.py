@@ -288,7 +288,7 @@ class _Reader:
         return TypedConstraint(attribute=self._attribute, type=self._kind, operator=operator, values=values)
 
     def _value(self, atom: bytes) -> Value:
-        value = _read_atom(atom, self._kind)
+        value = read_atom(atom, self._kind)
         if value is None:
             raise TagError(f"an atom of the tag is no {self._kind.value}", code="TAG_VALUE")
         return value
@@ -308,7 +308,12 @@ def _exact_float(text: str) -> float | None:
     return value if isfinite(value) and Decimal(repr(value)) == Decimal(text) else None
 
 
-def _read_atom(atom: bytes, kind: AttributeType) -> Value | None:
+def read_atom(atom: bytes, kind: AttributeType) -> Value | None:
+    """Read one value as `value_atom` writes it; nothing when it is no value of the type.
+
+    >>> read_atom(b"5", AttributeType.INTEGER), read_atom(b"5", AttributeType.DATE)
+    (5, None)
+    """
     try:
         text = atom.decode()
     except UnicodeDecodeError:

@@ -147,16 +147,20 @@ class TypedFilter:
 
 def check_operator(attribute: str, kind: AttributeType, operator: Operator) -> None:
     """Raise `FilterTypeError` unless the operator is defined for the type."""
-    if kind is AttributeType.BINARY:
-        raise FilterTypeError(
-            f"attribute `{attribute}` is binary and cannot be filtered on", code="FILTER_BINARY_ATTRIBUTE"
-        )
+    if not kind.filterable:
+        raise unfilterable(attribute, kind.value)
     unordered = operator in ORDER_OPERATORS and kind is AttributeType.BOOLEAN
     if unordered or (operator in PATTERN_OPERATORS and kind is not AttributeType.STRING):
         raise FilterTypeError(
             f"operator `{operator}` is not defined for attribute `{attribute}` of type {kind.value}",
             code="FILTER_OPERATOR_TYPE",
         )
+
+
+def unfilterable(attribute: str, kind: str) -> FilterTypeError:
+    """Make the error that says that values of a type are not compared: octets, and what is sealed whole."""
+    message = f"attribute `{attribute}` is {kind} and cannot be filtered on"
+    return FilterTypeError(message, code="FILTER_BINARY_ATTRIBUTE")
 
 
 def _check_count(operator: Operator, count: int) -> None:

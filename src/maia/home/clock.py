@@ -95,13 +95,29 @@ class ClockFile:
             except UnavailableError as error:
                 _log.warning("the floor under the clock cannot be written: %s", error.code)
                 return at
+        return self._held(at, floor, window)
+
+    def check(self, at: datetime, *, window: timedelta = CLOCK_WINDOW) -> None:
+        """Look whether `steady` would refuse an instant; nothing is written.
+
+        Raises:
+            UnavailableError: The clock went back by more than the window: ``CLOCK_BACK``.
+            MalformedError: The file holds no instant: ``CLOCK_FILE``.
+        """
+        floor = self._floor()
+        if floor is not None:
+            self._held(at, floor, window)
+
+    def _held(self, at: datetime, floor: int, window: timedelta) -> datetime:
+        moment = milliseconds(at)
         if moment >= floor:
             return at
         behind = timedelta(milliseconds=floor - moment)
         if behind > window:
             seconds = int(behind.total_seconds())
             raise UnavailableError(
-                f"the clock is {seconds} s behind where it was; set it right, or remove `{self.path}`",
+                f"the clock is {seconds} s behind where it was; set it right, or remove `{self.path}` if it is right "
+                "now and was wrong before",
                 code="CLOCK_BACK",
             )
         return _EPOCH + timedelta(milliseconds=floor)
@@ -111,5 +127,7 @@ class ClockFile:
             return None
         data = read_file(self.path, limit=_MAX_FILE)
         if not data.isdigit():
-            raise MalformedError(f"`{self.path}` holds no instant", code="CLOCK_FILE")
+            raise MalformedError(
+                f"`{self.path}` holds no instant; see that the clock is right, then remove the file", code="CLOCK_FILE"
+            )
         return int(data)

@@ -7,16 +7,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from maia.encoding import did_you_mean
-from maia.errors import MalformedError
+from maia.errors import MalformedError, UsageError
 from maia.home.formats import HOME_FORMAT, check_home_format
 
 CONFIG_FILE = "maia.toml"
 MAX_CONFIG = 1 << 16
 DEFAULT_SILENCE = 600
 DEFAULT_PLAN_AGE = 3600
-_NUMBERS = ("grace", "skew", "plan_age", "silence", "history", "alarm")
-_TEXTS = ("name", "broker", "domain", "log", "keyed_types", "spill", *_NUMBERS)
-_SPILLS = ("sealed", "trusted")
+DEFAULT_KEY_PERIOD = 86_400
+_NUMBERS = ("grace", "skew", "key_period", "plan_age", "silence", "history", "alarm")
+_TEXTS = ("name", "broker", "domain", "log", "keyed_types", "spill", "advertise", "trace", "names", *_NUMBERS)
+_CHOICES = {
+    "spill": ("sealed", "trusted"), "advertise": ("first", "explicit"), "trace": ("off", "on"),
+    "names": ("short", "full"),
+}  # fmt: skip
+"""Settings with a few words to choose from, the first by default."""
 _SERVICES: dict[str, str | None] = {"database": "store.db", "key_manager": None, "access_control": None, "fetch": None}
 _TABLES: dict[str, tuple[str, ...]] = {"": _TEXTS, "network": ("owner", "name"), "services": tuple(_SERVICES)}
 """The settings of each table of the file; those at its top are in none."""
@@ -30,10 +35,14 @@ class HomeConfig:
         name: What people call the domain.
         broker: The name of the key that seals and signs parcels.
         domain: The name of the key that speaks for the domain and issues its certificates.
-        network: Owner's key name and network name, when clients must show ``connect``.
-        log: The log's directory, relative to the home.
+        network: Owner and network name, when clients must show ``connect``. The owner is a key's name, or a threshold
+            of such names: ``2 of (met, ccs, pito)``.
+        log: Where the log is: a directory, relative to the home, or the address of a store, such as
+            ``s3://bucket/prefix``. Credentials for it come from the environment, never from this file.
         grace: Seconds for which a replaced key still opens.
         skew: Seconds by which clocks may differ.
+        key_period: Seconds for which a key may be current in the groups that this home manages; then it changes,
+            whoever came or went.
         plan_age: Seconds for which what was planned may be worked by: a frame that is evaluated again, a task that is
             tried again, a long micro-batch. After that the rights are judged anew.
         silence: Seconds beyond the time that it promised for which a key manager may be silent before keys of it seal
@@ -45,6 +54,12 @@ class HomeConfig:
         spill: How plaintext is protected that Spark writes to disk when its memory is full, and when it shuffles.
             ``sealed``: Spark encrypts it (``spark.io.encryption.enabled``), and a session that does not is refused.
             ``trusted``: the disks of Spark are encrypted or in memory already, so any session will do.
+        advertise: When a publisher has to say what it will publish. ``first``: its first publication says so.
+            ``explicit``: before that, by `maia advertise` or ``client.advertise``; else it is refused.
+        trace: Whether the steps that events go through here are written to the file ``trace`` of the home, by name
+            and count, without values: ``on`` or ``off``.
+        names: How commands and calls name a type here. ``short``: without its owner, where one owner has the name.
+            ``full``: with its owner, always; a name alone is refused.
         keyed_types: The network owner's type whose key hides type ids on the wire; without it they are plain.
         database: Where the domain's services keep their state: a file in the home, or a database address.
         key_manager: Address of the key manager; without one it runs in process.
@@ -60,12 +75,16 @@ class HomeConfig:
     log: str = "log"
     grace: int = 30
     skew: int = 5
+    key_period: int = DEFAULT_KEY_PERIOD
     plan_age: int = DEFAULT_PLAN_AGE
     silence: int = DEFAULT_SILENCE
     history: int | None = None
     alarm: int | None = None
     keyed_types: str | None = None
     spill: str = "sealed"
+    advertise: str = "first"
+    trace: str = "off"
+    names: str = "short"
     database: str = "store.db"
     key_manager: str | None = None
     access_control: str | None = None
@@ -76,6 +95,8 @@ class HomeConfig:
         texts = {"name": self.name, "broker": self.broker, "domain": self.domain, "log": self.log}
         lines = [f"format = {HOME_FORMAT}", *(f"{key} = {_quote(text)}" for key, text in texts.items())]
         lines += [f"grace = {self.grace}", f"skew = {self.skew}"]
+        if self.key_period != DEFAULT_KEY_PERIOD:
+            lines.append(f"key_period = {self.key_period}")
         if self.plan_age != DEFAULT_PLAN_AGE:
             lines.append(f"plan_age = {self.plan_age}")
         if self.silence != DEFAULT_SILENCE:
@@ -84,8 +105,9 @@ class HomeConfig:
             lines.append(f"history = {self.history}")
         if self.alarm is not None:
             lines.append(f"alarm = {self.alarm}")
-        if self.spill != "sealed":
-            lines.append(f"spill = {_quote(self.spill)}")
+        for key, choices in _CHOICES.items():
+            if getattr(self, key) != choices[0]:
+                lines.append(f"{key} = {_quote(getattr(self, key))}")
         if self.keyed_types is not None:
             lines.append(f"keyed_types = {_quote(self.keyed_types)}")
         if self.network is not None:
@@ -112,8 +134,16 @@ class HomeConfig:
             raise _wrong("it lacks `name`, which people call the domain")
         if len(network) == 1:
             raise _wrong("`[network]` has both `owner` and `name`")
-        if value.get("spill", "sealed") not in _SPILLS:
-            raise _wrong(f"`spill` is {' or '.join(f'`{item}`' for item in _SPILLS)}, not `{value['spill']}`")
+        for key, choices in _CHOICES.items():
+            if value.get(key, choices[0]) not in choices:
+                raise _wrong(f"`{key}` is {' or '.join(f'`{item}`' for item in choices)}, not `{value[key]}`")
+        if "://" in value.get("log", ""):
+            from maia.log import check_address  # noqa: PLC0415 - most homes have a directory
+
+            try:
+                check_address(value["log"])
+            except UsageError as error:
+                raise _wrong(f"`log`: {error.message}") from error
         pair = (network["owner"], network["name"]) if network else None
         return cls(network=pair, **value, **services)
 

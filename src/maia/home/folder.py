@@ -43,6 +43,7 @@ from maia.principals import (
 
 _MAX_KEYS = 10_000
 _SHORTEST_PREFIX = 4
+_FINGERPRINT = 16
 
 
 @dataclass(frozen=True)
@@ -52,10 +53,12 @@ class Folder:
     Attributes:
         path: Where.
         clock: Reads the time at which definitions have to verify.
+        settings: What counts in place of ``maia.toml``, where whoever opened the home was told otherwise.
     """
 
     path: Path
     clock: Callable[[], datetime] = now
+    settings: HomeConfig | None = None
 
     def key_path(self, name: str) -> Path:
         """Return where a private key lives.
@@ -118,6 +121,8 @@ class Folder:
     @cached_property
     def config(self) -> HomeConfig | None:
         """What ``maia.toml`` says; ``None`` where the folder is no home."""
+        if self.settings is not None:
+            return self.settings
         path = self.path / CONFIG_FILE
         return HomeConfig.from_toml(read_file(path, limit=MAX_CONFIG)) if path.is_file() else None
 
@@ -144,11 +149,16 @@ class Folder:
             NotFoundError: No key of this home fits.
             UsageError: Several fit.
         """
+        prefix = text.lower().replace("-", "")
         if text in self.keys:
+            # SECURITY: a file may still have a name that is another key's fingerprint; then nobody guesses.
+            if len(prefix) == _FINGERPRINT and any(
+                key != self.keys[text] and key.fingerprint.replace("-", "") == prefix for key in self._known()
+            ):
+                raise UsageError(f"`{text}` is the name of a key and the fingerprint of another", code="AMBIGUOUS")
             return self.keys[text]
         if re.fullmatch(r"[0-9a-fA-F]{64}", text):
             return PublicKey.import_(bytes.fromhex(text))
-        prefix = text.lower().replace("-", "")
         if len(prefix) >= _SHORTEST_PREFIX and re.fullmatch(r"[a-z2-7]+", prefix):
             found = {key for key in self._known() if key.fingerprint.replace("-", "").startswith(prefix)}
             if len(found) > 1:

@@ -3,6 +3,7 @@
     maia.toml            the home's format, name, network, broker, log
     keys/                NAME.key (0600) and NAME.pub
     certificates/        *.cert, as they came
+    owners/              *.cert, by which members of owners of several keys were exchanged
     types/               signed definitions
     statements           accepted validity statements
     policy/              the domain's policy, and providers.toml, which says who answers for facts
@@ -14,7 +15,8 @@
     log-before-lanes     a note that the log is of the format before lanes, until `maia log migrate` is done
     log-begins           where the lanes of the log begin, as their owners last said
     log/                 parcels and commits; may lie elsewhere and be shared
-    audit/               the journal of intents and results (0700); audit-head is its newest head
+    releases/            what was released to whom, and the secret of pseudonyms (0700)
+    audit/               the journal of intents and results, and what decided (0700); audit-head is its newest head
     checkpoints/
 
 A home is usable by hand: everything but the keyring is a file that an editor and a version control system can handle,
@@ -25,9 +27,11 @@ from __future__ import annotations
 
 import secrets
 import time
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from maia.authority import CertificatePool, Verifier
 from maia.encryption import (
@@ -56,6 +60,9 @@ from maia.home.types import DirectoryRegistry
 from maia.kernel import KEY_MANAGER, MAX_LEAD, milliseconds, read_mark, reserve_stamps, write_mark
 from maia.principals import KeySigner, Name, Principal, PublicKey
 
+if TYPE_CHECKING:
+    from maia.log import Store
+
 _MAX_KEYRING = 64 << 20
 
 
@@ -65,6 +72,7 @@ class Home:
 
     path: Path
     config: HomeConfig
+    _stores: dict[Hashable, Store] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def create(cls, path: Path | str, config: HomeConfig, *, broker: KeySigner | None = None) -> Home:
@@ -94,10 +102,20 @@ class Home:
             raise NotFoundError(f"`{root}` is no home: it has no `{CONFIG_FILE}`", code="NO_HOME")
         return cls(root, HomeConfig.from_toml(read_file(root / CONFIG_FILE, limit=MAX_CONFIG)))
 
+    @classmethod
+    def of(cls, folder: Folder) -> Home:
+        """Open the home that a folder is, with the settings that the folder goes by.
+
+        Raises:
+            NotFoundError: It is none.
+        """
+        return cls.open(folder.path) if folder.config is None else cls(folder.path, folder.config)
+
     @property
     def folder(self) -> Folder:
         """Its keys, certificates and statements, and who can be named in it."""
-        return Folder(self.path)
+        # a service may have been told another database than `maia.toml` names; it holds for whoever gets the folder
+        return Folder(self.path, settings=self.config)
 
     # -- keys of people and of the broker
 
@@ -183,10 +201,13 @@ class Home:
 
     @property
     def network(self) -> tuple[Principal, str] | None:
-        """The network this home belongs to."""
+        """The network this home belongs to; its owner is a key, or several of which enough must agree."""
         if self.config.network is None:
             return None
-        return self.key(self.config.network[0]), self.config.network[1]
+        from maia.home.words import parse_principal_text  # noqa: PLC0415 - words of people, over the folder
+
+        owner, name = self.config.network
+        return parse_principal_text(owner, self.folder), name
 
     @property
     def tolerance(self) -> Tolerance:
@@ -199,9 +220,31 @@ class Home:
         return timedelta(seconds=self.config.plan_age)
 
     @property
+    def log_place(self) -> str:
+        """Where the log is: a directory, or the address of a store."""
+        if "://" not in self.config.log:
+            return str((self.path / self.config.log).resolve())
+        from maia.log import check_address  # noqa: PLC0415 - most homes have a directory
+
+        return check_address(self.config.log)
+
+    @property
+    def log_store(self) -> Store:
+        """The store in which the log lies; opened once while this home is, in this process and environment."""
+        from maia.log import open_store  # noqa: PLC0415 - most who open a home want no log
+
+        return open_store(self.log_place, self._stores)
+
+    @property
     def log_path(self) -> Path:
-        """Where the log is."""
-        return (self.path / self.config.log).resolve()
+        """The directory of the log.
+
+        Raises:
+            UsageError: It lies in none: ``LOG_NO_DIRECTORY``.
+        """
+        from maia.log import LogDirectory  # noqa: PLC0415 - most who open a home want no log
+
+        return LogDirectory(self.log_store).path
 
     @property
     def log_before_lanes(self) -> bool:
@@ -215,6 +258,11 @@ class Home:
     def note_lanes(self) -> None:
         """Note that the log was migrated."""
         (self.path / LOG_BEFORE).unlink(missing_ok=True)
+
+    @property
+    def seen_path(self) -> Path:
+        """Where this home remembers how far it read the lanes of the log."""
+        return self.path / "seen"
 
     @property
     def audit_path(self) -> Path:

@@ -44,19 +44,33 @@ MAX_KEY_FILE = 4096
 KEY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """What names a key: it becomes a file's name, so nothing in it may lead elsewhere."""
 _SALT, _NONCE = 16, 12
+_KEY_ITSELF = re.compile(r"[0-9a-fA-F]{64}|[a-zA-Z2-7]{4}(-[a-zA-Z2-7]{4}){3}")
 
 
 def check_key_name(name: str) -> str:
     """Refuse a name that would not stay in its folder.
 
     Raises:
-        UsageError: It has other characters than letters, digits, dots, dashes and underscores, or too many of them.
+        UsageError: It has other characters than letters, digits, dots, dashes and underscores, or too many of them; or
+            it is written as a key itself is, by its digits or its fingerprint.
     """
+    # SECURITY: whoever names a key by its fingerprint must never get the key of somebody who took that for a name.
+    if is_key_itself(name):
+        raise UsageError(f"`{name}` cannot name a key: it is written as a key's own fingerprint is", code="KEY_NAME")
     if not KEY_NAME.fullmatch(name):
         raise UsageError(
             f"`{name}` cannot name a key; use letters, digits, `.`, `-` and `_`, at most 64", code="KEY_NAME"
         )
     return name
+
+
+def is_key_itself(text: str) -> bool:
+    """Tell whether a text has the form of a key's digits or fingerprint, which no name may have.
+
+    >>> is_key_itself("abcd-efgh-ijkl-mnop"), is_key_itself("st-marys")
+    (True, False)
+    """
+    return _KEY_ITSELF.fullmatch(text) is not None
 
 
 def write_key(path: Path, signer: KeySigner, *, passphrase: str | None) -> None:

@@ -10,7 +10,9 @@ Rules kept here:
 from __future__ import annotations
 
 import getpass
+import logging
 import os
+import stat
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +21,7 @@ from maia.errors import UsageError
 
 DESCRIPTOR_VARIABLE = "MAIA_PASSPHRASE_FD"
 _LONGEST = 4096
+_log = logging.getLogger(__name__)
 
 
 def passphrase_asker(what: str, *, file: Path | None = None) -> Callable[[], str]:
@@ -63,9 +66,22 @@ def read_descriptor_line(descriptor: int) -> str:
 
 
 def read_line(file: Path) -> str:
-    """Read the first line of a file."""
-    with file.open(encoding="utf-8") as stream:
-        return check_passphrase(stream.readline(_LONGEST + 1).rstrip("\r\n"))
+    """Read the first line of a file, and warn when it is not closed to others.
+
+    Raises:
+        UsageError: It cannot be read: ``PASSPHRASE_MISSING``.
+    """
+    try:
+        with file.open(encoding="utf-8", errors="surrogateescape") as stream:
+            status = os.fstat(stream.fileno())
+            if stat.S_ISREG(status.st_mode) and status.st_mode & 0o077:
+                mode = stat.filemode(status.st_mode)
+                _log.warning("others may touch the passphrase file `%s`: %s; run `chmod 600` on it", file, mode)
+            return check_passphrase(stream.readline(_LONGEST + 1).rstrip("\r\n"))
+    except OSError as error:
+        raise _missing(
+            f"the passphrase file `{file}` (`--passphrase-file`) cannot be read: {error.strerror}"
+        ) from error
 
 
 def check_passphrase(text: str) -> str:

@@ -31,6 +31,7 @@ from maia.encoding import Sexp, SexpLimits, encode, parse_canonical
 from maia.errors import EncodingError, NotFoundError, UnavailableError
 from maia.home.files import PRIVATE_FILE, PRIVATE_FOLDER, locked, make_folder, read_file, write_file
 from maia.home.formats import newer_format
+from maia.home.owners import read_successions
 from maia.principals import KeyId, TestKind, encode_instant, parse_instant
 
 STATEMENT_FILE_LIMITS = SexpLimits(max_bytes=256 << 20, max_depth=3, max_atom=16 << 20)
@@ -53,7 +54,7 @@ class StatementFile:
             VerificationError: A statement in it does not verify, or contradicts another.
             UnavailableError: The system refused.
         """
-        book = StatementBook(limits=limits)
+        book = StatementBook(limits=limits, successions=read_successions(self.path.parent))
         try:
             data = read_file(self.path, limit=STATEMENT_FILE_LIMITS.max_bytes)
         except NotFoundError:

@@ -1,4 +1,4 @@
-"""The registry of event types and topics: a directory of files.
+"""The registry of event types: a directory of files.
 
 It is a convenience, not an authority. `put` refuses what no reader could use: definitions that do not verify, that
 give an old uid a new meaning, or that take a version number that is taken. What comes out is unverified all the same,
@@ -18,10 +18,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
+from functools import lru_cache
+from itertools import islice
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
-from maia.authority import VerifiedEventType, Verifier, verify_event_type, verify_topic
+from maia.authority import VerifiedEventType, Verifier, verify_event_type
 from maia.errors import ExpiredError, MalformedError, NotFoundError, UncheckedError, VerificationError
 from maia.events import (
     EVENT_TYPE_LIMITS,
@@ -30,14 +32,11 @@ from maia.events import (
     EventTypeId,
     Owner,
     Registry,
-    TopicName,
     TypeId,
     TypeName,
     UnverifiedEventType,
-    UnverifiedTopic,
     check_meanings,
     parse_event_type,
-    parse_topic,
     type_id,
 )
 from maia.home.accepted import accept_meaning, accepted_meaning
@@ -47,8 +46,7 @@ from maia.principals import Principal
 _log = logging.getLogger(__name__)
 Network: TypeAlias = "tuple[Principal, str]"
 _Keep: TypeAlias = "Callable[[str, TypeId, bytes, bytes], None]"
-_T = TypeVar("_T")
-_MAX_PARENTS = 16
+MAX_PARENTS = 16
 _MAX_KEPT = 100_000
 
 
@@ -63,7 +61,7 @@ def fetch_type(
         NotFoundError: The registry has nothing under this name.
         VerificationError: Nothing it has under this name verifies; the error is about the first.
     """
-    return _fetch(registry, name, verifier, at, network, _MAX_PARENTS)
+    return _fetch(registry, name, verifier, at, network, MAX_PARENTS)
 
 
 def verify_with_registry(
@@ -73,13 +71,14 @@ def verify_with_registry(
     verifier: Verifier,
     at: datetime,
     network: Network | None = None,
+    accept_compatible: bool = False,
 ) -> VerifiedEventType:
-    """Verify a definition, looking in a registry for what it refers to.
+    """Verify a definition, looking in a registry for what it refers to; a compatible one only when told to.
 
     Raises:
         VerificationError: Not proven, for whatever reason.
     """
-    return _verify(registry, unverified, verifier, at, network, _MAX_PARENTS)
+    return _verify(registry, unverified, verifier, at, network, MAX_PARENTS, accept_compatible=accept_compatible)
 
 
 def _fetch(
@@ -111,19 +110,24 @@ def _verify(
     at: datetime,
     network: Network | None,
     parents: int,
+    *,
+    accept_compatible: bool = False,
 ) -> VerifiedEventType:
     parent = None
     extends = unverified.definition.extends
     if extends is not None:
         if parents <= 0:
-            raise UncheckedError(f"more than {_MAX_PARENTS} types extend each other", code="LIMIT_EXCEEDED")
+            raise UncheckedError(f"more than {MAX_PARENTS} types extend each other", code="LIMIT_EXCEEDED")
         try:
             parent = _fetch(registry, extends, verifier, at, None, parents - 1)
         except NotFoundError:
             parent = None  # the verifier says what is missing
+    mine = unverified.definition.type_id
+    find = registry.get if not isinstance(registry, _Registry) else lambda identity: registry.get(identity, of=mine)
     return verify_event_type(
-        unverified, verifier=verifier, at=at, network=network, find_previous=registry.get, parent=parent
-    )
+        unverified, verifier=verifier, at=at, network=network, find_previous=find, parent=parent,
+        accept_compatible=accept_compatible,
+    )  # fmt: skip
 
 
 class _Registry(ABC):
@@ -132,6 +136,7 @@ class _Registry(ABC):
     def __init__(self, *, verifier: Verifier | None = None, network: Network | None = None) -> None:
         self._verifier = verifier if verifier is not None else Verifier()
         self._network = network
+        self._by_id: dict[EventTypeId, UnverifiedEventType] = {}
 
     @abstractmethod
     def _writing(self) -> AbstractContextManager[_Keep]:
@@ -146,37 +151,40 @@ class _Registry(ABC):
         """Note what a version means, unless that is known."""
 
     @abstractmethod
-    def _list(self, kind: str, identity: TypeId | None, definition_id: bytes | None = None) -> Iterable[bytes]:
-        """Give what is kept of a kind: of one type, with one identity, or all."""
+    def _list(self, kind: str, identity: TypeId | None) -> Iterable[bytes]:
+        """Give what is kept of a kind: of one type, or all."""
 
     def put(self, raw: bytes, *, at: datetime) -> EventTypeId:
         """Keep a definition, after verifying it and comparing it with the versions that are kept."""
         unverified = parse_event_type(raw)
         definition = unverified.definition
         with self._writing() as keep:
-            verify_with_registry(self, unverified, verifier=self._verifier, at=at, network=self._network)
+            verified = verify_with_registry(self, unverified, verifier=self._verifier, at=at, network=self._network)
             kept = self._kept(definition.type_id)
             if self._accepted(definition.name) not in (None, definition.meaning):
                 raise _taken(definition.name)
             if all(item.raw != unverified.raw for item in kept):
                 _check_room(len(kept))
-                _check_consistent(definition, [item.definition for item in kept if self._counts(item, at)])
+                counted = [lineage for item in kept if (lineage := self._lineage(item, at))]
+                _check_consistent(definition, [lineage[0] for lineage in counted])
+                _check_holders(verified, counted)
                 keep("type", definition.type_id, unverified.definition_id, unverified.raw)
             self._accept(definition.name, definition.meaning)
         return unverified.definition_id
 
-    def _counts(self, kept: UnverifiedEventType, at: datetime) -> bool:
-        """Tell whether a kept version binds later ones: it verifies, or did before it expired.
+    def _lineage(self, kept: UnverifiedEventType, at: datetime) -> list[EventType]:
+        """Give a kept version that binds later ones, with the definitions that it extends; nothing for another.
 
-        What was planted in the store must not keep the owner's own versions out.
+        It binds when it verifies, or did before it expired: what was planted in the store must not keep the owner's own
+        versions out.
         """
         try:
-            verify_with_registry(self, kept, verifier=self._verifier, at=at)
+            verified = verify_with_registry(self, kept, verifier=self._verifier, at=at)
         except ExpiredError:
-            return True
+            return [kept.definition]
         except VerificationError:
-            return False
-        return True
+            return []
+        return [item.definition for item in verified.lineage]
 
     def find(self, name: TypeName) -> tuple[UnverifiedEventType, ...]:
         """Return what is kept under a full name."""
@@ -187,58 +195,44 @@ class _Registry(ABC):
 
     def versions(self, owner: Owner, name: str) -> tuple[UnverifiedEventType, ...]:
         """Return all versions of a type; none when it is unknown."""
-        found = self._kept(type_id(owner, name))
-        meanings = {item: self._accepted(item) for item in {item.definition.name for item in found}}
-        return tuple(item for item in found if meanings[item.definition.name] in (None, item.definition.meaning))
+        return self.sorted_out(type_id(owner, name))[0]
 
-    def conflicting(self, name: TypeName) -> tuple[UnverifiedEventType, ...]:
-        """Return what lies here under a full name and contradicts what was accepted; nobody finds it otherwise."""
-        accepted = self._accepted(name)
-        if accepted is None:
-            return ()
-        kept = self._kept(name.type_id)
-        return tuple(
-            item for item in kept if item.definition.name == name and item.definition.meaning != accepted
-        )  # fmt: skip
+    def sorted_out(self, identity: TypeId) -> tuple[tuple[UnverifiedEventType, ...], tuple[UnverifiedEventType, ...]]:
+        """Return the versions of a type, and what lies beside them and contradicts what was accepted.
+
+        Nobody finds the latter otherwise.
+        """
+        found = self._kept(identity)
+        meanings = {item: self._accepted(item) for item in {item.definition.name for item in found}}
+        good = [meanings[item.definition.name] in (None, item.definition.meaning) for item in found]
+        return (
+            tuple(item for item, fits in zip(found, good, strict=True) if fits),
+            tuple(item for item, fits in zip(found, good, strict=True) if not fits),
+        )
 
     def _kept(self, identity: TypeId) -> tuple[UnverifiedEventType, ...]:
-        found = _read(self._list("type", identity), parse_event_type, MAX_FOUND)
+        found = _read(self._list("type", identity), MAX_FOUND)
         return tuple(item for item in found if item.definition.type_id == identity)
 
     def genuine(self, owner: Owner, name: str, *, at: datetime) -> tuple[UnverifiedEventType, ...]:
         """Return the versions of a type that verify, or did before they expired."""
-        return tuple(item for item in self.versions(owner, name) if self._counts(item, at))
+        return tuple(item for item in self.versions(owner, name) if self._lineage(item, at))
 
-    def get(self, definition_id: EventTypeId) -> UnverifiedEventType:
-        """Return a definition by its identity."""
-        for item in _read(self._list("type", None, definition_id), parse_event_type, _MAX_KEPT):
-            if item.definition_id == definition_id:
-                return item
-        raise NotFoundError(f"there is no definition `{definition_id.hex()}`", code="TYPE_NOT_FOUND")
+    def get(self, definition_id: EventTypeId, *, of: TypeId | None = None) -> UnverifiedEventType:
+        """Return a definition by its identity; of one type, when that is known, and then nothing else is read."""
+        # What has an identity never changes, so it is read and hashed once, however many versions come after it.
+        if definition_id not in self._by_id:
+            for item in _read(self._list("type", of), _MAX_KEPT):
+                self._by_id.setdefault(item.definition_id, item)
+        found = self._by_id.get(definition_id)
+        if found is None or of not in (None, found.definition.type_id):
+            raise NotFoundError(f"there is no definition `{definition_id.hex()}`", code="TYPE_NOT_FOUND")
+        return found
 
     def names(self) -> tuple[TypeName, ...]:
         """List the full names of all that is kept, sorted by readable name and version."""
-        found = {item.definition.name for item in _read(self._list("type", None), parse_event_type, _MAX_KEPT)}
+        found = {item.definition.name for item in _read(self._list("type", None), _MAX_KEPT)}
         return tuple(sorted(found, key=lambda name: (name.name, name.version.text, name.owner_id)))
-
-    def put_topic(self, raw: bytes, *, at: datetime) -> None:
-        """Keep a topic definition, after verifying it."""
-        unverified = parse_topic(raw)
-        topic = unverified.topic
-        with self._writing() as keep:
-            verify_topic(unverified, verifier=self._verifier, at=at, network=self._network)
-            kept = _read(self._list("topic", topic.name.topic_id), parse_topic, MAX_FOUND)
-            if all(item.raw != unverified.raw for item in kept):
-                _check_room(len(kept))
-                keep("topic", topic.name.topic_id, topic.definition_id, unverified.raw)
-
-    def find_topic(self, name: TopicName) -> tuple[UnverifiedTopic, ...]:
-        """Return the definitions of a topic."""
-        kept = _read(self._list("topic", name.topic_id), parse_topic, MAX_FOUND)
-        found = tuple(item for item in kept if item.topic.name == name)
-        if not found:
-            raise NotFoundError(f"there is no topic `{name}`", code="TOPIC_NOT_FOUND")
-        return found
 
 
 def _check_room(kept: int) -> None:
@@ -259,6 +253,23 @@ def _check_consistent(new: EventType, kept: list[EventType]) -> None:
     check_meanings(new, _previous(new, kept), kept)
 
 
+def _check_holders(new: VerifiedEventType, kept: list[list[EventType]]) -> None:
+    """Refuse a version that takes an attribute from another type than a kept version does, itself included.
+
+    Raises:
+        MalformedError: A uid would be another type's, and so other rights would open it: ``UID_REUSED``.
+    """
+    holders: dict[str, TypeId] = {}
+    for lineage in (*kept, [item.definition for item in new.lineage]):
+        for definition in lineage:
+            for uid in definition.uids:
+                # SECURITY: events say uids and no version, so a uid that changes hands could be either's.
+                if holders.setdefault(uid, definition.type_id) != definition.type_id:
+                    raise MalformedError(
+                        f"uid `{uid}` is inherited in one version and not in another", code="UID_REUSED"
+                    )
+
+
 def _taken(name: TypeName) -> MalformedError:
     return MalformedError(f"version `{name.version}` is taken by another definition", code="VERSION_TAKEN")
 
@@ -269,21 +280,23 @@ def _previous(new: EventType, kept: list[EventType]) -> EventType | None:
     return next((item for item in kept if new.previous is not None and item.definition_id == new.previous), None)
 
 
-def _read(stored: Iterable[bytes], parse: Callable[[bytes], _T], limit: int) -> tuple[_T, ...]:
+def _read(stored: Iterable[bytes], limit: int) -> tuple[UnverifiedEventType, ...]:
     """Read what is kept, up to a limit; what is no definition is left out, since nobody could use it."""
-    found: list[_T] = []
-    for number, raw in enumerate(stored):
-        if number >= limit:
-            break
+    found: list[UnverifiedEventType] = []
+    for raw in islice(stored, limit):
         try:
-            found.append(parse(raw))
+            found.append(_parse(raw))
         except MalformedError as error:
             _log.warning("the registry holds something that is no definition: %s", error.code)
     return tuple(found)
 
 
+_parse = lru_cache(maxsize=1024)(parse_event_type)
+"""Reads the same bytes once: parsing is most of what a registry does."""
+
+
 class DirectoryRegistry(_Registry):
-    """Keeps each definition in a file: ``<type id>/<hash of the bytes>.type`` or ``.topic``."""
+    """Keeps each definition in a file: ``<type id>/<hash of the bytes>.type``."""
 
     def __init__(self, folder: Path, *, verifier: Verifier | None = None, network: Network | None = None) -> None:
         """Use a folder, made when it is first written to.
@@ -307,7 +320,11 @@ class DirectoryRegistry(_Registry):
         make_folder(folder, mode=PUBLIC_FOLDER)
         write_file(folder / f"{hashlib.sha256(raw).hexdigest()}.{kind}", raw, mode=PUBLIC_FILE)
 
-    def _list(self, kind: str, identity: TypeId | None, _definition_id: bytes | None = None) -> Iterable[bytes]:
+    def draft(self) -> _Registry:
+        """Give a registry in memory over this one: what is put there is judged as here, and nothing is kept."""
+        return _Draft(self, verifier=self._verifier, network=self._network)
+
+    def _list(self, kind: str, identity: TypeId | None) -> Iterable[bytes]:
         folders = [self._folder / identity.hex()] if identity is not None else self._folders()
         for folder in folders:
             for path in list_files(folder, suffix=f".{kind}"):
@@ -322,3 +339,27 @@ class DirectoryRegistry(_Registry):
 
     def _folders(self) -> Iterable[Path]:
         return sorted(path for path in self._folder.iterdir() if path.is_dir()) if self._folder.is_dir() else ()
+
+
+class _Draft(_Registry):
+    """What a registry would say with some definitions more."""
+
+    def __init__(self, base: DirectoryRegistry, *, verifier: Verifier, network: Network | None) -> None:
+        super().__init__(verifier=verifier, network=network)
+        self._base = base
+        self._added: list[tuple[TypeId, bytes]] = []
+        self._meanings: dict[TypeName, bytes] = {}
+
+    @contextmanager
+    def _writing(self) -> Iterator[_Keep]:
+        yield lambda _kind, identity, _definition_id, raw: self._added.append((identity, raw))
+
+    def _list(self, kind: str, identity: TypeId | None) -> Iterable[bytes]:
+        yield from self._base._list(kind, identity)  # noqa: SLF001 - both are of this module
+        yield from (raw for added, raw in self._added if identity in (None, added))
+
+    def _accepted(self, name: TypeName) -> bytes | None:
+        return self._base._accepted(name) or self._meanings.get(name)  # noqa: SLF001 - as above
+
+    def _accept(self, name: TypeName, meaning: bytes) -> None:
+        self._meanings.setdefault(name, meaning)

@@ -9,6 +9,8 @@ Rules kept here:
 - Not everybody who may pass a right on is a domain (C42). On a network a domain holds a ``connect`` that it may pass
   on, or is the network's or the type's owner. Without a network it is the type's owner, whom the owner calls one of its
   ``domains``, and so on down, or a domain to whose brokers by name one of these gives the right.
+- A domain is a group of brokers or of domains (4.01): one that names both, as far as the evidence shows, is neither,
+  and has no brokers (``DOMAIN_KIND``).
 - An owner of several keys speaks by each member that a chain begins with; every share of a threshold is looked at.
 """
 
@@ -30,47 +32,15 @@ from maia.authority import (
     NameNode,
     ProofTree,
     Request,
-    Root,
     Verifier,
-    ask,
     ask_network,
 )
-from maia.encoding import Sexp
-from maia.errors import ChainError, UncheckedError
-from maia.kernel.sessions import Network
-from maia.principals import CertificateId, KeyHash, KeyId, Name, Principal, PublicKey, Threshold, fingerprint
+from maia.errors import ChainError
+from maia.kernel.member_names import BROKERS, DOMAINS, MemberNames
+from maia.principals import CertificateId, KeyHash, KeyId, Principal, PublicKey, Threshold, fingerprint
 
-BROKERS = "brokers"
-"""What a domain calls its brokers."""
-DOMAINS = "domains"
-"""What a domain calls the domains inside it."""
-_NAMED: Sexp = (b"maia-named",)
+Network = tuple[Principal, str]
 _GIVEN = 2  # holders on a way by which somebody gave the right to somebody
-
-
-def named(
-    key: PublicKey | KeyHash,
-    issuer: KeyId,
-    name: str,
-    evidence: CertificatePool,
-    *,
-    verifier: Verifier,
-    at: datetime,
-    budget: Budget | None = None,
-) -> Grant | None:
-    """Prove that an issuer's name stands for a key, through certificates in force; ``None`` when it does not."""
-    root = Root(subject=Name(KeyHash(issuer), (name,)))
-    asker = Verifier(
-        (root,),
-        statements=verifier.statements,
-        limits=verifier.limits,
-        signatures=verifier.signatures,
-        clock=verifier.clock,
-    )
-    decision = asker.decide(ask(_NAMED), principal=key, evidence=evidence, at=at, budget=budget)
-    if budget is not None and decision.reason == "LIMIT_EXCEEDED":
-        raise UncheckedError("a name takes more steps than allowed", code="LIMIT_EXCEEDED")
-    return decision.grant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,14 +68,15 @@ class BrokerPlaces:
         """Ask about a broker and a type of this owner."""
         self._case = case
         self._owner = owner
-        self._names: dict[tuple[KeyId, KeyId, str], Grant | None] = {}
+        self._names = MemberNames(case.evidence, verifier=case.verifier, at=case.at, budget=case.budget)
         self._connected: dict[KeyId, Grant | None] = {}
 
     def of(self, tree: ProofTree) -> tuple[Grant, ...]:
         """Prove that the broker is one, of a domain, at each end of a chain; give what proves it.
 
         Raises:
-            ChainError: Its domain does not call it one (``NOT_A_BROKER``), or whoever does is none (``NOT_A_DOMAIN``).
+            ChainError: Its domain does not call it one (``NOT_A_BROKER``), or whoever does is none (``NOT_A_DOMAIN``,
+                ``DOMAIN_KIND``).
         """
         grants: dict[tuple[CertificateId, ...], Grant] = {}
         for path in _paths(tree):
@@ -121,12 +92,13 @@ class BrokerPlaces:
         node = last.node
         by_name = isinstance(node, NameNode) and node.parts == (BROKERS,)
         domain = node.base if isinstance(node, NameNode) and by_name else givers[-1].key
-        naming = self._named(self._case.broker.key_id, domain, BROKERS)
+        naming = self._names.proof(self._case.broker.key_id, domain, BROKERS)
         if naming is None:
             raise ChainError(
                 f"`{self._case.broker.fingerprint}` is no broker: its domain gives it no name `{BROKERS}`",
                 code="NOT_A_BROKER",
             )
+        self._names.check_kind(domain)
         keys = [held.key for held in givers]
         standing = self._standing(keys if by_name else keys[:-1], domain, by_name=by_name)
         if standing is None:
@@ -135,9 +107,9 @@ class BrokerPlaces:
 
     def _standing(self, above: Sequence[KeyId], domain: KeyId, *, by_name: bool) -> tuple[Grant, ...] | None:
         """Return why a key is a domain, or ``None``; ``above`` are those through whose hands the right went to it."""
-        own = _keys(self._owner)
+        own = keys_of(self._owner)
         if self._case.network is not None:
-            if domain in own | _keys(self._case.network[0]):
+            if domain in own | keys_of(self._case.network[0]):
                 return ()
             connected = self._connection(domain, self._case.network)
             return None if connected is None else (connected,)
@@ -146,9 +118,10 @@ class BrokerPlaces:
             line.pop()  # whoever gives to the brokers of a domain by name takes it for one
         grants: list[Grant] = []
         for parent, child in pairwise(line):
-            grant = self._named(child, parent, DOMAINS)
+            grant = self._names.proof(child, parent, DOMAINS)
             if grant is None:
                 return None
+            self._names.check_kind(parent)
             grants.append(grant)
         return tuple(grants) if line and line[0] in own else None
 
@@ -158,14 +131,6 @@ class BrokerPlaces:
             grant = self._case.decide(ask_network(Action.CONNECT, *network), KeyHash(domain)).grant
             self._connected[domain] = grant if grant is not None and grant.may_delegate else None
         return self._connected[domain]
-
-    def _named(self, key: KeyId, issuer: KeyId, name: str) -> Grant | None:
-        asked, case = (key, issuer, name), self._case
-        if asked not in self._names:
-            self._names[asked] = named(
-                KeyHash(key), issuer, name, case.evidence, verifier=case.verifier, at=case.at, budget=case.budget
-            )
-        return self._names[asked]
 
     def _lacks(self) -> str:
         if self._case.network is not None:
@@ -186,8 +151,8 @@ def _paths(tree: ProofTree) -> Iterator[tuple[Held, ...]]:
             stack.append((node.then, (*before, node)))
 
 
-def _keys(principal: Principal) -> frozenset[KeyId]:
+def keys_of(principal: Principal) -> frozenset[KeyId]:
     """List the keys that speak for an owner, each for itself or as a member."""
     if isinstance(principal, Threshold):
-        return frozenset().union(*(_keys(member) for member in principal.members))
+        return frozenset().union(*(keys_of(member) for member in principal.members))
     return frozenset((principal.key_id,)) if isinstance(principal, (PublicKey, KeyHash)) else frozenset()

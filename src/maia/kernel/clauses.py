@@ -5,8 +5,9 @@ never mixed: a cell is open when *some* clause holds its attribute **and** that 
 its conditions included.
 
 What clauses cost is known before data meets them: each distinct value of a constrained column is put to each pattern of
-their constraints; plain values are looked up and cost nothing. All clauses of a principal together have at most
-`MAX_PATTERNS`, so that a batch of n rows costs at most n times as many comparisons, however rights are written.
+their constraints, and each row to each constraint of their bounds; plain values are looked up and cost nothing. All
+clauses of a principal together have at most `MAX_PATTERNS`, so that a batch of n rows costs at most n times as many
+comparisons, however rights are written.
 
 One bad chain costs itself: what is no right on cells, or finds no room, is left out, and the others count. Room is
 given in turns (`maia.authority.fairly`), since whoever holds a right can write chains to others unasked. Fewer clauses
@@ -26,13 +27,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from maia.authority import (
-    Action,
+    Bounds,
     CellRight,
     Derived,
     KnownVersions,
     OnViolation,
-    Request,
-    ask_type,
     cell_rights,
     fairly,
     first_end,
@@ -40,9 +39,9 @@ from maia.authority import (
 )
 from maia.authority import Tag as ValueTag
 from maia.authority import permits as tag_permits
-from maia.encoding import encode
+from maia.encoding import Sexp, encode
 from maia.errors import DeniedError, TagError
-from maia.events import EventType
+from maia.events import EventType, TypeId
 from maia.kernel.conditions import Guard
 from maia.principals import CertificateId
 
@@ -58,9 +57,12 @@ class Clause:
         cells: The attributes it opens and the constraint on the row, as the chain's tag says it.
         conditions: Conditions that must all hold before the clause counts.
         chain: The certificates it comes from, root first; empty for the owner itself.
+        others: Further chains that say the very same, in order.
         guard: Asks the conditions when data meets the clause; a session puts it there.
         until: The first instant at which none of the chains that give it carries it any more, statements being as they
             were when it was derived; ``None`` when there is none.
+        holder: The type that the right is on, when the events are those of a child of it (see `maia.kernel.descent`).
+        before: The stamp from which on events are closed to it; ``None`` when all are open (see `label_screen`).
     """
 
     cells: CellRight
@@ -68,6 +70,14 @@ class Clause:
     chain: tuple[CertificateId, ...]
     guard: Guard | None = None
     until: datetime | None = None
+    holder: TypeId | None = None
+    others: tuple[tuple[CertificateId, ...], ...] = ()
+    before: int | None = None
+
+    @property
+    def chains(self) -> tuple[tuple[CertificateId, ...], ...]:
+        """Every chain that gives it."""
+        return (self.chain, *self.others)
 
     @property
     def counts(self) -> bool:
@@ -84,7 +94,10 @@ class Clause:
         demands = tuple((uid.encode(), tag.to_sexp()) for uid, tag in self.constraints)
         conditions = tuple(condition.encode() for condition in self.conditions)
         mends = self.cells.mends.to_sexp()
-        return hashlib.sha256(encode((self.cells.uids.to_sexp(), demands, mends, conditions))).digest()
+        holder = () if self.holder is None else (bytes(self.holder),)
+        before = () if self.before is None else ((b"before", b"%d" % self.before),)
+        said: Sexp = (self.cells.uids.to_sexp(), demands, mends, conditions, *_bounds(self), *holder, *before)
+        return hashlib.sha256(encode(said)).digest()
 
     @property
     def constraints(self) -> tuple[tuple[str, ValueTag], ...]:
@@ -102,12 +115,6 @@ def versions_of(versions: Iterable[EventType]) -> KnownVersions:
     return KnownVersions.of((item.name.version.text, (one.uid for one in item.attributes)) for item in versions)
 
 
-def ask_version(action: Action, event_type: EventType) -> Request:
-    """Ask for an action on the cells of one version, by its definition."""
-    name = event_type.name
-    return ask_type(action, name.owner, name.name, name.version.text, versions_of((event_type,)))
-
-
 def clauses_from(rights: Iterable[Derived], versions: KnownVersions) -> tuple[Clause, ...]:
     """Turn the rights that a verifier derived into clauses, equal ones once, in an order of their own.
 
@@ -123,7 +130,7 @@ def clauses_from(rights: Iterable[Derived], versions: KnownVersions) -> tuple[Cl
     found: dict[tuple[object, ...], Clause] = {}
     bad: DeniedError | None = None
     for right in rights:
-        chain = right.proof.certificate_ids()
+        chains = (right.proof.certificate_ids(), *right.others)
         try:
             parts = cell_rights(right.tag)
         except TagError:
@@ -134,36 +141,46 @@ def clauses_from(rights: Iterable[Derived], versions: KnownVersions) -> tuple[Cl
             key = (cells, right.conditions)
             known = found.get(key)
             until = first_end(right.period, right.until)
-            if known is None:
-                found[key] = Clause(cells, right.conditions, chain, until=until)
-            else:
-                last = None if until is None or known.until is None else max(until, known.until)
-                first = min((known.chain, chain), key=lambda item: (len(item), item))
-                found[key] = Clause(cells, right.conditions, first, until=last)
-    left = _affordable(sorted(found.values(), key=_order))
+            if known is not None:
+                until = None if until is None or known.until is None else max(until, known.until)
+            first, *others = in_order(chains if known is None else (*known.chains, *chains))
+            found[key] = Clause(cells, right.conditions, first, until=until, others=tuple(others))
+    left = affordable(found.values())
     if found and not left:
         bad = DeniedError(
             f"every right compares each value with more than {MAX_PATTERNS} patterns", code="CLAUSE_TOO_COSTLY"
         )
     if bad is not None and not left:
         raise bad
-    return tuple(sorted(left, key=_order))
+    return left
 
 
-def _affordable(clauses: Iterable[Clause]) -> list[Clause]:
-    """Take clauses in turns, as long as there is room for them and their patterns."""
+def in_order(chains: Iterable[tuple[CertificateId, ...]]) -> list[tuple[CertificateId, ...]]:
+    """Put chains into an order of their own, the shortest first, each once."""
+    return sorted(set(chains), key=lambda chain: (len(chain), chain))
+
+
+def affordable(clauses: Iterable[Clause], *, most: int | None = None) -> tuple[Clause, ...]:
+    """Take clauses in turns, as long as there is room for them and their patterns; in an order of their own."""
     left: list[Clause] = []
     room = MAX_PATTERNS
-    for clause in fairly(clauses, lambda clause: (*clause.chain, (clause.cells, clause.conditions))):
+    ordered = sorted(clauses, key=_order)
+    for clause in fairly(ordered, lambda clause: (*clause.chain, (clause.cells, clause.conditions))):
         cost = sum(patterns_in(tag) for _, tag in clause.constraints)
-        if cost <= room and len(left) < MAX_CLAUSES:
+        cost += sum(len(bound.filter.constraints) for bound in clause.cells.bounds)
+        if cost <= room and len(left) < (MAX_CLAUSES if most is None else most):
             room -= cost
             left.append(clause)
-    return left
+    return tuple(sorted(left, key=_order))
 
 
 def _order(clause: Clause) -> tuple[object, ...]:
     demands = tuple((uid, encode(tag.to_sexp())) for uid, tag in clause.constraints)
     cells = clause.cells
     opened = encode((cells.version.to_sexp(), cells.uids.to_sexp()))
-    return opened, demands, encode(cells.mends.to_sexp()), clause.conditions
+    return opened, demands, encode(cells.mends.to_sexp()), clause.conditions, encode(_bounds(clause) or b"")
+
+
+def _bounds(clause: Clause) -> tuple[Sexp, ...]:
+    """Write the bounds of a clause, if it has any."""
+    return (Bounds(clause.cells.bounds).to_sexp(),) if clause.cells.bounds else ()

@@ -280,9 +280,14 @@ def _by_values(condition: Condition, batch: pa.RecordBatch, occasion: Occasion, 
     size = batch.num_rows
     codes: Positions = np.zeros(size, dtype=np.int64)
     values: list[tuple[str, Positions, list[object]]] = []
+    unseen = np.zeros(size, dtype=np.bool_)
     for uid in condition.attributes:
         column = column_of(batch, uid)
         if column is None:
+            continue
+        if pa.types.is_nested(column.type):
+            # Conditions cannot look into what is sealed whole: one that names it denies the rows that have it.
+            unseen |= np.asarray(column.is_valid())
             continue
         encoded = column.dictionary_encode()
         known = encoded.dictionary.to_pylist()
@@ -295,7 +300,7 @@ def _by_values(condition: Condition, batch: pa.RecordBatch, occasion: Occasion, 
     for number in np.argsort(first, kind="stable")[: DEFAULT_CONDITION_LIMITS.evaluations].tolist():
         event = _event(values, int(first[number]))
         fits[number] = event is not None and condition.holds(occasion, event=event, ask=ask)
-    mask: Mask = fits[codes]
+    mask: Mask = fits[codes] & ~unseen
     return mask
 
 

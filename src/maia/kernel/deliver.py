@@ -10,19 +10,22 @@ chain were asked where it published, at that moment, and are not asked again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from maia.encryption import KeyProvider, ParcelHeader, Tolerance
-from maia.errors import DeniedError, MaiaError
-from maia.events import AttributeType, EncryptionMode, TypeId
+from maia.errors import DamagedError, DeniedError, MaiaError
+from maia.events import EncryptionMode, TypeId, ValueType
 from maia.kernel.clauses import Clause
 from maia.kernel.delivery import Delivery, DeliveryPlan, Subscription
-from maia.kernel.parcels import Opened, open_batch
+from maia.kernel.descent import Descent
+from maia.kernel.logged import LoggedParcel
+from maia.kernel.opening import Opened, begin_opening
 from maia.kernel.plan_html import delivery_html
 from maia.kernel.plan_term import Clock, PlanTerm
+from maia.kernel.steps import Tell, untold
 
 MakeKeys = Callable[[], KeyProvider]
 FOREVER = 1 << 50
@@ -60,10 +63,13 @@ class DeliverPlan:
         modes: How the versions of the type let their events be sealed; a parcel sealed otherwise is refused.
         horizon: The stamp before which parcels are refused, see `repeats`.
         aliases: Keyed ids under which the type travels too.
+        descent: From which types its attributes come, when some are inherited.
+        children: By the ids that types which extend it have in the log, what of their events is the type's.
+        window: The first stamp that is wanted, and the first that is not any more; all are when there is none.
     """
 
     type_id: TypeId
-    kinds: dict[str, AttributeType]
+    kinds: dict[str, ValueType]
     subscriptions: tuple[Subscription, ...]
     term: PlanTerm
     origins: Mapping[Origin, tuple[Tenure, ...] | None]
@@ -72,14 +78,30 @@ class DeliverPlan:
     modes: frozenset[EncryptionMode] = frozenset(EncryptionMode)
     horizon: int = 0
     aliases: frozenset[TypeId] = frozenset()
+    descent: Descent | None = None
+    children: Mapping[TypeId, Descent] = field(default_factory=dict)
+    window: tuple[int, int] | None = None
+
+    def wants(self, first: int, last: int) -> bool:
+        """Tell whether some stamp from ``first`` to ``last`` is wanted."""
+        return self.window is None or (self.window[0] <= last and first < self.window[1])
 
     def type_ids(self) -> frozenset[str]:
-        """Name all ids of the type, in hex, as commits have them."""
-        return frozenset(identity.hex() for identity in (self.type_id, *self.aliases))
+        """Name all ids of the type and of its children, in hex, as commits have them."""
+        return frozenset(identity.hex() for identity in (self.type_id, *self.aliases, *self.children))
 
-    def compiled(self) -> DeliveryPlan:
-        """Build the index over the subscriptions."""
-        plan = DeliveryPlan(self.kinds)
+    def reads_child(self, type_id: str) -> bool:
+        """Tell whether an id, in hex, is that of a type that extends the one that is read."""
+        return bytes.fromhex(type_id) in self.children
+
+    def find_descent(self, header: ParcelHeader) -> Descent:
+        """Tell from which types the attributes of a parcel come."""
+        own = Descent(type_id=self.type_id) if self.descent is None else self.descent
+        return self.children.get(header.type_id, own)
+
+    def compiled(self, attributes: Collection[str] | None = None) -> DeliveryPlan:
+        """Build the index over the subscriptions, which are shown these attributes, or all."""
+        plan = DeliveryPlan(self.kinds, attributes)
         for subscription in self.subscriptions:
             plan.add(subscription)
         return plan
@@ -90,7 +112,7 @@ class DeliverPlan:
 
     def check_origin(self, header: ParcelHeader) -> tuple[Clause, ...] | None:
         """Refuse a parcel of another type, or of a broker without a right at its stamp; say what that one may set."""
-        if header.type_id != self.type_id and header.type_id not in self.aliases:
+        if header.type_id != self.type_id and header.type_id not in self.aliases | self.children.keys():
             raise DeniedError("a parcel of another type", code="PARCEL_OTHER_TYPE")
         tenures = self._tenures((header.origin, header.evidence))
         if tenures is None:
@@ -130,46 +152,71 @@ class Outcome:
 
 def deliver_parcels(
     plan: DeliverPlan,
-    parcels: Iterator[pa.RecordBatch],
+    parcels: Iterable[LoggedParcel],
     keys: KeyProvider,
     *,
     clock: Clock,
     compiled: DeliveryPlan | None = None,
+    tell: Tell = untold,
 ) -> Iterator[Outcome]:
     """Open parcels and screen them for all subscriptions of the plan, parcel by parcel.
 
-    A parcel that is refused is an outcome with a code, never an exception: one bad parcel stops nobody's stream.
+    What filters and clauses ask about is opened first; what is shown, only where some row is. A parcel that is refused
+    is an outcome with a code, never an exception: one bad parcel stops nobody's stream.
 
     Args:
         plan: By which to open and screen.
-        parcels: Rows of the log.
+        parcels: As the log gives them.
         keys: This broker's keys.
         clock: Tells what time it is where this runs.
         compiled: The plan's index, for who goes through many files with one plan.
+        tell: Hears of the steps.
 
     Raises:
         PlanOverError: The plan is over; nothing more is opened by it.
+        MaiaError: What lies in the log is not what was committed: nobody knows what it held.
     """
     plan.term.check(clock())
     compiled = plan.compiled() if compiled is None else compiled
-    for batch in parcels:
-        for data, events in zip(batch.column("parcel"), batch.column("events").to_pylist(), strict=True):
-            outcome = Outcome(events)
-            # SECURITY: before each parcel, and not among its refusals: it is the plan that is over, not the parcel.
-            plan.term.check(clock())
-            try:
-                outcome.opened = open_batch(
-                    memoryview(data.as_buffer()),
-                    plan.kinds,
-                    keys,
-                    arrives=plan.arrives,
-                    tolerance=plan.tolerance,
-                    check_origin=plan.check_origin,
-                    modes=plan.modes,
-                    horizon=plan.horizon,
-                    type_id=plan.type_id,
-                )
-                outcome.deliveries = compiled.deliver(outcome.opened.batch)
-            except MaiaError as error:
-                outcome.refused = error.code
-            yield outcome
+    for logged in parcels:
+        outcome = Outcome(logged.events)
+        # SECURITY: before each parcel, and not among its refusals: it is the plan that is over, not the parcel.
+        plan.term.check(clock())
+        try:
+            _deliver(plan, logged, keys, compiled, outcome, tell)
+        except DamagedError as error:
+            if logged.blame is not None:
+                logged.blame()
+            outcome.refused = error.code
+        except MaiaError as error:
+            outcome.refused = error.code
+        yield outcome
+
+
+def _deliver(
+    plan: DeliverPlan, logged: LoggedParcel, keys: KeyProvider, compiled: DeliveryPlan, outcome: Outcome, tell: Tell
+) -> None:
+    opening = begin_opening(
+        logged.parse(),
+        plan.kinds,
+        keys,
+        arrives=plan.arrives,
+        tolerance=plan.tolerance,
+        check_origin=plan.check_origin,
+        modes=plan.modes,
+        horizon=plan.horizon,
+        type_id=plan.type_id,
+        find_descent=plan.find_descent,
+        tell=tell,
+    )
+    if not plan.wants(opening.header.stamp, opening.header.stamp):
+        outcome.opened = Opened(opening.header, pa.record_batch([], schema=pa.schema([])))
+        return
+    chosen = compiled.demanded
+    outcome.opened = opening.opened(chosen)
+    outcome.deliveries = compiled.deliver(
+        outcome.opened.batch,
+        stamp=opening.header.stamp,
+        rest=lambda: opening.batch(chosen | compiled.shown),
+        tell=tell,
+    )

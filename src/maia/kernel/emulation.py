@@ -64,7 +64,7 @@ def emulate(
     Args:
         batch: Admitted events in transit form.
         subs: As `sub_types` made them.
-        sealing: Of the type itself; mode and type id are replaced.
+        sealing: Of the type itself; mode and type id are replaced, and no key of the type seals.
         signer: This broker.
         keys: Keys by sub-type.
         stamp: The first of as many reserved stamps as there are sub-types.
@@ -76,7 +76,7 @@ def emulate(
         names = [name for name in batch.schema.names if name in sub.uids]
         schema = pa.schema([batch.schema.field(name) for name in names], metadata={TYPE_ID_KEY: sub.type_id.hex()})
         part = batch_of([batch.column(name) for name in names], schema, batch.num_rows)
-        own = replace(sealing, type_id=sub.type_id, mode=EncryptionMode.EVENT)
+        own = replace(sealing, type_id=sub.type_id, mode=EncryptionMode.EVENT, key_type=None, descent=None)
         sealed.append(
             seal_batch(part, own, signer, keys, stamp=stamp + number, parcel_id=fresh_id(), event_base=event_base)
         )

@@ -4,7 +4,8 @@ A broker is admitted on the very certificates that carry its API requests (16.02
 
 - Clients are never members: a member is a broker, of a domain, as `broker_places` proves it.
 - A broker joins an attribute's group when it may read or set the attribute. A certificate for one version opens only
-  the attributes of that version (C15).
+  the attributes of that version (C15). What a version inherits has the groups of the type that it comes from, and no
+  others: versions come here with their own attributes.
 - The key for whole events opens every attribute of every version, so its group takes a broker only on one chain that
   opens them all and is bound to no version (C15).
 - Keys open columns, not rows. A clause with conditions opens no group: whether they hold elsewhere cannot be seen, and
@@ -43,9 +44,8 @@ from maia.encoding import Sexp
 from maia.encryption import WHOLE_EVENT, KeyGroupId
 from maia.errors import ChainError, UncheckedError, UsageError, VerificationError
 from maia.events import EncryptionMode, EventType
-from maia.kernel.broker_places import BrokerCase, BrokerPlaces
+from maia.kernel.broker_places import BrokerCase, BrokerPlaces, Network
 from maia.kernel.clauses import versions_of
-from maia.kernel.sessions import Network
 from maia.kernel.stamps import milliseconds
 from maia.principals import CertificateId, Period, PublicKey
 
@@ -157,6 +157,8 @@ class _Admissions:
                 continue
             for derived, names in self._rights(version.name.version.text):
                 for cells in self._unserved(cell_rights(derived.tag)):
+                    if version.extends is not None and not {uid for uid, _ in cells.constraints} <= version.uids:
+                        continue  # it speaks of inherited attributes, so it opens nothing (`descent`)
                     self.case.budget.spend(len(version.attributes))
                     opened = [item.uid for item in version.attributes if permits(cells.uids, item.uid.encode())]
                     found += [self._admission(uid.encode(), derived, names, connected) for uid in opened]

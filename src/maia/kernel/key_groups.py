@@ -19,8 +19,8 @@ from maia.authority import (
 from maia.encryption import WHOLE_EVENT, ChangeKind, GroupChange, GroupState, KeyGroupId, groups_of
 from maia.errors import ChainError
 from maia.events import EncryptionMode, EventType, TypeName
-from maia.kernel.broker_places import named
 from maia.kernel.group_admission import GroupAdmission, one_type
+from maia.kernel.member_names import named
 from maia.principals import KeyHash, PublicKey
 
 KEY_MANAGER = "key-manager"

@@ -1,8 +1,9 @@
 """What a publisher's rows become before they are sealed: the first half of the enforcement kernel.
 
-In order (row 7.05): the type check; attributes that the clause does not open become null; a constraint that is an
-equality forces its value, any other drops the rows that do not meet it and says so; names become uids. Each row that
-goes in comes out exactly once: admitted, or refused with a code.
+In order (row 7.05): the type check; the name of a topic; names become uids, by which rights name attributes; those that
+the clause does not open become null; a constraint that is an equality forces its value, any other drops the rows that
+do not meet it and says so, and so do the bounds of the right (`bounds`). Each row that goes in comes out exactly once:
+admitted, or refused with a code.
 
 A certificate may ask for more (choice C1): that what could be forced is dropped instead, or that a batch with a row
 that no clause admits is rejected as a whole. A batch is what one call publishes; of more rows, as many as go into one
@@ -17,12 +18,16 @@ When a publisher has several clauses a row goes out under one of them, never und
 the one that changes the fewest cells, and among equals the first in the order of `clauses_from`, which does not depend
 on the order of the evidence. Conditions come after constraints, at the time the batch is published; a rate is drawn
 upon for the rows that a clause was chosen for, and a row that it does not grant may still go out under another clause.
+
+An event of a child goes through the same once for each type of its lineage, with the attributes and the clauses of that
+type: a row that one of them refuses is refused. Attributes of a parent on which the publisher has no right at all are
+left out, and the event is none of the parent's (see `maia.kernel.descent`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
@@ -31,9 +36,25 @@ import pyarrow.compute as pc
 
 from maia.authority import OnViolation
 from maia.events import EventType, batch_to_transit, to_arrow_schema
+from maia.kernel import steps
+from maia.kernel.bounds import ROW_OUT_OF_BOUNDS, bounds_mask
 from maia.kernel.clauses import Clause
 from maia.kernel.conditions import CONDITION_FALSE, RATE_LIMITED
-from maia.kernel.rows import Mask, Positions, batch_of, column_of, forced_value, kind_of, mask_of
+from maia.kernel.descent import Descent, parts_of
+from maia.kernel.rows import (
+    Mask,
+    Positions,
+    batch_of,
+    column_of,
+    exchange,
+    forced_value,
+    kind_of,
+    mask_of,
+    pick,
+    without,
+)
+from maia.kernel.steps import Tell, untold
+from maia.kernel.topics import in_topic
 from maia.kernel.type_check import Refusal, check_types
 
 CONSTRAINT_VIOLATED = "CONSTRAINT_VIOLATED"
@@ -66,6 +87,8 @@ def enforce_publication(
     *,
     at: datetime | None = None,
     reservation: bytes = b"",
+    descent: Descent | None = None,
+    tell: Tell = untold,
 ) -> Enforced:
     """Apply a publisher's clauses to a batch of its events.
 
@@ -76,27 +99,74 @@ def enforce_publication(
         at: When the batch is published; by default the time of the clock where conditions are asked.
         reservation: Names this part of the publication, the same when it is tried again: a rate counts it once. Without
             a name every call counts.
+        descent: From which types the attributes come, when some are inherited.
+        tell: Hears of the steps.
     """
-    checked = check_types(event_type, batch)
+    tell(steps.TYPE_CHECK, batch.num_rows)
+    checked = in_topic(event_type, check_types(event_type, batch))
     rows, refusals = checked.rows, checked.refusals
     if checked.batch is None:
         return Enforced(_empty(event_type), rows, refusals)
-    transit = batch_to_transit(event_type, checked.batch)
-    candidates = [_Candidate.of(clause, transit, at) for clause in clauses if clause.counts]
+    transit, held = batch_to_transit(event_type, checked.batch), tuple(clauses)
+    tell(steps.TRANSLATE, transit.num_columns)
+    names = {str(item.uid): item.name for item in event_type.attributes}
+    nulled = forced = np.zeros(len(rows), dtype=np.bool_)
+    parts = parts_of(transit.schema.names, descent)
+    transit = pick(transit, [uid for uids in parts.values() for uid in uids])
+    for holder, uids in parts.items():
+        mine = [clause for clause in held if clause.counts and clause.holder == holder]
+        if holder is not None and not mine:
+            nulled = nulled | _valued(transit, uids)
+            transit = without(transit, uids)
+            continue
+        done = _admit(pick(transit, uids), mine, names, at, reservation)
+        refusals = (*refusals, *(replace(item, row=int(rows[item.row])) for item in done.refusals))
+        if not len(done.rows):
+            return Enforced(_empty(event_type), rows[:0], refusals)
+        whole = len(done.rows) == transit.num_rows
+        transit = exchange(transit if whole else transit.take(pa.array(done.rows)), done.batch)
+        rows = rows[done.rows]
+        nulled, forced = nulled[done.rows] | done.nulled, forced[done.rows] | done.forced
+    tell(steps.NULL, int(np.count_nonzero(nulled)))
+    tell(steps.FORCE_OR_DROP, int(np.count_nonzero(forced)) + len(refusals) - len(checked.refusals))
+    return Enforced(transit, rows, refusals, int(np.count_nonzero(nulled)), int(np.count_nonzero(forced)))
+
+
+def _valued(transit: pa.RecordBatch, uids: Iterable[str]) -> Mask:
+    """Tell which rows have a value in some of these columns."""
+    found: Mask = np.logical_or.reduce([np.asarray(transit.column(uid).is_valid()) for uid in uids])
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Admitted:
+    """What the clauses of one type make of its columns: as `Enforced`, with rows by their position in the input."""
+
+    batch: pa.RecordBatch
+    rows: Positions
+    refusals: tuple[Refusal, ...]
+    nulled: Mask
+    forced: Mask
+
+
+def _admit(
+    transit: pa.RecordBatch,
+    clauses: Iterable[Clause],
+    names: Mapping[str, str],
+    at: datetime | None,
+    reservation: bytes,
+) -> _Admitted:
+    size = transit.num_rows
+    candidates = [_Candidate.of(clause, transit, at) for clause in clauses]
     if not candidates:
-        refused = tuple(Refusal(int(row), "NOT_PERMITTED") for row in rows)
-        return Enforced(_empty(event_type), rows[:0], (*refusals, *refused))
+        return _none(transit, [Refusal(row, "NOT_PERMITTED") for row in range(size)])
     if all(candidate.clause.on_violation is OnViolation.REJECT for candidate in candidates):
         unmet = ~np.logical_or.reduce([candidate.fits for candidate in candidates])
         if unmet.any():
-            codes = np.where(unmet, CONSTRAINT_VIOLATED, BATCH_REJECTED).tolist()
-            rejected = tuple(Refusal(int(row), code) for row, code in zip(rows, codes, strict=True))
-            return Enforced(_empty(event_type), rows[:0], (*refusals, *rejected))
-    chosen = _draw(candidates, transit.num_rows, at, reservation)
-    names = {str(item.uid): item.name for item in event_type.attributes}
-    dropped = tuple(
-        Refusal(int(rows[row]), *_reason(candidates, int(row), names)) for row in np.flatnonzero(chosen < 0).tolist()
-    )
+            codes = [_reason(candidates, row, {})[0] if unmet[row] else BATCH_REJECTED for row in range(size)]
+            return _none(transit, [Refusal(row, code) for row, code in enumerate(codes)])
+    chosen = _draw(candidates, size, at, reservation)
+    dropped = tuple(Refusal(row, *_reason(candidates, row, names)) for row in np.flatnonzero(chosen < 0).tolist())
     parts: list[pa.RecordBatch] = []
     order: list[Positions] = []
     for number, candidate in enumerate(candidates):
@@ -106,28 +176,36 @@ def enforce_publication(
             parts.append(candidate.result if whole else candidate.result.filter(pa.array(mine)))
             order.append(np.flatnonzero(mine))
     if not parts:
-        return Enforced(_empty(event_type), rows[:0], (*refusals, *dropped))
+        return _none(transit, dropped)
     positions = np.concatenate(order)
     result = parts[0]
     if len(parts) > 1:
         back = np.argsort(positions, kind="stable")
         result = pa.concat_batches(parts).take(pa.array(back))
         positions = positions[back]
-    nulled = sum(int(np.count_nonzero(c.nulls[chosen == n])) for n, c in enumerate(candidates))
-    forced = sum(int(np.count_nonzero(c.forces[chosen == n])) for n, c in enumerate(candidates))
-    return Enforced(result, rows[positions], (*refusals, *dropped), nulled, forced)
+    nulled, forced = np.zeros(size, dtype=np.bool_), np.zeros(size, dtype=np.bool_)
+    for number, candidate in enumerate(candidates):
+        nulled |= (chosen == number) & (candidate.nulls > 0)
+        forced |= (chosen == number) & (candidate.forces > 0)
+    return _Admitted(result, positions, dropped, nulled[positions], forced[positions])
+
+
+def _none(transit: pa.RecordBatch, refusals: Iterable[Refusal]) -> _Admitted:
+    nobody = np.zeros(0, dtype=np.bool_)
+    return _Admitted(transit.slice(0, 0), np.empty(0, dtype=np.int64), tuple(refusals), nobody, nobody)
 
 
 @dataclass(slots=True)
 class _Candidate:
     """What one clause would make of the batch: for each row, whether it is admitted and how many cells change.
 
-    ``fits`` are the rows that meet the constraints, ``holds`` those that meet the conditions too, and ``admits`` what
-    is left when rates refused some.
+    ``met`` are the rows that meet the constraints, ``fits`` those that are within the bounds too, ``holds`` those that
+    meet the conditions as well, and ``admits`` what is left when rates refused some.
     """
 
     clause: Clause
     result: pa.RecordBatch
+    met: Mask
     fits: Mask
     holds: Mask
     admits: Mask
@@ -161,10 +239,11 @@ class _Candidate:
                 column = pa.nulls(size, column.type)
             columns.append(column)
         result = batch_of(columns, transit.schema, size)
-        fits = mask_of(result, tuple(drops))
+        met = mask_of(result, tuple(drops))
+        fits = met & bounds_mask(result, clause.cells.bounds)
         guard = clause.guard
         holds = fits if guard is None or not fits.any() else fits & guard.mask(result, at=at)
-        return cls(clause, result, fits, holds, holds, nulls, forces, tuple(uid for uid, _ in drops))
+        return cls(clause, result, met, fits, holds, holds, nulls, forces, tuple(uid for uid, _ in drops))
 
 
 def _same(column: pa.Array, constant: pa.Array) -> Mask:
@@ -205,6 +284,8 @@ def _reason(candidates: list[_Candidate], row: int, names: Mapping[str, str]) ->
         return RATE_LIMITED, ""
     if any(candidate.fits[row] for candidate in candidates):
         return CONDITION_FALSE, ""
+    if any(candidate.met[row] for candidate in candidates):
+        return ROW_OUT_OF_BOUNDS, ""
     demanded = {uid for candidate in candidates for uid in candidate.drops}
     return CONSTRAINT_VIOLATED, names.get(demanded.pop(), "") if len(demanded) == 1 else ""
 

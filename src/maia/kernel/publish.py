@@ -9,19 +9,23 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from maia.encoding import encode
 from maia.encryption import KeyProvider, Parcel
-from maia.events import EventType, parse_event_type
+from maia.events import EncryptionMode, EventType, inherit, parse_event_type
+from maia.kernel import steps
 from maia.kernel.clauses import Clause
+from maia.kernel.descent import Descent
 from maia.kernel.origin_right import keep_to_right
 from maia.kernel.parcels import Sealing, seal_batch
 from maia.kernel.plan_html import publishing_html
 from maia.kernel.plan_term import PlanTerm
 from maia.kernel.publication import Enforced, enforce_publication
+from maia.kernel.rows import pick
+from maia.kernel.steps import Tell, untold
 from maia.kernel.type_check import Refusal
 from maia.principals import Kind, Signer
 
@@ -41,11 +45,13 @@ class PublishPlan:
         publication: Names the publication; a retry has the same name.
         principal: Fingerprint of the publisher, for the audit.
         definition: The signed definition of the advertised version.
+        parents: Those that it extends, the nearest first.
         clauses: The publisher's clauses; their conditions are asked again for each parcel, when it is made.
         sealing: Mode, evidence, padding.
         own: The clauses of the broker that seals, which readers will hold it to; ``None`` leaves them unasked.
         max_events: Most events in one parcel.
         term: From when to when events may be stamped by it.
+        decision: What the audit is told of how it was decided.
     """
 
     publication: str
@@ -56,10 +62,16 @@ class PublishPlan:
     term: PlanTerm
     own: tuple[Clause, ...] | None = None
     max_events: int = 16_384
+    parents: tuple[bytes, ...] = ()
+    decision: str = field(default="", compare=False, repr=False)
 
     def event_type(self) -> EventType:
-        """Read the version back; it was verified when the plan was made."""
-        return parse_event_type(self.definition).definition
+        """Read the version back, with what it inherits; it was verified when the plan was made."""
+        own, *extended = (parse_event_type(raw).definition for raw in (self.definition, *self.parents))
+        parent: EventType | None = None
+        for ancestor in reversed(extended):
+            parent = ancestor if parent is None else inherit(ancestor, parent)
+        return own if parent is None else inherit(own, parent)
 
     def _repr_html_(self) -> str:
         """Show the plan in a notebook."""
@@ -87,6 +99,8 @@ def publish_batches(
     signer: Signer,
     keys: KeyProvider,
     next_stamp: NextStamp,
+    *,
+    tell: Tell = untold,
 ) -> Iterator[Sealed]:
     """Enforce and seal the batches of one partition, in order.
 
@@ -97,6 +111,7 @@ def publish_batches(
         signer: This broker.
         keys: This broker's keys.
         next_stamp: Reserves a stamp, durably, before it is used.
+        tell: Hears of the steps.
 
     Raises:
         PlanOverError: The plan is over; nothing more is sealed by it.
@@ -107,15 +122,19 @@ def publish_batches(
         for start in range(0, batch.num_rows, plan.max_events):
             name = event_base(signer, plan.publication, partition, index)
             part = batch.slice(start, plan.max_events)
-            enforced = enforce_publication(event_type, part, plan.clauses, reservation=name)
+            descent = plan.sealing.descent
+            enforced = enforce_publication(
+                event_type, part, plan.clauses, reservation=name, descent=descent, tell=tell
+            )  # fmt: skip
             if plan.own is not None:
-                enforced = _within_own(enforced, plan.own, name)
+                enforced = _within_own(enforced, plan.own, name, descent)
             refused: dict[str, int] = {}
             for refusal in enforced.refusals:
                 refused[refusal.code] = refused.get(refusal.code, 0) + 1
             parcel = None
             if enforced.batch.num_rows:
                 stamp = next_stamp()
+                tell(steps.STAMP, 1)
                 plan.term.check_stamp(stamp)  # INVARIANT: readers judge it at this stamp, and so does this broker
                 parcel = seal_batch(
                     enforced.batch,
@@ -126,18 +145,19 @@ def publish_batches(
                     parcel_id=secrets.token_bytes(16),
                     event_base=name,
                 )
+                tell(steps.ENCRYPT, 0 if plan.sealing.mode is EncryptionMode.PLAIN else len(parcel.header.labels))
             index += 1
             letters = tuple(Refusal(done + start + item.row, item.code, item.column) for item in enforced.refusals)
             yield Sealed(parcel, refused, enforced.nulled, enforced.forced, letters)
         done += batch.num_rows
 
 
-def _within_own(enforced: Enforced, own: tuple[Clause, ...], reservation: bytes) -> Enforced:
+def _within_own(enforced: Enforced, own: tuple[Clause, ...], reservation: bytes, descent: Descent | None) -> Enforced:
     """Keep what a client may publish within what its broker may, which readers check."""
-    batch, met = keep_to_right(enforced.batch, own, reservation=reservation)
+    batch, met = keep_to_right(enforced.batch, own, reservation=reservation, descent=descent)
     refusals = tuple(Refusal(int(row), BEYOND_BROKER) for row in enforced.rows[~met].tolist())
     before = enforced.batch if met.all() else enforced.batch.filter(pa.array(met))
-    nulled = enforced.nulled + _nulls(batch) - _nulls(before)
+    nulled = enforced.nulled + _nulls(batch) - _nulls(pick(before, batch.schema.names))
     return Enforced(batch, enforced.rows[met], (*enforced.refusals, *refusals), nulled, enforced.forced)
 
 
@@ -153,16 +173,3 @@ def event_base(signer: Signer, publication: str, partition: int, index: int) -> 
     """
     name = encode((b"events", publication.encode(), b"%d" % partition, b"%d" % index))
     return hashlib.sha256(b"maia/1 events" + signer.sign(Kind.EVENT_NAME, name)).digest()[:16]
-
-
-def parcel_row(parcel: Parcel) -> dict[str, object]:
-    """Write a parcel as a row of the log."""
-    header = parcel.header
-    return {
-        "type_id": header.type_id,
-        "origin": header.origin,
-        "stamp": header.stamp,
-        "events": header.count,
-        "evidence": header.evidence,
-        "parcel": memoryview(parcel.to_buffer()),
-    }

@@ -7,6 +7,8 @@ attribute that is not there at all, meets no constraint.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -14,21 +16,20 @@ import pyarrow as pa
 from maia.authority import Tag, permits, splits
 from maia.encoding import Sexp
 from maia.errors import TagError, UsageError
-from maia.events import ARROW_TYPES, AttributeType
+from maia.events import AttributeType, ValueType, arrow_type, value_type_of
 from maia.filters import Operator, TypedFilter, from_tag, select, value_atom
 
 Mask = npt.NDArray[np.bool_]
 Positions = npt.NDArray[np.int64]
-_KINDS = {str(arrow): kind for kind, arrow in ARROW_TYPES.items()}
 
 
-def kind_of(column: pa.Array) -> AttributeType:
+def kind_of(column: pa.Array) -> ValueType:
     """Tell the attribute type of a transit column.
 
     Raises:
         UsageError: No attribute type has such columns.
     """
-    kind = _KINDS.get(str(column.type))
+    kind = value_type_of(column.type)
     if kind is None:
         raise UsageError("a column that is none of a transit batch")
     return kind
@@ -45,6 +46,27 @@ def batch_of(columns: list[pa.Array], schema: pa.Schema, rows: int) -> pa.Record
     if not columns:
         return pa.RecordBatch.from_struct_array(pa.nulls(rows, pa.struct([]))).replace_schema_metadata(schema.metadata)
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def pick(batch: pa.RecordBatch, uids: Collection[str]) -> pa.RecordBatch:
+    """Pick columns, in the order of the batch."""
+    if len(uids) == batch.num_columns:
+        return batch
+    kept = [item for item in batch.schema if item.name in uids]
+    columns = [batch.column(item.name) for item in kept]
+    return batch_of(columns, pa.schema(kept, metadata=batch.schema.metadata), batch.num_rows)
+
+
+def without(batch: pa.RecordBatch, uids: Collection[str]) -> pa.RecordBatch:
+    """Leave columns out."""
+    return pick(batch, [name for name in batch.schema.names if name not in uids])
+
+
+def exchange(batch: pa.RecordBatch, part: pa.RecordBatch) -> pa.RecordBatch:
+    """Put other columns in the places of those with the same names."""
+    names = set(part.schema.names)
+    columns = [part.column(name) if name in names else batch.column(name) for name in batch.schema.names]
+    return batch_of(columns, batch.schema, batch.num_rows)
 
 
 def take_visible(columns: list[pa.Array], visible: Mask, rows: Positions | None) -> list[pa.Array]:
@@ -84,19 +106,19 @@ def mask_of(batch: pa.RecordBatch, constraints: tuple[tuple[str, Tag], ...]) -> 
     return mask
 
 
-def forced_value(tag: Tag, kind: AttributeType) -> pa.Scalar | None:
+def forced_value(tag: Tag, kind: ValueType) -> pa.Scalar | None:
     """Return the one value that a constraint leaves, when it is an equality with a value of the type.
 
     ``None`` means that nothing can be forced: rows that do not meet the constraint by themselves are dropped.
     """
     try:
-        constraints = from_tag(_pointed(tag.to_sexp()), "value", kind)
+        constraints = from_tag(_pointed(tag.to_sexp()), "value", kind.base)
     except TagError:
         return None
     if len(constraints) != 1 or constraints[0].operator is not Operator.EQUAL:
         return None
     try:
-        return pa.scalar(constraints[0].value, type=ARROW_TYPES[kind])
+        return pa.scalar(constraints[0].value, type=arrow_type(kind))
     except (pa.ArrowException, OverflowError, ValueError):
         return None  # finer or larger than any value of the type, so no row meets it
 
@@ -112,9 +134,9 @@ def _pointed(tag: Sexp) -> Sexp:
 
 
 def _column_mask(batch: pa.RecordBatch, uid: str, column: pa.Array, tag: Tag) -> Mask:
-    kind = kind_of(column)
+    kind = kind_of(column).base
     if kind is AttributeType.BINARY:
-        # Octets have no order and no form in tags: the most that can be asked of them is to be there.
+        # Octets, arrays and structs have no form in tags: the most that can be asked of them is to be there.
         anything = tag.to_sexp() == (b"*",)
         return np.asarray(column.is_valid()) if anything else np.zeros(len(column), dtype=np.bool_)
     try:

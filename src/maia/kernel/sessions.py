@@ -1,115 +1,60 @@
-"""Who advertises and who subscribes: sessions checked once, and ended when their right ends.
+"""Who may advertise and who subscribes: sessions checked once, and ended when their right ends.
 
-A session's right is proven when it is made (rows 6.09, 7.02, 7.03); without proof no state remains. Its clauses are
-derived from the same evidence at the time of each batch, and derived anew only when a statement arrived or the time of
-a certificate or statement came, so a right that ends takes the session's view with it, mid-stream (choice C38).
+A session's right is proven when it is made (rows 6.09, 7.02); without proof no state remains. Who has advertised is
+remembered by whoever asks (`advertisements`). A session's clauses are derived from the same evidence at the time of
+each batch, and anew only when a statement arrived or the time of a certificate or statement came, so a right that ends
+takes the session's view with it, mid-stream (choice C38).
 
 A clause with conditions counts only while all of them hold. Those that depend on the moment are asked here at each
 request; the clause then carries a guard that asks the others when data meets it. What they may ask beyond the moment is
 the caller's to provide.
+
+A session has a broker, whose clients it serves and no others, and only with what the broker may read (`serving`). That
+is asked where a session is made and wherever rights are looked at (`Sessions.granted`).
+
+A session of a type that extends another one has clauses of each type of the lineage, each on that type's attributes
+(`descent`). It stands on a right on the type itself; without a right on a parent what is inherited stays closed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from datetime import datetime
 
-from maia.authority import (
-    Action,
-    CertificatePool,
-    Challenge,
-    VerifiedEventType,
-    Verifier,
-    ask_network,
-    first_end,
-)
-from maia.errors import ChainError, DeniedError, NotFoundError, VerificationError
-from maia.events import AttributeType, EncryptionMode, EventType, TypeId
-from maia.filters import Bound, Side, TypedFilter, allows, compile_filter
-from maia.kernel.clauses import Clause, ask_version, clauses_from, versions_of
-from maia.kernel.conditions import CONDITION_FALSE, MakeSurroundings, NoSurroundings, make_guard
-from maia.kernel.delivery import DeliveryPlan, Subscription, check_readable, uid_filter
-from maia.principals import CertificateId, Principal, PublicKey
-
-Network = tuple[Principal, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Advertisement:
-    """A client's announced intention to publish one version of a type, and the chains that allow it."""
-
-    principal: PublicKey
-    event_type: EventType
-    chains: tuple[tuple[CertificateId, ...], ...] = ()
-    clauses: tuple[Clause, ...] = field(default=(), compare=False, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class LiveSubscription:
-    """A client's subscription as it was made, and the chains that allowed it."""
-
-    identity: str
-    principal: PublicKey
-    event_type: EventType
-    filter: TypedFilter
-    chains: tuple[tuple[CertificateId, ...], ...] = ()
-    clauses: tuple[Clause, ...] = field(default=(), compare=False, repr=False)
+from maia.authority import Action, CertificatePool
+from maia.errors import DeniedError, NotFoundError, VerificationError
+from maia.events import EventType, TypeId
+from maia.filters import Side, TypedFilter, compile_filter
+from maia.kernel.bounds import announce, require_bounds, within_bounds
+from maia.kernel.clauses import Clause
+from maia.kernel.client_filter import check_readable, uid_filter
+from maia.kernel.delivery import DeliveryPlan, Subscription
+from maia.kernel.serving import Serving
+from maia.kernel.session_rights import Challenges, SessionRights
+from maia.kernel.session_states import Advertisement, LiveSubscription
+from maia.principals import KeyHash, KeyId, PublicKey
 
 
 @dataclass(slots=True)
-class Sessions:
+class Sessions(SessionRights):
     """The advertisements and subscriptions of one broker, and the rights behind them.
 
     Attributes:
-        verifier: Proves rights.
-        network: Whose members alone are served, when there is one.
-        surroundings: Builds what conditions may ask here; it travels with the clauses to wherever data meets them.
-        bounds: For types that have some, a filter must be allowed by one of them: no wider, no finer than the owner of
-            the policy wants. They come on top of the right, and before any state.
+        domain: Whose broker it is by what its own home says; it may name its own broker, whoever gives the rights.
+        broker: Who serves these sessions; without one, nobody asks whose clients they are, nor what it may read.
     """
 
-    verifier: Verifier
-    network: Network | None = None
-    surroundings: MakeSurroundings = NoSurroundings
-    bounds: Mapping[TypeId, tuple[Bound, ...]] = field(default_factory=dict)
-    _types: dict[tuple[TypeId, str], VerifiedEventType] = field(default_factory=dict)
-    _advertisements: dict[tuple[PublicKey, TypeId], Advertisement] = field(default_factory=dict)
+    domain: KeyId | None = None
+    broker: PublicKey | None = None
     _subscriptions: dict[str, LiveSubscription] = field(default_factory=dict)
-    _clauses: dict[tuple[object, ...], tuple[Clause, ...]] = field(default_factory=dict)
-    _filters: dict[tuple[EventType, str], tuple[TypedFilter, TypedFilter]] = field(default_factory=dict)
+    _filters: dict[tuple[EventType, str], TypedFilter] = field(default_factory=dict)
+    serving: Serving | None = field(init=False, default=None)
 
-    def install(self, verified: VerifiedEventType) -> None:
-        """Learn a verified definition."""
-        name = verified.event_type.name
-        self._types[name.type_id, name.version.text] = verified
-
-    def event_type(self, type_id: TypeId, version: str, *, at: datetime) -> EventType:
-        """Return a known, unexpired version.
-
-        Raises:
-            NotFoundError: The version was never installed here: ``UNKNOWN_TYPE``.
-            VerificationError: Its credentials have expired: ``TYPE_EXPIRED``.
-        """
-        known = self._types.get((type_id, version))
-        if known is None:
-            raise NotFoundError("the type, or this version of it, is not known here", code="UNKNOWN_TYPE")
-        if not known.holds_at(at):
-            raise VerificationError("the credentials of the type have expired", code="TYPE_EXPIRED")
-        return known.event_type
-
-    def kinds(self, type_id: TypeId) -> dict[str, AttributeType]:
-        """Return the attribute types by uid over all known versions of a type."""
-        found: dict[str, AttributeType] = {}
-        for (identity, _), verified in sorted(self._types.items()):
-            if identity == type_id:
-                found.update({item.uid: item.type for item in verified.event_type.attributes})
-        return found
-
-    def modes(self, type_id: TypeId) -> frozenset[EncryptionMode]:
-        """Return how the known versions of a type let their events be sealed."""
-        known = [verified for (identity, _), verified in self._types.items() if identity == type_id]
-        return frozenset(verified.event_type.options.encryption for verified in known)
+    def __post_init__(self) -> None:
+        """Serve for the broker, when there is one."""
+        if self.broker is not None:
+            self.serving = Serving(self, self.broker)
 
     def advertise(
         self,
@@ -119,34 +64,23 @@ class Sessions:
         evidence: CertificatePool,
         *,
         at: datetime,
-        challenge: Challenge | None = None,
+        filter_text: str | None = None,
+        challenge: Challenges | None = None,
     ) -> Advertisement:
         """Check a client's right to publish once, before any state exists; with a challenge, on its answers too.
 
+        A client may say what it will publish: alternatives for the values of attributes. Without a word each row is
+        held to the bounds of the right by itself.
+
         Raises:
-            MaiaError: The type is unknown, or the right is not proven.
+            MaiaError: The type is unknown, the right is not proven, or what is announced is out of its bounds.
         """
         event_type = self.event_type(type_id, version, at=at)
-        self.check_connected(principal, evidence, at=at)
-        clauses = self.require_clauses(principal, Action.PUBLISH, event_type, evidence, at=at, challenge=challenge)
-        made = Advertisement(principal, event_type, tuple(clause.chain for clause in clauses), clauses)
-        self._advertisements[principal, type_id] = made
-        return made
-
-    def unadvertise(self, principal: PublicKey, type_id: TypeId) -> None:
-        """Withdraw an advertisement, if there is one."""
-        self._advertisements.pop((principal, type_id), None)
-
-    def advertisement(self, principal: PublicKey, type_id: TypeId) -> Advertisement:
-        """Return a client's advertisement.
-
-        Raises:
-            DeniedError: There is none: ``NOT_ADVERTISED``.
-        """
-        found = self._advertisements.get((principal, type_id))
-        if found is None:
-            raise DeniedError("publishing needs an advertisement of the type", code="NOT_ADVERTISED")
-        return found
+        clauses = self.granted(principal, Action.PUBLISH, event_type, evidence, at=at, challenge=challenge)
+        if filter_text is not None:
+            parts = self.descent(type_id).parts(item.uid for item in event_type.attributes)
+            clauses = announce(clauses, self._compiled(event_type, filter_text), parts)
+        return Advertisement(principal, event_type, tuple(clause.chain for clause in clauses), clauses)
 
     def subscribe(
         self,
@@ -158,7 +92,7 @@ class Sessions:
         evidence: CertificatePool,
         *,
         at: datetime,
-        challenge: Challenge | None = None,
+        challenge: Challenges | None = None,
     ) -> LiveSubscription:
         """Check a client's right to subscribe and its filter, then remember it; with a challenge, on its answers too.
 
@@ -170,33 +104,25 @@ class Sessions:
         if held is not None and held.principal != principal:
             raise DeniedError("the subscription is somebody else's", code="NOT_YOUR_SUBSCRIPTION")
         event_type = self.event_type(type_id, version, at=at)
-        self.check_connected(principal, evidence, at=at)
-        clauses = self.require_clauses(principal, Action.SUBSCRIBE, event_type, evidence, at=at, challenge=challenge)
-        typed, filter_ = self._compiled(event_type, filter_text)
-        self._check_bounds(type_id, typed)
-        check_readable(filter_, clauses)
+        clauses = self.granted(principal, Action.SUBSCRIBE, event_type, evidence, at=at, challenge=challenge)
+        filter_ = self._compiled(event_type, filter_text)
+        clauses = require_bounds(clauses, filter_, Side.SUBSCRIBE)
+        check_readable(filter_, clauses, event_type)
         chains = tuple(clause.chain for clause in clauses)
         made = LiveSubscription(identity, principal, event_type, filter_, chains, clauses)
         self._subscriptions[identity] = made
         return made
 
-    def _compiled(self, event_type: EventType, text: str) -> tuple[TypedFilter, TypedFilter]:
-        """Give a filter by name and by uid, compiled once for a version."""
+    def _compiled(self, event_type: EventType, text: str) -> TypedFilter:
+        """Give a filter over uids, compiled once for a version."""
         found = self._filters.get((event_type, text))
         if found is None:
             typed = compile_filter(text, {item.name: item.type.value for item in event_type.attributes})
-            found = (typed, uid_filter(event_type, typed))
+            found = uid_filter(event_type, typed)
             if len(self._filters) > 10_000:
                 self._filters.clear()
             self._filters[event_type, text] = found
         return found
-
-    def _check_bounds(self, type_id: TypeId, wanted: TypedFilter) -> None:
-        bounds = self.bounds.get(type_id)
-        if bounds is not None and not any(
-            allows(bound.filter, kind=bound.kind, side=Side.SUBSCRIBE, subject=wanted) for bound in bounds
-        ):
-            raise DeniedError("a filter that is wider or finer than the type's bounds", code="FILTER_OUT_OF_BOUNDS")
 
     def unsubscribe(self, identity: str) -> None:
         """Withdraw a subscription, if there is one."""
@@ -224,31 +150,9 @@ class Sessions:
             plan.add(subscription)
         return plan
 
-    def check_connected(self, principal: PublicKey, evidence: CertificatePool, *, at: datetime) -> datetime | None:
-        """Refuse a client that may not connect to this broker's network, when it belongs to one.
-
-        Returns:
-            The first instant at which what proves it carries no longer, statements being as they are.
-        """
-        if self.network is None:
-            return None
-        owner, name = self.network
-        request = ask_network(Action.CONNECT, owner, name)
-        grant = self.verifier.verify(request, principal=principal, evidence=evidence, at=at)
-        if not grant.conditions:
-            return grant.ends
-        for right in self.verifier.clauses(request, principal=principal, evidence=evidence, at=at):
-            guard = make_guard(
-                right.conditions, right.proof.certificate_ids(), action=Action.CONNECT, principal=principal.key_id,
-                event_type="", evidence=evidence, make=self.surroundings, at=at,
-            )  # fmt: skip
-            if guard is not None and not guard.conditions:  # nothing is left that would need an event
-                return first_end(right.period, right.until)
-        raise ChainError("the conditions of the right do not hold", code=CONDITION_FALSE)
-
     def ends(
         self,
-        principal: PublicKey,
+        principal: PublicKey | KeyHash,
         event_type: EventType,
         clauses: Iterable[Clause],
         evidence: CertificatePool,
@@ -265,85 +169,32 @@ class Sessions:
         found.append(self.check_connected(principal, evidence, at=at))
         return min((end for end in found if end is not None), default=None)
 
-    def require_clauses(
+    def granted(
         self,
-        principal: PublicKey,
+        principal: PublicKey | KeyHash,
         action: Action,
         event_type: EventType,
         evidence: CertificatePool,
         *,
         at: datetime,
-        challenge: Challenge | None = None,
+        challenge: Challenges | None = None,
     ) -> tuple[Clause, ...]:
-        """Return a principal's clauses, or raise what the verifier says when there are none."""
-        clauses = self.clauses(principal, action, event_type, evidence, at=at, challenge=challenge)
-        if not clauses:
-            request = ask_version(action, event_type)
-            self.verifier.verify(request, principal=principal, evidence=evidence, at=at, challenge=challenge)
-            raise ChainError("the conditions of the right do not hold", code=CONDITION_FALSE)
-        return clauses
+        """Decide what a principal may see or set of a version here: the question that every door asks.
 
-    def clauses(
-        self,
-        principal: PublicKey,
-        action: Action,
-        event_type: EventType,
-        evidence: CertificatePool,
-        *,
-        at: datetime,
-        challenge: Challenge | None = None,
-    ) -> tuple[Clause, ...]:
-        """Return a principal's clauses for an action at an instant, those whose conditions hold.
+        It must be let into the network, hold a right whose conditions hold, and be a client of this broker, which shows
+        it no more than it may open itself.
 
-        With a challenge, clauses that rest on its answers count as well, this once.
+        Raises:
+            UncheckedError: It cannot be told.
+            MaiaError: Nothing, and why.
         """
-        name = event_type.name
-        book = self.verifier.statements
-        moment = (evidence.phase(at), book.phase(at), book.revision)
-        key = (principal, action, name, evidence.token, moment)
-        found = self._clauses.get(key) if challenge is None else None
-        if found is None:
-            rights = self.verifier.clauses(
-                ask_version(action, event_type), principal=principal, evidence=evidence, at=at, challenge=challenge
-            )
-            found = clauses_from(rights, versions_of((event_type,)))
-            if challenge is None:
-                if len(self._clauses) > 10_000:
-                    self._clauses.clear()
-                self._clauses[key] = found
-        return self.guarded(found, principal, action, name.name, evidence, at=at)
-
-    def guarded(
-        self,
-        clauses: Iterable[Clause],
-        principal: PublicKey,
-        action: Action,
-        type_name: str,
-        evidence: CertificatePool,
-        *,
-        at: datetime,
-    ) -> tuple[Clause, ...]:
-        """Put clauses with conditions under guards, and leave out those whose conditions do not hold now."""
-        found = (self._guarded(clause, principal, action, type_name, evidence, at) for clause in clauses)
-        return tuple(clause for clause in found if clause is not None)
-
-    def _guarded(
-        self,
-        clause: Clause,
-        principal: PublicKey,
-        action: Action,
-        type_name: str,
-        evidence: CertificatePool,
-        at: datetime,
-    ) -> Clause | None:
-        """Put a clause with conditions under a guard; nothing when they do not hold now."""
-        if not clause.conditions:
-            return clause
-        guard = make_guard(
-            clause.conditions, clause.chain, action=action, principal=principal.key_id, event_type=type_name,
-            evidence=evidence, make=self.surroundings, at=at,
-        )  # fmt: skip
-        return None if guard is None else replace(clause, guard=guard)
+        clauses = self.held(principal, action, event_type, evidence, at=at, challenge=challenge)
+        if self.serving is None:
+            return clauses
+        if action is Action.SUBSCRIBE:
+            return self.serving.served(principal, event_type, clauses, evidence, at=at)
+        self.serving.check_local(principal, action, event_type, clauses, evidence, at=at)
+        return clauses
 
     def _session_clauses(
         self, item: LiveSubscription, evidence: CertificatePool, *, at: datetime
@@ -353,4 +204,10 @@ class Sessions:
             self.check_connected(item.principal, evidence, at=at)
         except (VerificationError, NotFoundError):
             return ()
-        return self.clauses(item.principal, Action.SUBSCRIBE, item.event_type, evidence, at=at)
+        clauses = self.clauses(item.principal, Action.SUBSCRIBE, item.event_type, evidence, at=at)
+        if clauses and self.serving is not None:
+            try:
+                clauses = self.serving.served(item.principal, item.event_type, clauses, evidence, at=at)
+            except (VerificationError, DeniedError):
+                return ()
+        return within_bounds(clauses, item.filter, Side.SUBSCRIBE)

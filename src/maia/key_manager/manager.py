@@ -147,7 +147,7 @@ class KeyManager:
             UncheckedError: There would be more groups than are managed.
         """
         register = self._register
-        known = [version.event_type for version in versions]
+        known = [version.definition for version in versions]  # what they inherit has key groups of its own
         groups = groups_of_type(known)
         prove_key_manager(self.public_key, known[0].name, evidence, verifier=register.verifier(), at=at)
         with register.writing() as connection:

@@ -3,13 +3,15 @@
     (commit "1" (publication <name>) (stream <query> "batch")? (evidence <hash>) (refused "n") (segment …)*)
     (segment (format "parcel-rows-1") (name <object>) (digest <sha-256>) (size "octets") (parcels "n") (events "n")
              (stamps "first" "last") (bases <16 octets for each parcel>))
+    (segment (format "parcel-columns-1") (name <object>) (digest <sha-256>) (size "octets") (tail "octets" <sha-256>)
+             (parcels "n") (events "n") (stamps "first" "last") (bases <16 octets for each parcel>))
     (moved "2" (segment <name> <new object> "offset")*)
     (moved "1" (segment <name> <new object> "row group" <digest of the rows>)*)
 
 The first version of `moved` is read, and written no more. Rules kept here:
 
-- a body that is none of these, has a field too many, or names an object outside of its lane is no commit: it adds
-  nothing, and is told as what it is (``COMMIT_SHAPE``);
+- a body that is none of these, has a field too many, names an object outside of its lane, one object twice, or more
+  than `MAX_SEGMENTS` of them is no commit: it adds nothing, and is told as what it is (``COMMIT_SHAPE``);
 - the stamps of a commit lie above the stamp of the record before it and not above its own (``STAMP_BEHIND``): nothing
   is dated back behind what was committed;
 - the commits of one stream come from one query, batch after batch, and what is out of turn is refused.
@@ -26,7 +28,11 @@ from maia.log.lane_objects import LaneRecord, Place
 
 FORMAT = b"parcel-rows-1"
 """How parcels lie in a segment: one row each, in the columns of `segments.PARCEL_SCHEMA`."""
+COLUMNS = b"parcel-columns-1"
+"""Or block by block: one row each, a column for each block, see `columnar`. The commit tells the digest of its end."""
 MAX_COMMIT = 32 << 20
+MAX_SEGMENTS = 8192
+"""Segments of one commit."""
 _VERSION = b"1"
 _BASE = 16
 _DIGEST = 32
@@ -37,7 +43,10 @@ _NAME = re.compile(r"date=\d{4}-\d\d-\d\d/[0-9a-z-]{1,100}\.(parquet|segments)")
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """One segment: a file of parcels. ``path`` is its name in the store, ``bases`` names the events of each parcel."""
+    """One segment: a file of parcels. ``path`` is its name in the store, ``bases`` names the events of each parcel.
+
+    ``tail`` is the length of the end of a columnar segment, which tells where all the rest lies; 0 for any other.
+    """
 
     path: str
     size: int
@@ -47,6 +56,8 @@ class LogFile:
     first_stamp: int
     last_stamp: int
     bases: tuple[str, ...] = ()
+    tail: int = 0
+    tail_digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,9 +248,14 @@ def _commit(empty: Commit, name: str, rest: list[Sexp]) -> Commit:
     match rest[:2]:
         case [(b"evidence", bytes() as evidence), (b"refused", bytes() as refused)] if len(evidence) == _DIGEST:
             folder = f"type={empty.type_id}/origin={empty.origin}"
+            # SECURITY: each segment costs whoever copies or reads it a look, however small it is.
+            if len(rest) - 2 > MAX_SEGMENTS:
+                raise _shape()
             files = tuple(_read_segment(item, folder) for item in rest[2:])
         case _:
             raise _shape()
+    if len({file.path for file in files}) < len(files):
+        raise _shape()
     return Commit(
         empty.sequence, name, empty.type_id, empty.origin, evidence.hex(), files, _number(refused), query, batch,
         empty.stamp, empty.digest,
@@ -247,12 +263,16 @@ def _commit(empty: Commit, name: str, rest: list[Sexp]) -> Commit:
 
 
 def _segment_sexp(file: LogFile, folder: str) -> Sexp:
+    tail: tuple[Sexp, ...] = ()
+    if file.tail:
+        tail = ((b"tail", b"%d" % file.tail, bytes.fromhex(file.tail_digest)),)
     return (
         b"segment",
-        (b"format", FORMAT),
+        (b"format", COLUMNS if file.tail else FORMAT),
         (b"name", file.path[len(folder) + 1 :].encode()),
         (b"digest", bytes.fromhex(file.digest)),
         (b"size", b"%d" % file.size),
+        *tail,
         (b"parcels", b"%d" % file.parcels),
         (b"events", b"%d" % file.events),
         (b"stamps", b"%d" % file.first_stamp, b"%d" % file.last_stamp),
@@ -261,10 +281,24 @@ def _segment_sexp(file: LogFile, folder: str) -> Sexp:
 
 
 def _read_segment(item: Sexp, folder: str) -> LogFile:
+    tail, tail_digest = 0, b""
     match item:
+        case (b"segment", (b"format", form), *rest) if form == FORMAT:
+            pass
         case (
             b"segment",
             (b"format", form),
+            named,
+            whole,
+            sized,
+            (b"tail", bytes() as octets, bytes() as tail_digest),
+            *more,
+        ) if form == COLUMNS and len(tail_digest) == _DIGEST and (tail := _number(octets)) > 0:
+            rest = [named, whole, sized, *more]
+        case _:
+            raise _shape()
+    match rest:
+        case [
             (b"name", bytes() as name),
             (b"digest", bytes() as digest),
             (b"size", bytes() as size),
@@ -272,10 +306,11 @@ def _read_segment(item: Sexp, folder: str) -> LogFile:
             (b"events", bytes() as events),
             (b"stamps", bytes() as first, bytes() as last),
             (b"bases", bytes() as bases),
-        ) if form == FORMAT and len(digest) == _DIGEST and len(bases) == _BASE * _number(parcels):
+        ] if len(digest) == _DIGEST and len(bases) == _BASE * _number(parcels) and tail <= _number(size):
             return LogFile(
                 _path(name, folder), _number(size), digest.hex(), _number(parcels), _number(events), _number(first),
-                _number(last), tuple(bases[at : at + _BASE].hex() for at in range(0, len(bases), _BASE)),
+                _number(last), tuple(bases[at : at + _BASE].hex() for at in range(0, len(bases), _BASE)), tail,
+                tail_digest.hex(),
             )  # fmt: skip
     raise _shape()
 

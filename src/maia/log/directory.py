@@ -10,6 +10,7 @@ An offset is a map from lanes to places. Rules kept here:
 - lanes are found by the names of their folders, which prove nothing (`lane_search`): when there are many, a reader
   looks at those that it knows and at those whose origin has a right, so many for each issuer of rights, so that
   strangers hide nobody;
+- a lane that the reader's home holds (`lane_memory`) is looked at whether or not the store shows its folder;
 - an origin writes into its own lane alone (`own_lanes`);
 - evidence is named by its hash, so it is true or not there; an origin puts it again whenever it writes;
 - the format before lanes is refused by name (``LOG_FORMAT_OLD``), where the reader's own home says that it had one.
@@ -24,18 +25,19 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
-import pyarrow as pa
-
 from maia.encoding import SexpLimits, encode, parse_canonical
-from maia.errors import EncodingError, NotFoundError, UsageError
-from maia.kernel import instant_at
-from maia.log.commits import MAX_COMMIT, Commit, LogFile, read_commit, read_place
+from maia.errors import EncodingError, NotFoundError, UsageError, VerificationError
+from maia.kernel import LoggedParcel, instant_at
+from maia.log.commits import MAX_COMMIT, Commit, LogFile, Moved, MovedRows, read_commit, read_place
+from maia.log.directory_store import DirectoryStore
 from maia.log.event_lane import BEGINNING, EVENTS, EventLane, lane_name, lane_of
 from maia.log.lane import MAX_LANES, LaneReader
+from maia.log.lane_memory import LaneMemory
 from maia.log.lane_objects import LaneId
 from maia.log.lane_search import Admits, LaneSearch
-from maia.log.segments import PartitionWriter, segment_name
-from maia.log.store import DirectoryStore
+from maia.log.segment_writer import PartitionWriter, segment_name
+from maia.log.store import Store
+from maia.log.store_address import open_store
 from maia.principals import KeyId
 
 Places = Mapping[str, str]
@@ -48,25 +50,47 @@ _EVIDENCE_LIMITS = SexpLimits(max_bytes=MAX_EVIDENCE, max_depth=2, max_atom=1 <<
 
 
 class LogDirectory:
-    """A log in a directory."""
+    """A log in a directory, or in another store."""
 
     def __init__(
-        self, path: Path | str, *, judge: Callable[[], Admits] | None = None, before_lanes: bool = False
+        self,
+        place: Path | str | Store,
+        *,
+        judge: Callable[[], Admits] | None = None,
+        before_lanes: bool = False,
+        memory: Path | None = None,
     ) -> None:
-        """Use a directory; it is made when something is written.
+        """Use a store; a directory is made when something is written.
 
         Args:
-            path: The directory.
+            place: The directory, or the address of the store, or the store.
             judge: Gives, at this moment, whose place a lane takes when there are many; whoever comes first by name
                 when nobody can judge.
             before_lanes: Whether the reader's home says that the log was of the format before lanes.
+            memory: Where the reader's home remembers how far it read lanes (`lane_memory`); nowhere when it has none.
         """
-        self.path = Path(path)
-        self.store = DirectoryStore(self.path)
+        self.store: Store = open_store(place) if isinstance(place, str | Path) else place
         self._lanes: dict[str, EventLane] = {}
         self._search = LaneSearch(self.store)
         self._judge = judge
         self._before_lanes = before_lanes
+        self._memory = None if memory is None else LaneMemory(memory)
+
+    @property
+    def place(self) -> str:
+        """Where it lies: a directory, or an address."""
+        return self.store.place
+
+    @property
+    def path(self) -> Path:
+        """The directory in which it lies.
+
+        Raises:
+            UsageError: It lies in none: ``LOG_NO_DIRECTORY``.
+        """
+        if isinstance(self.store, DirectoryStore):
+            return self.store.path
+        raise UsageError(f"the log in `{self.place}` is no directory", code="LOG_NO_DIRECTORY")
 
     # -- reading
 
@@ -84,15 +108,19 @@ class LogDirectory:
         if types is None:
             folders = self.store.list_folders("", "type=", limit=MAX_TYPES, shape=_TYPE_FOLDER)
             types = [name.removeprefix("type=") for name in folders]
+            types = [*types, *(() if self._memory is None else set(self._memory.topics()).difference(types))]
         found: dict[str, LaneId] = {}
         for topic in types:
             known = {name: lane_of(name) for name in first if name.startswith(f"{topic}/")}
             with suppress(UsageError):  # a folder that is no type
+                if self._memory is not None:
+                    # SECURITY: who takes a folder away would otherwise hide a lane as if it had never been.
+                    known |= {lane_name(lane): lane for lane in self._memory.held(topic, self.store.place)}
                 known |= {lane_name(lane): lane for lane in self._search.find(topic, known, self._judge)}
             found |= known
         if not found and self._before_lanes:
             raise UsageError(
-                f"the log in `{self.path}` is of an older format; `maia log migrate` makes lanes of it",
+                f"the log in `{self.place}` is of an older format; `maia log migrate` makes lanes of it",
                 code="LOG_FORMAT_OLD",
             )
         lanes = [self._lane(name, lane) for name, lane in sorted(found.items())]
@@ -175,15 +203,28 @@ class LogDirectory:
         found = [commit for commit in found if commit.publication or commit.wrong]
         return iter(sorted(found, key=lambda commit: (commit.stamp, commit.lane)))
 
-    def parcels(self, commit_lane: str, file: LogFile) -> Iterator[pa.RecordBatch]:
+    def parcels(
+        self, commit_lane: str, file: LogFile, *, at: Moved | MovedRows | None = None
+    ) -> Iterator[LoggedParcel]:
         """Read the parcels of a segment of a lane, one at a time.
+
+        Args:
+            commit_lane: The lane, by its name in offsets.
+            file: The segment.
+            at: Where it lay when that was planned, unless where it was committed.
 
         Raises:
             UnavailableError: It is missing: ``LOG_FILE_MISSING``.
             EncodingError: It is not what was committed: ``LOG_FILE_DAMAGED``.
             MalformedError: It is, and is no segment: ``SEGMENT_MALFORMED``.
         """
-        return self.lane(commit_lane).parcels(file)
+        return self.lane(commit_lane).parcels(file, at=at)
+
+    def place_of(self, commit_lane: str, file: LogFile) -> Moved | MovedRows | None:
+        """Tell where a segment lies now, for those who will read it elsewhere; nothing when that cannot be told."""
+        with suppress(VerificationError):  # who reads it looks again
+            return self.lane(commit_lane).place_of(file)
+        return None
 
     def evidence(self, digest: bytes) -> tuple[bytes, ...]:
         """Return the certificates that a hash names; none when they are missing or altered, which proves nothing."""
@@ -219,7 +260,7 @@ class LogDirectory:
     def _lane(self, name: str, lane: LaneId) -> EventLane:
         known = self._lanes.get(name)
         if known is None:
-            known = self._lanes[name] = EventLane(self.store, lane)
+            known = self._lanes[name] = EventLane(self.store, lane, self._memory)
         return known
 
 

@@ -33,7 +33,7 @@ from maia.log.lane_objects import (
     parse_record,
     topic_folder,
 )
-from maia.log.store import Store
+from maia.log.store import ReadableStore
 from maia.principals import KeyId
 
 MAX_LANES = 1024
@@ -54,6 +54,7 @@ class LaneRead:
         ignored: How many objects were there that the owner did not sign.
         alarm: Why nothing can be read behind ``place``, though there is more: `UncheckedError` with ``LANE_GAP``,
             ``LANE_FORKED``, ``LANE_STAMP`` or ``LANE_EXPIRED``.
+        more: Whether reading ended because it was enough.
     """
 
     records: tuple[LaneRecord, ...]
@@ -61,10 +62,11 @@ class LaneRead:
     head: LaneHead | None
     ignored: int = 0
     alarm: UncheckedError | None = None
+    more: bool = False
 
 
 def find_lanes(
-    store: Store, kind: str, topic: str, *, after: KeyId | None = None, limit: int = MAX_LANES
+    store: ReadableStore, kind: str, topic: str, *, after: KeyId | None = None, limit: int = MAX_LANES
 ) -> tuple[LaneId, ...]:
     """List the lanes of a topic by the names of their folders, which prove nothing; at most so many, after an owner."""
     start = _ORIGIN if after is None else f"{_ORIGIN}{after.hex()}"
@@ -77,7 +79,7 @@ def find_lanes(
 class LaneReader:
     """Reads one lane of a store that others can write to."""
 
-    def __init__(self, store: Store, lane: LaneId, *, limit: int = MAX_RECORD) -> None:
+    def __init__(self, store: ReadableStore, lane: LaneId, *, limit: int = MAX_RECORD) -> None:
         """Read records of at most ``limit`` octets each."""
         self.lane = lane
         self._store = store
@@ -90,6 +92,11 @@ class LaneReader:
         except (NotFoundError, EncodingError, SignatureError, KeyFormatError):
             return None
 
+    def has_expired(self, place: Place) -> bool:
+        """Tell whether the owner says that a record is gone for good."""
+        head = self.head()
+        return head is not None and head.floor.number >= place.number
+
     def record(self, number: int) -> LaneRecord | None:
         """Return what lies under a number when the owner signed it, whatever it continues.
 
@@ -98,20 +105,21 @@ class LaneReader:
         """
         return self._look(number)[0]
 
-    def since(self, place: Place = START, *, stamp: int = -1, limit: int = 1000) -> LaneRead:
+    def since(self, place: Place = START, *, stamp: int = -1, limit: int = 1000, octets: int | None = None) -> LaneRead:
         """Read on from a place, at most so many records.
 
         Args:
             place: Where reading stopped; `START` for the beginning.
             stamp: The stamp of the last record that was read, above which the next one lies.
             limit: How many records at most.
+            octets: After how many octets of them it is enough as well.
 
         Raises:
             UnavailableError: The store did not answer: nothing is known, and the place stays.
         """
         records: list[LaneRecord] = []
-        ignored, alarm = 0, None
-        while len(records) < limit:
+        ignored, alarm, size = 0, None, 0
+        while not (more := len(records) >= limit or (octets is not None and size > octets)):
             record, junk = self._look(place.number + 1)
             ignored += junk
             if record is None:
@@ -124,11 +132,11 @@ class LaneReader:
                 alarm = _alarm(self.lane, "LANE_STAMP", f"record {record.number} is stamped behind the one before")
                 break
             records.append(record)
-            place, stamp = record.place, record.stamp
+            place, stamp, size = record.place, record.stamp, size + len(record.raw)
         head = self.head()
-        if alarm is None and len(records) < limit:
+        if alarm is None and not more:
             alarm = self._end(place, head)
-        return LaneRead(records=tuple(records), place=place, head=head, ignored=ignored, alarm=alarm)
+        return LaneRead(records=tuple(records), place=place, head=head, ignored=ignored, alarm=alarm, more=more)
 
     def reaches_beyond(self, place: Place, *, further: int = _LOOK_AHEAD) -> bool:
         """Tell whether the owner signed more than what ends at a place, or something else under its number.

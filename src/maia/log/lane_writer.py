@@ -216,13 +216,25 @@ class LaneWriter:
         last, floor = self.newest(), self.floor()
         if last is None or upto >= last.number:
             raise UsageError("the newest record of a lane stays", code="LANE_RANGE")
-        if upto <= floor.number:
+        told = LaneReader(self._store, self.lane, limit=self._limit).head()
+        if upto <= floor.number and told is not None and told.floor.number >= upto:
             return
-        self.assert_head(at=at, floor=self._kept(upto).place)
-        for number in range(floor.number + 1, upto + 1):
+        # A floor that this home signed before it was killed may be unknown to the store: nothing goes before it is.
+        self.assert_head(at=at, floor=self._kept(upto).place if upto > floor.number else floor)
+        first = min(upto, floor.number) + 1
+        while first > 0 and self._shows(first - 1):
+            first -= 1  # left by a run that was killed on its way up to the floor
+        for number in range(first, upto + 1):
             self._store.delete(self.lane.record_name(number))
             if not keep_own:
                 self._own.delete(self.lane.record_name(number))
+
+    def _shows(self, number: int) -> bool:
+        try:
+            self._store.get(self.lane.record_name(number), limit=self._limit)
+        except (NotFoundError, EncodingError):
+            return False
+        return True
 
     def adopt(self) -> int:
         """Take over what the store says beyond the own record, when it continues it; return how many records.

@@ -29,18 +29,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
-from maia.encryption import parse_parcel, verify_parcel
+from maia.encryption import verify_parcel
 from maia.errors import EncodingError, MaiaError, MalformedError, VerificationError
-from maia.kernel import instant_at
+from maia.kernel import LoggedParcel, instant_at, logged_rows
 from maia.log.commits import Commit, LogFile, MovedRows
 from maia.log.directory import LogDirectory
 from maia.log.moved_rows import read_moved_rows
 from maia.log.numbered import NumberedRecords, Record
 from maia.log.own_lanes import OwnLanes
-from maia.log.segments import PartitionWriter, check_segment, read_segment
-from maia.log.store import DirectoryStore
+from maia.log.segment_writer import PartitionWriter
+from maia.log.segments import check_segment, read_segment
 
 _NAMED = 20
 """How many damaged files a message names."""
@@ -160,7 +159,7 @@ def _parcels(log: LogDirectory, commit: Commit, file: LogFile, moved: MovedRows 
     found: list[_Parcel] = []
     for row, item in enumerate(_rows(log, file, moved)):
         try:
-            header = verify_parcel(parse_parcel(memoryview(item["parcel"]))).header
+            header = verify_parcel(item.parse()).header
         except (MalformedError, VerificationError):
             continue  # nobody's, so nothing is lost with it
         if header.origin.hex() == commit.origin:
@@ -173,9 +172,8 @@ def _parcels(log: LogDirectory, commit: Commit, file: LogFile, moved: MovedRows 
     return found
 
 
-def _rows(log: LogDirectory, file: LogFile, moved: MovedRows | None) -> Iterator[dict[str, Any]]:
-    for batch in read_segment(log.store, file) if moved is None else read_moved_rows(log.store, file, moved):
-        yield from batch.to_pylist()
+def _rows(log: LogDirectory, file: LogFile, moved: MovedRows | None) -> Iterator[LoggedParcel]:
+    return read_segment(log.store, file) if moved is None else logged_rows(read_moved_rows(log.store, file, moved))
 
 
 def _runs(own: OwnLanes, type_id: str, parcels: Sequence[_Parcel]) -> list[_Run]:
@@ -294,7 +292,7 @@ def _upkeep(root: Path, *, without_damaged: bool) -> tuple[dict[str, MovedRows],
 def _copy(log: LogDirectory, own: OwnLanes, type_id: str, parcels: Sequence[_Parcel]) -> LogFile:
     """Put parcels of an old file into the folder of the lane, byte for byte where it holds nothing else."""
     folder, file, moved = own.writer(type_id).lane.folder, parcels[0].file, parcels[0].moved
-    store: DirectoryStore = log.store
+    store = log.store
     day = instant_at(parcels[0].stamp).date().isoformat()
     rows = [parcel.row for parcel in parcels]
     true = replace(
@@ -310,10 +308,9 @@ def _copy(log: LogDirectory, own: OwnLanes, type_id: str, parcels: Sequence[_Par
     stem = hashlib.sha256(f"{file.path} {file.digest} {rows}".encode()).hexdigest()[:40]
     store.delete(f"{folder}/date={day}/{stem}.parquet")
     with PartitionWriter(store, f"{folder}/date={day}/{stem}.parquet") as writer:
-        said = {parcel.row: {"stamp": parcel.stamp, "events": parcel.events} for parcel in parcels}
         for row, item in enumerate(_rows(log, file, moved)):
-            if row in said:
-                writer.add(item | said[row])
+            if row in rows:
+                writer.add(item.parse())
         made = writer.close()
     if made is None:
         raise EncodingError("a file without parcels", code="LOG_FILE_DAMAGED")

@@ -22,10 +22,12 @@ from enum import StrEnum
 from pathlib import Path
 
 from maia.errors import UsageError
+from maia.log.directory_store import DirectoryStore
 from maia.log.lane import LaneReader
 from maia.log.lane_objects import LaneId, LaneRecord
 from maia.log.lane_writer import LaneWriter
-from maia.log.store import DirectoryStore, Store
+from maia.log.store import Store
+from maia.log.store_address import open_store
 from maia.principals import KeyId, Signer
 
 MAX_NOTICE = 16 << 20
@@ -47,13 +49,13 @@ class NoticeLog:
     """The notices of a log."""
 
     def __init__(self, path: Path | str | Store, *, own: Path | str | Store | None = None) -> None:
-        """Use a log's directory; it is made when something is written.
+        """Use a log; its directory is made when something is written.
 
         Args:
-            path: The log, or the store that it is.
+            path: Where the log is, or the store that it is.
             own: The writer's own record of its lanes, which nobody else can write to; who only reads has none.
         """
-        self.store: Store = DirectoryStore(path) if isinstance(path, str | Path) else path
+        self.store: Store = open_store(path) if isinstance(path, str | Path) else path
         self._own = DirectoryStore(own, private=True) if isinstance(own, str | Path) else own
 
     def reader(self, kind: NoticeKind, owner: KeyId, topic: bytes) -> LaneReader:

@@ -11,6 +11,8 @@ Rules kept here:
   and progress cannot be of different times;
 - plaintext does not rest: deliveries are sealed under a key derived from the broker's, one key per file, a number per
   row, bound to the subscription. The names of subscriptions are hashed, since names never become paths;
+- beside what is shown lies, sealed with it, what clauses asked of the rows and did not show, so that who replays a
+  delivery can screen it by the rights of then;
 - a committed file that is missing or altered stops the reader with a named error.
 """
 
@@ -18,8 +20,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
-import os
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -30,16 +30,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from maia.encoding import encode
-from maia.encryption import decode_column, encode_column
-from maia.errors import EncodingError, MaiaError, SealError, UnavailableError
-from maia.events import ARROW_TYPES, AttributeType, EventType
-from maia.kernel import event_ids
-from maia.log.columns import EVENT, STAMP
-from maia.log.numbered import NumberedRecords, named_errors, sync_folder
+from maia.errors import EncodingError, UnavailableError
+from maia.events import EventType, ValueType
+from maia.log.numbered import NumberedRecords, named_errors
 from maia.log.outbox_commits import (
     DeadLetter,
     OutboxCommit,
@@ -48,10 +42,11 @@ from maia.log.outbox_commits import (
     outbox_commit,
     places_of,
 )
+from maia.log.outbox_files import Kept, SealedFile, finish_file, open_file
 
-_META = b"maia.outbox"
+HiddenColumn = tuple[ValueType, pa.Array]
+"""The type and the values of an attribute that clauses ask about and do not show."""
 _FORMAT = 1
-_SCHEMA = pa.schema([pa.field("events", pa.int32(), nullable=False), pa.field("sealed", pa.binary(), nullable=False)])
 _DEAD = pa.schema(
     [
         pa.field("commit", pa.int64(), nullable=False),
@@ -62,7 +57,6 @@ _DEAD = pa.schema(
         pa.field("events", pa.int64(), nullable=False),
     ]
 )
-_NAME = 16
 
 
 class Outbox:
@@ -124,7 +118,7 @@ class Outbox:
                     yield DeadLetter(**row)
 
     def read(self, subscription: str, secret: bytes, *, after: int = -1) -> Iterator[pa.RecordBatch]:
-        """Open the deliveries of a subscription, commit by commit.
+        """Open what a subscription was shown, commit by commit; whoever hands it out later screens `kept` instead.
 
         Args:
             subscription: Its identity.
@@ -135,10 +129,41 @@ class Outbox:
             EncodingError: A commit or file is missing or altered.
             SealError: The secret does not fit.
         """
+        return (item.batch for _, item in self.kept(subscription, secret, after=after))
+
+    def kept(self, subscription: str, secret: bytes, *, after: int = -1, skip: int = 0) -> Iterator[tuple[int, Kept]]:
+        """Open the deliveries of a subscription with all that is needed to screen them again, each with its commit.
+
+        Args:
+            subscription: Its identity.
+            secret: From `outbox_secret`.
+            after: Only what later commits added.
+            skip: Leave out the first so many events of the commit behind that one; they are not opened where a whole
+                parcel is left out.
+
+        Raises:
+            EncodingError: A commit or file is missing or altered.
+            SealError: The secret does not fit.
+        """
         for commit in self.commits(after=after):
+            left = skip if commit.batch == after + 1 else 0
             for file in commit.files:
-                if file.subscription == hash_subscription(subscription):
-                    yield from _open_file(self._data(file), subscription, secret)
+                if file.subscription != hash_subscription(subscription):
+                    continue
+                if file.events <= left:
+                    left -= file.events
+                    continue
+                for item in open_file(self._data(file), subscription, secret, skip=left):
+                    yield commit.batch, item
+                left = 0
+
+    def digest(self, number: int) -> str:
+        """Return the digest of a commit, by which it is known again.
+
+        Raises:
+            EncodingError: It is missing or damaged.
+        """
+        return self._records.digest(number)
 
     def count(self, subscriptions: Iterable[str]) -> dict[str, int]:
         """Count the events that each of these subscriptions was delivered so far."""
@@ -183,7 +208,7 @@ class Outbox:
         with named_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             pq.write_table(table, path, compression="none", write_page_checksum=True)
-        return _finish(self.path, relative, "", table.num_rows)
+        return finish_file(self.path, relative, "", table.num_rows)
 
     def _data(self, file: OutboxFile) -> bytes:
         path = self.path / file.path
@@ -205,7 +230,7 @@ class OutboxWriter:
     batch: int
     group: int
     secret: bytes
-    _files: dict[str, _SealedFile] = field(default_factory=dict)
+    _files: dict[str, SealedFile] = field(default_factory=dict)
 
     def add(
         self,
@@ -215,6 +240,7 @@ class OutboxWriter:
         stamp: int,
         rows: npt.NDArray[np.int64],
         batch: pa.RecordBatch,
+        hidden: Mapping[str, HiddenColumn],
     ) -> None:
         """Seal one delivery; all of a subscription have the same columns."""
         file = self._files.get(subscription)
@@ -222,125 +248,17 @@ class OutboxWriter:
             relative = (
                 f"{hash_subscription(subscription)}/{self.batch:012d}-{self.group:05d}-{secrets.token_hex(8)}.parquet"
             )
-            names = batch.schema.names
-            file = _SealedFile(self.root, relative, subscription, event_type, names, self.secret)
+            columns = [(item.name, item.uid, item.type) for item in map(event_type.by_name, batch.schema.names)]
+            asked = [(uid, kind) for uid, (kind, _) in hidden.items()]
+            file = SealedFile(self.root, relative, subscription, event_type, columns, asked, self.secret)
             self._files[subscription] = file
-        file.add(name, stamp, rows, batch)
+        file.add(name, stamp, rows, [*batch.columns, *(column for _, column in hidden.values())])
 
     def close(self) -> list[OutboxFile]:
         """Finish and sync all files."""
         return [file.close() for file in self._files.values()]
 
 
-class _SealedFile:
-    def __init__(
-        self, root: Path, relative: str, subscription: str, event_type: EventType, names: list[str], secret: bytes
-    ) -> None:
-        self._root = root
-        self._relative = relative
-        self._subscription = subscription
-        attributes = [event_type.by_name(name) for name in names]
-        self._kinds = [item.type for item in attributes]
-        salt = secrets.token_bytes(16)
-        self._meta = json.dumps(
-            {
-                "format": _FORMAT,
-                "salt": salt.hex(),
-                "type": event_type.type_id.hex(),
-                "version": event_type.name.version.text,
-                "attributes": [[item.name, item.uid, item.type.value] for item in attributes],
-            }
-        ).encode()
-        self._cipher = AESGCM(_file_key(secret, salt))
-        self._count = 0
-        self._events = 0
-        path = root / relative
-        with named_errors(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._writer = pq.ParquetWriter(
-                path, _SCHEMA.with_metadata({_META: self._meta}), compression="none", use_dictionary=False,
-                write_page_checksum=True,
-            )  # fmt: skip
-
-    def add(self, name: bytes, stamp: int, rows: npt.NDArray[np.int64], batch: pa.RecordBatch) -> None:
-        columns = [encode_column(pa.array(rows), AttributeType.INTEGER)]
-        columns += [encode_column(column, kind) for column, kind in zip(batch.columns, self._kinds, strict=True)]
-        plain = b"".join((name, stamp.to_bytes(8, "big"), *(len(x).to_bytes(4, "big") + x for x in columns)))
-        sealed = self._cipher.encrypt(
-            self._count.to_bytes(12, "big"), plain, _bound(self._meta, self._subscription, len(rows))
-        )
-        row = {"events": len(rows), "sealed": sealed}
-        with named_errors(self._root / self._relative):
-            self._writer.write_batch(pa.RecordBatch.from_pylist([row], schema=_SCHEMA))
-        self._count += 1
-        self._events += len(rows)
-
-    def close(self) -> OutboxFile:
-        with named_errors(self._root / self._relative):
-            self._writer.close()
-        return _finish(self._root, self._relative, hash_subscription(self._subscription), self._events)
-
-
 def outbox_secret(seed: bytes) -> bytes:
     """Derive the key that seals a broker's outboxes from the broker's own private key."""
     return hmac.digest(seed, b"maia/1 outbox\x01", hashlib.sha256)
-
-
-def _finish(root: Path, relative: str, subscription: str, events: int) -> OutboxFile:
-    path = root / relative
-    with named_errors(path):
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-            os.fsync(file.fileno())
-        sync_folder(path.parent)
-        return OutboxFile(subscription, relative, path.stat().st_size, digest, events)
-
-
-def _open_file(data: bytes, subscription: str, secret: bytes) -> Iterator[pa.RecordBatch]:
-    try:
-        table = pq.read_table(pa.BufferReader(data))
-        meta = table.schema.metadata[_META]
-        value = json.loads(meta)
-        if value["format"] != _FORMAT:
-            raise _newer(value["format"])
-        kinds = [AttributeType(kind) for _, _, kind in value["attributes"]]
-        names = [name for name, _, _ in value["attributes"]]
-        cipher = AESGCM(_file_key(secret, bytes.fromhex(value["salt"])))
-        for number, row in enumerate(table.to_pylist()):
-            plain = cipher.decrypt(number.to_bytes(12, "big"), row["sealed"], _bound(meta, subscription, row["events"]))
-            yield _delivery(plain, names, kinds, row["events"])
-    except UnavailableError:
-        raise
-    except (InvalidTag, ValueError, KeyError, TypeError, MaiaError) as error:
-        raise SealError("the outbox cannot be opened") from error
-
-
-def _newer(found: object) -> UnavailableError:
-    return UnavailableError(
-        f"an outbox file is of format {found}, and this Maia knows format {_FORMAT}: a newer one wrote it, "
-        "use that one",
-        code="FORMAT_NEWER",
-    )
-
-
-def _delivery(plain: bytes, names: list[str], kinds: list[AttributeType], count: int) -> pa.RecordBatch:
-    view, position = memoryview(plain), _NAME + 8
-    columns: list[pa.Array] = []
-    while position < len(view):
-        start = position + 4
-        position = start + int.from_bytes(view[position:start], "big")
-        columns.append(decode_column(view[start:position], count=count))
-    stamp = int.from_bytes(view[_NAME : _NAME + 8], "big")
-    events = pa.array(event_ids(bytes(view[:_NAME]), columns[0].to_pylist()), type=pa.string())
-    stamps = pa.array(np.full(count, stamp, dtype=np.int64))
-    fields = [pa.field(name, ARROW_TYPES[kind]) for name, kind in zip(names, kinds, strict=True)]
-    fields += [pa.field(EVENT, pa.string(), nullable=False), pa.field(STAMP, pa.int64(), nullable=False)]
-    return pa.RecordBatch.from_arrays([*columns[1:], events, stamps], schema=pa.schema(fields))
-
-
-def _file_key(secret: bytes, salt: bytes) -> bytes:
-    return hmac.digest(secret, b"maia/1 outbox file " + salt + b"\x01", hashlib.sha256)
-
-
-def _bound(meta: bytes, subscription: str, events: int) -> bytes:
-    return encode((b"outbox", meta, subscription.encode(), b"%d" % events))

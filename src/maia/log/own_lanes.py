@@ -15,13 +15,13 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from maia.errors import EncodingError, NotFoundError, UsageError
-from maia.log.commits import MAX_COMMIT, Commit, LogFile, check_turn, read_commit, write_commit
+from maia.log.commits import MAX_COMMIT, MAX_SEGMENTS, Commit, LogFile, check_turn, read_commit, write_commit
 from maia.log.directory import MAX_EVIDENCE, MAX_TYPES, LogDirectory, evidence_name
+from maia.log.directory_store import DirectoryStore
 from maia.log.event_lane import EVENTS
 from maia.log.lane_names import LaneNames
 from maia.log.lane_objects import LaneId
 from maia.log.lane_writer import LaneWriter
-from maia.log.store import DirectoryStore
 from maia.principals import Signer
 
 
@@ -83,7 +83,7 @@ class OwnLanes:
 
         Raises:
             UsageError: The name belongs to something else: another query, or a batch that is not the next; or stamps
-                lie behind the lane's last: ``STAMP_BEHIND``.
+                lie behind the lane's last: ``STAMP_BEHIND``; or there are too many files: ``TOO_MANY_SEGMENTS``.
             UnavailableError: ``LANE_PENDING``: it counts, and the store does not have it yet. Otherwise nothing was
                 committed.
         """
@@ -96,6 +96,8 @@ class OwnLanes:
         last = self.last_stamp(type_id)
         if any(file.first_stamp <= last for file in files):
             raise UsageError("stamps behind what was committed", code="STAMP_BEHIND")
+        if len(files) > MAX_SEGMENTS:
+            raise UsageError(f"a commit has at most {MAX_SEGMENTS} segments", code="TOO_MANY_SEGMENTS")
         made = Commit(0, publication, type_id, "", evidence, files, refused, query, batch)
         if stamp is None:
             stamp = max((file.last_stamp for file in files), default=None)
@@ -117,13 +119,11 @@ class OwnLanes:
 
     def bases(self, type_id: str) -> set[str]:
         """Name the events of all parcels that the own record of a lane has."""
-        writer = self.writer(type_id)
-        newest, found = writer.newest(), set[str]()
-        for number in range(0 if newest is None else newest.number + 1):
-            with suppress(NotFoundError):
-                commit = read_commit(writer.kept(number), before=-1)
-                found.update(base for file in (() if commit is None else commit.files) for base in file.bases)
-        return found
+        return {base for file in self._files(type_id) for base in file.bases}
+
+    def paths(self, type_id: str) -> set[str]:
+        """Name all segments that the own record of a lane has."""
+        return {file.path for file in self._files(type_id)}
 
     def heartbeat(self, type_id: str, *, at: datetime) -> None:
         """Commit nothing, so that nothing can be dated back behind now."""
@@ -186,6 +186,15 @@ class OwnLanes:
                 commit = read_commit(writer.kept(number), before=-1)
                 found |= set() if commit is None or not commit.evidence else {bytes.fromhex(commit.evidence)}
         return frozenset(found)
+
+    def _files(self, type_id: str) -> Iterator[LogFile]:
+        """Go through the segments that the own record of a lane has."""
+        writer = self.writer(type_id)
+        newest = writer.newest()
+        for number in range(0 if newest is None else newest.number + 1):
+            with suppress(NotFoundError):
+                commit = read_commit(writer.kept(number), before=-1)
+                yield from () if commit is None else commit.files
 
     def _newest(self, writer: LaneWriter) -> Commit | None:
         record = writer.newest()

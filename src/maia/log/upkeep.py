@@ -18,20 +18,24 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 
-from maia.errors import EncodingError, MaiaError, UnavailableError, UsageError
+from maia.errors import EncodingError, MaiaError, NotFoundError, UnavailableError, UsageError
 from maia.kernel import milliseconds
 from maia.log.commits import Commit, LogFile, Moved, MovedRows, write_moves
 from maia.log.directory import LogDirectory
 from maia.log.event_lane import EventLane, lane_name
 from maia.log.numbered import named_errors
 from maia.log.own_lanes import OwnLanes
-from maia.log.segments import check_segment, sync
+from maia.log.segments import check_segment
+from maia.log.store import MAX_OBJECT, Store
+from maia.principals import KeyId
 
 TARGET_SIZE = 128 << 20
 _MAX_MEMBERS = 4096
 _MAX_DAYS = 1 << 20
-_ENDS = ("parquet", "segments")
+_MAX_FILES = 1 << 24
+_ENDS = (".parquet", ".segments")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +141,33 @@ def expire(log: LogDirectory, own: OwnLanes, *, before: datetime, at: datetime, 
     return Expired(upto=upto, commits=commits, events=events, files=files)
 
 
+def lost_segments(log: LogDirectory, owner: KeyId, *, digests: bool = False) -> Iterator[tuple[str, str]]:
+    """Name the files of a broker's lanes that are missing, or are not what was committed, each with the code.
+
+    Args:
+        log: The log.
+        owner: The broker whose lanes are looked at.
+        digests: Read every file and compare what it holds; else its size has to do.
+
+    Raises:
+        MaiaError: A lane itself cannot be read.
+    """
+    for lane in (lane for lane in log.lanes() if lane.name.endswith(f"/{owner.hex()}")):
+        for file in (file for commit in lane.commits() for file in commit.files):
+            moved, path = lane.place_of(file), _lies(lane, file)
+            try:
+                if log.store.look(path).size != file.size and moved is None:
+                    yield path, "LOG_FILE_DAMAGED"
+                elif digests:
+                    lane.check(file)
+                    for _ in lane.parcels(file):
+                        pass
+            except NotFoundError:
+                yield path, "LOG_FILE_MISSING"
+            except MaiaError as error:
+                yield path, "LOG_FILE_DAMAGED" if error.code == "OBJECT_UNFIT" else error.code
+
+
 def sweep(log: LogDirectory, own: OwnLanes, *, keep_newer_than: datetime, dry_run: bool = False) -> list[str]:
     """Remove files of one's own lanes that nothing names and that are older than an instant; return their names.
 
@@ -146,19 +177,19 @@ def sweep(log: LogDirectory, own: OwnLanes, *, keep_newer_than: datetime, dry_ru
     for lane in _own(log, own):
         files = [file for commit in lane.commits() for file in commit.files]
         # A segment that was moved is kept as long as the file that it was moved to is not there.
-        named = {file.path for file in files if not (log.path / _lies(lane, file)).is_file()}
+        named = {file.path for file in files if not _there(log.store, _lies(lane, file))}
         named |= {_lies(lane, file) for file in files}
-        folder = log.path / lane.lane.folder
+        folder, store = lane.lane.folder, log.store
         # SECURITY: a day that is a link leads out of the log, where nothing is ours to remove.
-        days = log.store.list_folders(lane.lane.folder, "date=", limit=_MAX_DAYS)
-        segments = [path for day in days for end in _ENDS for path in sorted((folder / day).glob(f"*.{end}"))]
-        for path in [*segments, *sorted(folder.glob(".*.part"))]:
-            relative = path.relative_to(log.path).as_posix()
-            with suppress(FileNotFoundError, EncodingError), named_errors(path):
-                if relative not in named and path.lstat().st_mtime < keep_newer_than.timestamp():
+        days = [f"{folder}/{day}" for day in store.list_folders(folder, "date=", limit=_MAX_DAYS)]
+        found = [f"{day}/{name}" for day in days for name in store.list_after(day, "", limit=_MAX_FILES)]
+        segments = [path for path in found if path.endswith(_ENDS)]
+        for path in [*segments, *(f"{folder}/{name}" for name in store.list_left(folder, limit=_MAX_FILES))]:
+            with suppress(NotFoundError, EncodingError):
+                if path not in named and store.look(path).written < keep_newer_than:
                     if not dry_run:
-                        log.store.delete(relative)
-                    removed.append(relative)
+                        store.delete(path)
+                    removed.append(path)
     return removed
 
 
@@ -180,6 +211,15 @@ def _own(log: LogDirectory, own: OwnLanes) -> Iterator[EventLane]:
                 code="LANE_CHANGING",
             )
         yield lane
+
+
+def _there(store: Store, path: str) -> bool:
+    """Tell whether something that can be read lies under a name."""
+    try:
+        store.open(path, limit=MAX_OBJECT).close()
+    except (NotFoundError, EncodingError):
+        return False
+    return True
 
 
 def _lies(lane: EventLane, file: LogFile) -> str:
@@ -243,11 +283,11 @@ def _remove(log: LogDirectory, paths: Sequence[str]) -> None:
 def _write(log: LogDirectory, lane: EventLane, relative: str, members: Sequence[LogFile]) -> dict[str, Moved]:
     """Copy committed segments into one file, one behind the other, synced and read back."""
     places: dict[str, Moved] = {}
-    with log.store.create(relative) as made, named_errors(log.path / relative):
+    with log.store.create(relative) as made, named_errors(Path(relative)):
         for file in members:
-            places[file.path] = Moved(relative, made.tell())
-            lane.check(file, copy=made)
-        sync(made)
+            places[file.path] = Moved(relative, made.file.tell())
+            lane.check(file, copy=made.file)
+        made.finish()
     for file in members:
         check_segment(log.store, file, places[file.path])
     return places

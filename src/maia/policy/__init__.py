@@ -1,6 +1,6 @@
 """A domain's inner policy: OASIS rules that lead from appointments and circumstances to roles, and on to privileges."""
 
-from maia.policy import peers
+from maia.policy import peers, release, xml
 from maia.policy.agreement_text import format_agreement, parse_agreement
 from maia.policy.agreements import (
     BROKERS,
@@ -16,6 +16,8 @@ from maia.policy.agreements import (
     sign_agreement,
     verify_agreement,
 )
+from maia.policy.bounds import check_bounds, compile_bounds
+from maia.policy.catalogue import TypeCatalogue
 from maia.policy.checking import PolicyFinding, Severity, check, require_runnable
 from maia.policy.conditions import Condition, cannot_ask, compile_condition
 from maia.policy.conditions_inputs import DEFAULT_CONDITION_LIMITS, Ask, ConditionLimits, EventValue, Occasion
@@ -27,23 +29,22 @@ from maia.policy.environment import Environment, Predicate, Provider
 from maia.policy.environment_hours import Hours
 from maia.policy.environment_places import Places, Terminals
 from maia.policy.facts import Fact, FactKind
+from maia.policy.flow_tags import TagBook, flow_tag, numbered
 from maia.policy.formatting import format_text
-from maia.policy.issuing import (
-    CompiledRight,
-    KnownType,
-    TypeCatalogue,
-    check_privileges,
-    compile_privilege,
-)
-from maia.policy.language import parse_fact, parse_policy, parse_privilege
+from maia.policy.issuing import CompiledRight, check_privileges, compile_privilege
+from maia.policy.known_types import KnownType
+from maia.policy.language import parse_bound, parse_fact, parse_policy, parse_privilege, read_rules
 from maia.policy.limits import PolicyLimits, grammar
 from maia.policy.problems import PolicySyntaxError
 from maia.policy.proofs import PolicyDecision, PolicyProof
+from maia.policy.risks import RiskClass, check_risks, parse_risks
 from maia.policy.role_sets import PolicySource, combine_sources, locate_line, parse_source
 from maia.policy.rules import (
     ActivationRule,
     AttributeUse,
     AuthorisationRule,
+    BoundDemand,
+    BoundUse,
     EventRight,
     Policy,
     Premise,
@@ -61,8 +62,10 @@ from maia.policy.states import (
     is_active,
     restore,
     role_state,
+    would_give,
 )
 from maia.policy.terms import Atom, Constant, Term, Variable
+from maia.policy.unmet import UnmetRule
 
 __all__ = [
     "BROKERS",
@@ -75,6 +78,8 @@ __all__ = [
     "Atom",
     "AttributeUse",
     "AuthorisationRule",
+    "BoundDemand",
+    "BoundUse",
     "CompiledRight",
     "Condition",
     "ConditionLimits",
@@ -105,21 +110,27 @@ __all__ = [
     "Provider",
     "RateLimit",
     "Restored",
+    "RiskClass",
     "RoleState",
     "Rule",
     "Severity",
     "SignedAgreement",
+    "TagBook",
     "Term",
     "Terminals",
     "TypeCatalogue",
+    "UnmetRule",
     "Variable",
     "VerifiedAgreement",
     "Withdrawal",
     "cannot_ask",
     "check",
+    "check_bounds",
     "check_meaning",
     "check_privileges",
+    "check_risks",
     "combine_sources",
+    "compile_bounds",
     "compile_condition",
     "compile_privilege",
     "dependents",
@@ -128,6 +139,7 @@ __all__ = [
     "ends_of",
     "fact_from_bytes",
     "fact_to_bytes",
+    "flow_tag",
     "format_agreement",
     "format_text",
     "given",
@@ -135,17 +147,24 @@ __all__ = [
     "grammar",
     "is_active",
     "locate_line",
+    "numbered",
     "parse_agreement",
+    "parse_bound",
     "parse_fact",
     "parse_policy",
     "parse_privilege",
     "parse_rate",
+    "parse_risks",
     "parse_source",
     "peers",
+    "read_rules",
+    "release",
     "require_runnable",
     "restore",
     "role_name",
     "role_state",
     "sign_agreement",
     "verify_agreement",
+    "would_give",
+    "xml",
 ]

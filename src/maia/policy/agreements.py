@@ -17,17 +17,19 @@ Rules:
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from dataclasses import InitVar, dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import InitVar, dataclass, replace
 from datetime import datetime
 
 from maia.authority import StatementBook, Tag, one_of
 from maia.encoding import Sexp, encode
-from maia.errors import ExpiredError, MaiaError, MalformedError, UsageError, VerificationError
-from maia.policy.issuing import TypeCatalogue, compile_privilege
+from maia.errors import DeniedError, ExpiredError, MaiaError, MalformedError, UsageError, VerificationError
+from maia.policy.catalogue import TypeCatalogue
+from maia.policy.issuing import compile_privilege
+from maia.policy.known_types import KnownType
 from maia.policy.language import parse_policy
 from maia.policy.problems import PolicySyntaxError
-from maia.policy.rules import EventRight, privilege_variables
+from maia.policy.rules import AttributeUse, EventRight, privilege_variables
 from maia.principals import (
     ALWAYS,
     Authorisation,
@@ -143,8 +145,18 @@ def role_name(role: str) -> str:
     return f"role {role}"
 
 
+Allowed = Callable[[KnownType], frozenset[str] | None]
+"""Tells which attributes of a type a domain's own rules let leave; nothing when they do not speak of it."""
+
+
 def draft_agreement(
-    title: str, giver: PublicKey, receiver: PublicKey, table: str, catalogue: TypeCatalogue
+    title: str,
+    giver: PublicKey,
+    receiver: PublicKey,
+    table: str,
+    catalogue: TypeCatalogue,
+    *,
+    allowed: Allowed | None = None,
 ) -> Agreement:
     r"""Write an agreement from a table, one line a row: ``pharmacist |- subscribe Prescription(drug, dose)``.
 
@@ -162,14 +174,17 @@ def draft_agreement(
         receiver: The domain whose roles they are.
         table: The rows.
         catalogue: The types that the giver knows.
+        allowed: What the giver's own rules let leave; a row gives no more, whatever it says.
 
     Raises:
         PolicySyntaxError: A line is no row, or gives something that does not exist; with its line.
+        DeniedError: The giver's rules let nothing of a row leave: ``RELEASE_FORBIDS``.
     """
-    return Agreement(title=title, giver=giver, receiver=receiver, rows=draft_rows(table, catalogue))
+    rows = draft_rows(table, catalogue, allowed=allowed)
+    return Agreement(title=title, giver=giver, receiver=receiver, rows=rows)
 
 
-def draft_rows(table: str, catalogue: TypeCatalogue) -> tuple[AgreementRow, ...]:
+def draft_rows(table: str, catalogue: TypeCatalogue, *, allowed: Allowed | None = None) -> tuple[AgreementRow, ...]:
     """Write the rows of an agreement whose receiver is not known yet.
 
     >>> draft_rows("", TypeCatalogue())
@@ -188,12 +203,30 @@ def draft_rows(table: str, catalogue: TypeCatalogue) -> tuple[AgreementRow, ...]
             raise _row_error(rule.line, "a row is a role without parameters and a right, without conditions")
         if any(True for _ in privilege_variables(rule.privilege)):
             raise _row_error(rule.line, "a row has no variables")
-        rows.append(
-            AgreementRow(
-                role=rule.role.name, words=str(rule.privilege), tag=_compile(rule.privilege, catalogue, rule.line)
-            )
-        )
+        tag = _compile(rule.privilege, catalogue, rule.line)
+        right = rule.privilege if allowed is None else _within(rule.privilege, catalogue, allowed)
+        if right != rule.privilege:
+            tag = _compile(right, catalogue, rule.line)
+        # names of keys are this home's own: the other side reads the same words with its own eyes
+        said = replace(right, event_type=catalogue.portable(right.event_type))
+        rows.append(AgreementRow(role=rule.role.name, words=str(said), tag=tag))
     return tuple(rows)
+
+
+def _within(right: EventRight, catalogue: TypeCatalogue, allowed: Allowed) -> EventRight:
+    """Cut a right down to what the giver's own rules let leave: the stricter of the two holds."""
+    known = catalogue.find(right.event_type)
+    most = allowed(known)
+    if most is None:
+        return right
+    asked = right.attributes or tuple(AttributeUse(name=name) for name in sorted(known.attributes))
+    left = tuple(use for use in asked if use.name in most)
+    # SECURITY: a demand that is cut away would let other rows through.
+    if not left or right.bounds or any(use.operator for use in asked if use.name not in most):
+        raise DeniedError(
+            f"the release rules of this domain do not let `{right}` leave to this domain", code="RELEASE_FORBIDS"
+        )
+    return right if len(left) == len(asked) else replace(right, attributes=left)
 
 
 def check_meaning(agreement: Agreement, catalogue: TypeCatalogue) -> None:

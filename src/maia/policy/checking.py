@@ -172,9 +172,13 @@ def _renamed(rule: Rule) -> str:
     if isinstance(rule.privilege, Atom):
         shown = rename(Premise(atom=rule.privilege))
     elif isinstance(rule.privilege, EventRight):
-        uses = rule.privilege.attributes or ()
-        values = [names.get(u.value.name, "") if isinstance(u.value, Variable) else u.value for u in uses]
-        shown = repr((rule.privilege.action, rule.privilege.event_type, [(u.name, u.operator) for u in uses], values))
+        right = rule.privilege
+        uses = right.attributes or ()
+        bounded = [(bound.kind, demand.name, demand.operator) for bound in right.bounds for demand in bound.demands]
+        used = [use.value for use in uses]
+        used += [value for bound in right.bounds for demand in bound.demands for value in demand.values]
+        values = [names.get(value.name, "") if isinstance(value, Variable) else value for value in used]
+        shown = repr((right.action, right.event_type, [(u.name, u.operator) for u in uses], bounded, values))
     return f"{role}, {conditions} |- {shown}"
 
 
@@ -214,9 +218,10 @@ def _unknown(policy: Policy, types: Mapping[str, Collection[str]]) -> Iterator[P
         if attributes is None:
             yield _error("UNKNOWN_TYPE", rule, f"there is no event type `{right.event_type}`")
             continue
-        for use in right.attributes or ():
-            if use.name not in attributes:
-                message = f"the event type `{right.event_type}` has no attribute `{use.name}`"
+        listed = [use.name for use in right.attributes or ()]
+        for name in listed + [demand.name for bound in right.bounds for demand in bound.demands]:
+            if name not in attributes:
+                message = f"the event type `{right.event_type}` has no attribute `{name}`"
                 yield _error("UNKNOWN_ATTRIBUTE", rule, message)
 
 

@@ -13,7 +13,7 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from maia.errors import DeniedError, UncheckedError, UsageError
 from maia.policy.activations import Activations, Support
@@ -21,9 +21,10 @@ from maia.policy.checking import require_runnable
 from maia.policy.facts import Fact, FactKind, FactStore
 from maia.policy.language import parse_fact, parse_privilege
 from maia.policy.proofs import PolicyDecision, PolicyProof
-from maia.policy.rules import ActivationRule, AttributeUse, AuthorisationRule, EventRight, Policy, Privilege
+from maia.policy.rules import ActivationRule, AttributeUse, AuthorisationRule, Policy, Privilege
 from maia.policy.solving import Bound, Search, Steps, StepsUsedUpError, kind_of
-from maia.policy.terms import Atom, Constant, match, substitute, variables
+from maia.policy.terms import Atom, Constant, Variable, match, substitute, variables
+from maia.policy.unmet import UnmetRule, find_unmet
 
 _SHOWN_RULES = 3
 _SHOWN_DEPTH = 64
@@ -300,27 +301,25 @@ class PolicyEngine:
                 watched = (fact for fact, premise in zip(facts, rule.premises, strict=True) if premise.monitored)
                 yield Support(rule, facts, frozenset(watched))
 
+    def unmet(self, role: Atom | str, *, principal: str) -> tuple[UnmetRule, ...]:
+        """Tell which rules would give a role to a principal, and what each of them lacks.
+
+        Raises:
+            PolicySyntaxError: The text is no role.
+            UsageError: The role holds variables.
+        """
+        return self._unmet(Fact(FactKind.ROLE, _ground(role), _principal(principal)))
+
     def _missing(self, role: Fact) -> str:
         """Say which premises of the rules for a role nothing meets, rule by rule."""
-        found: list[str] = []
-        search = Search(store=self._store, principal=role.holder, budget=Steps(self._limits.steps))
-        for rule in self._activations.get(role.atom.signature, ()):
-            binding = search.start()
-            if not match(rule.head, role.atom, binding):
-                continue
-            try:
-                unmet = [
-                    str(substitute(premise.atom, binding))
-                    for premise in rule.premises
-                    if next(search.solve([(kind_of(premise, self._roles), premise.atom)], dict(binding)), None) is None
-                ]
-            except StepsUsedUpError:
-                break
-            lacks = ", ".join(f"`{atom}`" for atom in unmet) if unmet else "facts that fit one another"
-            found.append(f"`{rule}` lacks {lacks}")
+        found = self._unmet(role)
         if not found:
             return ": no rule activates such a role"
-        return f": {'; '.join(found[:_SHOWN_RULES])}"
+        return f": {'; '.join(map(str, found[:_SHOWN_RULES]))}"
+
+    def _unmet(self, role: Fact) -> tuple[UnmetRule, ...]:
+        search = Search(store=self._store, principal=role.holder, budget=Steps(self._limits.steps))
+        return find_unmet(self._activations.get(role.atom.signature, ()), role, search, self._roles)
 
     def _given(self, role: Fact, budget: Steps) -> Iterator[tuple[Privilege, AuthorisationRule, tuple[Fact, ...]]]:
         search = Search(store=self._store, principal=role.holder, budget=budget)
@@ -370,19 +369,27 @@ def _filled(privilege: Privilege, binding: Bound) -> Privilege:
     if isinstance(privilege, Atom):
         return Atom(privilege.name, tuple(substitute(argument, binding) for argument in privilege.arguments))
     uses = privilege.attributes
-    if uses is None:
-        return privilege
-    return EventRight(
-        action=privilege.action,
-        event_type=privilege.event_type,
-        attributes=tuple(
-            AttributeUse(name=use.name, operator=use.operator, value=_value(use, binding)) for use in uses
+    return replace(
+        privilege,
+        attributes=None if uses is None else tuple(_filled_use(use, binding) for use in uses),
+        bounds=tuple(
+            replace(
+                bound,
+                demands=tuple(
+                    replace(demand, values=tuple(_value(value, binding) for value in demand.values))
+                    for demand in bound.demands
+                ),
+            )
+            for bound in privilege.bounds
         ),
     )
 
 
-def _value(use: AttributeUse, binding: Bound) -> Constant | None:
-    found = None if use.value is None else substitute(use.value, binding)
-    if found is None or isinstance(found, Constant):
-        return found
-    return Constant(str(found))  # a term with parameters becomes its text: attributes hold plain values
+def _filled_use(use: AttributeUse, binding: Bound) -> AttributeUse:
+    return use if use.value is None else replace(use, value=_value(use.value, binding))
+
+
+def _value(value: Variable | Constant, binding: Bound) -> Constant:
+    found = substitute(value, binding)
+    # A term with parameters becomes its text: attributes hold plain values.
+    return found if isinstance(found, Constant) else Constant(str(found))

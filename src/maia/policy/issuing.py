@@ -6,10 +6,11 @@ becomes ``(maia-type <owner> <name> (*) subscribe <uids> <rows>)`` over the uids
 of attributes change from version to version and uids do not.
 
 Rules:
-    1. Only a known event type or network can be meant, by its whole name or by its last part where that is one type's.
+    1. Only a known event type or network can be meant, by its whole name or by its last part where that is one type's,
+       and with its owner before it (``pito/Numberplate``) where several own one of that name.
     2. An attribute's name must mean one uid of one type in all known versions; otherwise nobody can say what is given.
     3. A value is read by the attribute's type, never guessed from how it is written, and never rounded.
-    4. A right names no version: it holds for later ones too, with the same uids.
+    4. A right holds for later versions too, with the same uids, unless the rule names one: ``Numberplate@8516``.
     5. What does not compile gives nothing. At upload it is an error with its line and column.
     6. ``define``, ``advertise``, ``publish`` and ``subscribe`` with one parameter are rights on the type of that name.
 """
@@ -17,18 +18,19 @@ Rules:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from datetime import date, datetime
-from decimal import Decimal
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from maia.authority import Action, Constraint, Tag, network_right, type_right
 from maia.errors import MalformedError, UsageError
-from maia.events import Attribute, AttributeType, EventType, Owner, value_from_json
+from maia.events import AttributeType
+from maia.policy.bounds import check_bounds, compile_bounds
+from maia.policy.catalogue import TypeCatalogue
 from maia.policy.checking import PolicyFinding, Severity
+from maia.policy.known_types import KnownType, find_attribute, read_value
 from maia.policy.rules import AttributeUse, AuthorisationRule, EventRight, Policy, Privilege
 from maia.policy.terms import Atom, Constant, Variable
-from maia.principals import Principal, principal_id
+from maia.principals import Principal
 
 _METHODS = {
     "define": Action.MANAGE,
@@ -36,25 +38,8 @@ _METHODS = {
     "publish": Action.PUBLISH,
     "subscribe": Action.SUBSCRIBE,
 }
-_NETWORK = "network"
-_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,18})")
-_FLOAT = re.compile(r"-?(0|[1-9][0-9]{0,30})\.[0-9]{1,30}")
-_PLACED = re.compile(r"'(?:[^'\n]|'')*'|\"(?:[^\"\n]|\"\")*\"|#[^\n]*|\|-|[^\W\d][\w.-]*|\n|.")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KnownType:
-    """One event type as rights see it, over all its known versions.
-
-    Attributes:
-        owner: Who owns it.
-        name: Its whole name.
-        attributes: What each attribute's name means in the known versions; more than one where they differ.
-    """
-
-    owner: Owner
-    name: str
-    attributes: Mapping[str, frozenset[Attribute]] = field(hash=False)
+_NO_TYPE = ("POLICY_TYPE", "POLICY_ACTION")
+_PLACED = re.compile(r"'(?:[^'\n]|'')*'|\"(?:[^\"\n]|\"\")*\"|#[^\n]*|\|-|[^\W\d][\w.-]*(?:/[\w.-]+)?(?:@[\w.]+)?|\n|.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,67 +48,6 @@ class CompiledRight:
 
     tag: Tag
     owner: Principal
-
-
-class TypeCatalogue:
-    """The event types and networks that a policy may speak of, by the words it uses."""
-
-    def __init__(self, types: Iterable[EventType] = (), *, networks: Iterable[tuple[Principal, str]] = ()) -> None:
-        """Learn definitions that were verified; versions of one type are put together.
-
-        Args:
-            types: Definitions, inherited attributes included.
-            networks: Owner and name of each network; the first is also called ``network``.
-        """
-        found: dict[bytes, list[EventType]] = {}
-        for item in types:
-            found.setdefault(item.type_id, []).append(item)
-        self._by_word: dict[str, list[KnownType]] = {}
-        for versions in found.values():
-            known = _put_together(versions)
-            for word in {known.name, known.name.rpartition(".")[2]}:
-                self._by_word.setdefault(word, []).append(known)
-        self._networks: dict[str, tuple[Principal, str]] = {}
-        for owner, name in networks:
-            self._networks.setdefault(_NETWORK, (owner, name))
-            self._networks.setdefault(name, (owner, name))
-
-    def find(self, word: str) -> KnownType:
-        """Find the type that a word means.
-
-        Raises:
-            MalformedError: There is none (``POLICY_TYPE``), or the word may mean several (``POLICY_AMBIGUOUS``).
-        """
-        found = self._by_word.get(word, [])
-        whole = [known for known in found if known.name == word]
-        chosen = whole or found
-        if not chosen:
-            raise MalformedError(f"there is no event type `{word}`", code="POLICY_TYPE")
-        if len(chosen) > 1:
-            names = ", ".join(sorted(f"`{known.name}`" for known in chosen))
-            raise MalformedError(f"`{word}` may mean any of {names}", code="POLICY_AMBIGUOUS")
-        return chosen[0]
-
-    def find_network(self, word: str) -> tuple[Principal, str]:
-        """Find the network that a word means: ``network`` or its name.
-
-        Raises:
-            MalformedError: There is none.
-        """
-        if word not in self._networks:
-            raise MalformedError(f"there is no network `{word}`", code="POLICY_TYPE")
-        return self._networks[word]
-
-    def types(self) -> tuple[KnownType, ...]:
-        """List the known types, each once, by name."""
-        found = {(known.name, principal_id(known.owner)): known for group in self._by_word.values() for known in group}
-        return tuple(found[key] for key in sorted(found))
-
-    def words(self) -> dict[str, frozenset[str]]:
-        """List the attributes of each type by the words a policy may use, as `maia.policy.check` takes them."""
-        return {
-            word: frozenset(known[0].attributes) for word, known in self._by_word.items() if len(known) == 1
-        } | dict.fromkeys(self._networks, frozenset())
 
 
 def compile_privilege(privilege: Privilege, catalogue: TypeCatalogue) -> CompiledRight | None:
@@ -173,47 +97,84 @@ def check_privileges(policy: Policy, catalogue: TypeCatalogue, *, text: str = ""
     """
     found: list[PolicyFinding] = []
     for rule in policy.authorisations:
-        try:
-            if isinstance(rule.privilege, EventRight):
-                _compile_right(rule.privilege, catalogue, partial=True)
-            elif isinstance(rule.privilege, Atom):
-                _compile_method(rule.privilege, catalogue, partial=True)
-        except MalformedError as error:
-            line, column = _place(text, rule, error.message)
-            found.append(
-                PolicyFinding(severity=Severity.ERROR, code=error.code, line=line, column=column, message=error.message)
-            )
+        wrong: dict[str, PolicyFinding] = {}
+        for part, column, alone in _parts(rule.privilege):
+            if alone and wrong:
+                break
+            error = _problem(part, catalogue)
+            if error is not None:
+                known = (
+                    column and error.code not in _NO_TYPE
+                )  # these are about the whole right, wherever its parts stand
+                line, at = (rule.line, column) if known else _place(text, rule, error.message)
+                wrong.setdefault(
+                    error.message,
+                    PolicyFinding(
+                        severity=Severity.ERROR, code=error.code, line=line, column=at, message=error.message
+                    ),
+                )
+                if error.code in _NO_TYPE:
+                    break
+        found += wrong.values()
     return tuple(found)
 
 
-def _put_together(versions: list[EventType]) -> KnownType:
-    attributes: dict[str, set[Attribute]] = {}
-    for version in versions:
-        for item in version.attributes:
-            attributes.setdefault(item.name, set()).add(item)
-    name = versions[0].name
-    return KnownType(
-        owner=name.owner, name=name.name, attributes={key: frozenset(found) for key, found in attributes.items()}
-    )
+def _problem(privilege: Privilege, catalogue: TypeCatalogue) -> MalformedError | None:
+    """Say why a privilege could never become a right."""
+    try:
+        if isinstance(privilege, EventRight):
+            _compile_right(privilege, catalogue, partial=True)
+        elif isinstance(privilege, Atom):
+            _compile_method(privilege, catalogue, partial=True)
+    except MalformedError as error:
+        return error
+    return None
+
+
+def _parts(privilege: Privilege) -> Iterator[tuple[Privilege, int, bool]]:
+    """Take a right apart, so that all that is wrong with it is found at once.
+
+    Yields:
+        Each part with its column, if known; and whether it is the whole, which is looked at when its parts are right.
+    """
+    if isinstance(privilege, EventRight):
+        alone = replace(privilege, attributes=None, bounds=())
+        for use in privilege.attributes or ():
+            yield replace(alone, attributes=(use,)), 0, False
+        for bound in privilege.bounds:
+            for demand in bound.demands:
+                yield replace(alone, bounds=(replace(bound, demands=(demand,)),)), demand.column, False
+        yield privilege, privilege.bounds[0].column if privilege.bounds else 0, True
+    else:
+        yield privilege, 0, True
 
 
 def _compile_right(right: EventRight, catalogue: TypeCatalogue, *, partial: bool) -> CompiledRight:
     action = _action(right.action)
     if action.on_network:
-        if right.attributes is not None:
+        if right.attributes is not None or right.bounds:
             raise MalformedError(f"`{right.action}` is about a network, which has no attributes", code="POLICY_ACTION")
         owner, name = catalogue.find_network(right.event_type)
         return CompiledRight(tag=network_right(owner, name, [action]), owner=owner)
     known = catalogue.find(right.event_type)
-    if right.attributes is None:
+    if right.attributes is None and not right.bounds:
         return _whole(known, action)
     if not action.on_cells:
         raise MalformedError(f"`{right.action}` is about a whole type, not its attributes", code="POLICY_ACTION")
-    uids = [_attribute(known, use.name).uid for use in right.attributes]
-    constraints = [made for use in right.attributes if (made := _constraint(known, use, partial=partial)) is not None]
+    uses = right.attributes or ()
+    uids = None if right.attributes is None else dict.fromkeys(find_attribute(known, use.name).uid for use in uses)
+    constraints = [made for use in uses if (made := _constraint(known, use, partial=partial)) is not None]
+    bounds = compile_bounds(right.bounds, known, partial=partial)
+    check_bounds(bounds, known, uids)
     return CompiledRight(
         tag=type_right(
-            known.owner, known.name, actions=[action], attributes=dict.fromkeys(uids), constraints=constraints
+            known.owner,
+            known.name,
+            known.version,
+            actions=[action],
+            attributes=uids,
+            constraints=constraints,
+            bounds=bounds,
         ),
         owner=known.owner,
     )
@@ -232,7 +193,7 @@ def _compile_method(privilege: Atom, catalogue: TypeCatalogue, *, partial: bool)
 
 
 def _whole(known: KnownType, action: Action) -> CompiledRight:
-    return CompiledRight(tag=type_right(known.owner, known.name, actions=[action]), owner=known.owner)
+    return CompiledRight(tag=type_right(known.owner, known.name, known.version, actions=[action]), owner=known.owner)
 
 
 def _action(word: str) -> Action:
@@ -244,19 +205,10 @@ def _action(word: str) -> Action:
         raise MalformedError(f"there is no action `{word}`", code="POLICY_ACTION") from error
 
 
-def _attribute(known: KnownType, name: str) -> Attribute:
-    meanings = known.attributes.get(name, frozenset())
-    if not meanings:
-        raise MalformedError(f"the event type `{known.name}` has no attribute `{name}`", code="POLICY_ATTRIBUTE")
-    if len(meanings) > 1:
-        raise MalformedError(
-            f"versions of `{known.name}` mean different attributes by `{name}`", code="POLICY_AMBIGUOUS"
-        )
-    return next(iter(meanings))
-
-
 def _constraint(known: KnownType, use: AttributeUse, *, partial: bool) -> Constraint | None:
-    attribute = _attribute(known, use.name)
+    attribute = find_attribute(known, use.name)
+    if use.operator == "any":
+        return Constraint(attribute.uid, "any", ())
     if use.operator is None or use.value is None:
         return None
     if not attribute.type.filterable:
@@ -267,25 +219,7 @@ def _constraint(known: KnownType, use: AttributeUse, *, partial: bool) -> Constr
         if not partial:
             raise UsageError(f"the value of `{use.name}` is a variable", code="POLICY_GROUND")
         return None
-    return Constraint(attribute.uid, use.operator, _read(attribute, use.value.value))
-
-
-def _read(attribute: Attribute, text: str) -> str | int | float | bool | Decimal | date | datetime:
-    """Read a constant as a value of an attribute's type."""
-    value: object = text
-    if attribute.type is AttributeType.INTEGER:
-        value = int(text) if _INTEGER.fullmatch(text) else text
-    elif attribute.type is AttributeType.FLOAT:
-        value = float(text) if _FLOAT.fullmatch(text) else text
-    elif attribute.type is AttributeType.BOOLEAN:
-        value = {"true": True, "false": False}.get(text, text)
-    try:
-        read = value_from_json(attribute, value)
-    except MalformedError as error:
-        message = f"`{text}` is no value of `{attribute.name}`, which is {attribute.type.value}"
-        raise MalformedError(message, code="POLICY_VALUE") from error
-    assert read is not None and not isinstance(read, bytes)  # noqa: S101, PT018 - null and binary never come here
-    return read
+    return Constraint(attribute.uid, use.operator, read_value(attribute, use.value.value))
 
 
 def _place(text: str, rule: AuthorisationRule, message: str) -> tuple[int, int]:

@@ -7,10 +7,11 @@ the first text is read. Nothing in a text can reach another language: words beco
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from maia.policy.limits import DEFAULT_POLICY_LIMITS, PolicyLimits
 from maia.policy.problems import PolicySyntaxError
-from maia.policy.rules import Policy, Privilege
+from maia.policy.rules import BoundUse, Policy, Privilege, Rule
 from maia.policy.terms import Atom
 
 _SCANNED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|#[^\n]*|[()\n]")
@@ -86,6 +87,44 @@ def parse_privilege(text: str, *, limits: PolicyLimits = DEFAULT_POLICY_LIMITS) 
     from maia.policy.reading import READER  # noqa: PLC0415 - loaded when the first text is read
 
     return READER.privilege(text, limits)
+
+
+def parse_bound(text: str, *, limits: PolicyLimits = DEFAULT_POLICY_LIMITS) -> BoundUse:
+    """Read an access-control filter as a rule has it behind a right; here every word is a constant.
+
+    >>> print(parse_bound("upper (message = 'new_product', price < 100)"))
+    upper (message = 'new_product', price < '100')
+
+    Raises:
+        PolicySyntaxError: The text is none.
+    """
+    _measure(text, limits)
+    from maia.policy.reading import READER  # noqa: PLC0415 - loaded when the first text is read
+
+    return READER.bound(text, limits)
+
+
+def read_rules(text: str) -> tuple[Policy, tuple[PolicySyntaxError, ...]]:
+    r"""Read the rules of a text that can be read, and say what is wrong with the lines of all others.
+
+    >>> policy, wrong = read_rules("a(self) <-\nb(self) <- c(self)\n|- d")
+    >>> len(policy.rules), [error.line for error in wrong]
+    (1, [1, 3])
+    """
+    try:
+        return parse_policy(text), ()
+    except PolicySyntaxError as error:
+        if error.code == "POLICY_LIMIT":
+            return Policy(rules=()), (error,)
+    rules: list[Rule] = []
+    wrong: list[PolicySyntaxError] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        try:
+            rules += [replace(rule, line=number) for rule in parse_policy(line).rules]
+        except PolicySyntaxError as error:
+            message = error.message.replace("line 1,", f"line {number},", 1)
+            wrong.append(PolicySyntaxError(message, code=error.code, line=number, column=error.column))
+    return Policy(rules=tuple(rules)), tuple(wrong)
 
 
 def _measure(text: str, limits: PolicyLimits) -> None:

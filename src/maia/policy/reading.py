@@ -6,15 +6,18 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Self, TypeVar
 
-from lark import Lark, Token, Transformer, Tree, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+from lark import Lark, Token, Transformer, Tree, UnexpectedInput
 from lark.exceptions import VisitError
 
+from maia.filters import find_misread
 from maia.policy.limits import PolicyLimits, grammar
 from maia.policy.problems import PolicySyntaxError
 from maia.policy.rules import (
     ActivationRule,
     AttributeUse,
     AuthorisationRule,
+    BoundDemand,
+    BoundUse,
     EventRight,
     Policy,
     Premise,
@@ -25,11 +28,16 @@ from maia.policy.terms import Atom, Constant, Term, Variable
 
 _EXPECTATIONS = {
     "NAME": "a name",
+    "TYPE": "a type",
     "NUMBER": "a number",
     "TEXT": "a text in quotes",
     "ENVIRONMENT": "`?`",
     "MONITORED": "`*`",
     "COMPARISON": "a comparison",
+    "BOUND": "a bound",
+    "ANY": "`any`",
+    "PATTERN": "a pattern",
+    "_IN": "`in`",
     "_WHEN": "`<-`",
     "_GIVES": "`|-`",
     "_NL": "the end of the line",
@@ -38,12 +46,11 @@ _EXPECTATIONS = {
     "COMMA": "`,`",
     "$END": "the end",
 }
-_SHOWN = 32
 T = TypeVar("T")
 
 
 class _Reader:
-    """Reads each of the three kinds of text."""
+    """Reads each kind of text."""
 
     def policy(self, text: str, limits: PolicyLimits) -> Policy:
         return _expect(Policy, _build(text, "policy", _Builder(limits, ground=False)))
@@ -55,6 +62,9 @@ class _Reader:
         found = _build(text, "privilege", _Builder(limits, ground=True))
         return found if isinstance(found, EventRight | Constant) else _expect(Atom, found)
 
+    def bound(self, text: str, limits: PolicyLimits) -> BoundUse:
+        return _expect(BoundUse, _build(text, "bound", _Builder(limits, ground=True)))
+
 
 READER = _Reader()
 
@@ -63,7 +73,7 @@ READER = _Reader()
 def _parser() -> Lark:
     return Lark(
         grammar(),
-        start=["policy", "atom", "privilege"],
+        start=["policy", "atom", "privilege", "bound"],
         parser="lalr",
         lexer="contextual",
         maybe_placeholders=False,
@@ -86,6 +96,10 @@ def _expect(kind: type[T], found: object) -> T:
     if not isinstance(found, kind):  # the grammar allows nothing else
         raise PolicySyntaxError("the text is not what was asked for")
     return found
+
+
+def _values(children: Sequence[object]) -> tuple[Variable | Constant, ...]:
+    return tuple(child for child in children if isinstance(child, Variable | Constant))
 
 
 def _only(kind: type[T], children: Sequence[object]) -> tuple[T, ...]:
@@ -165,15 +179,29 @@ class _Builder(Transformer[Token, object]):
         action, event_type = (self._name(child) for child in children[:2])
         uses = _only(AttributeUse, children)
         self._count(len(uses), self._limits.arguments, "a right", "attributes", action)
-        return EventRight(action=str(action), event_type=str(event_type), attributes=uses or None)
+        bounds = _only(BoundUse, children)
+        self._count(len(bounds), self._limits.arguments, "a right", "bounds", action)
+        return EventRight(action=str(action), event_type=str(event_type), attributes=uses or None, bounds=bounds)
 
     def attribute(self, children: list[object]) -> AttributeUse:
         name = str(self._name(children[0]))
         if len(children) == 1:
             return AttributeUse(name=name)
-        value = children[2]
-        kept = value if isinstance(value, Variable) else _expect(Constant, value)
+        (kept,) = _values(children) or (None,)
         return AttributeUse(name=name, operator=str(children[1]), value=kept)
+
+    def bound(self, children: list[object]) -> BoundUse:
+        kind = self._name(children[0])
+        demands = _only(BoundDemand, children)
+        self._count(len(demands), self._limits.arguments, "a bound", "constraints", kind)
+        return BoundUse(kind=str(kind), demands=demands, column=kind.column)
+
+    def demand(self, children: list[object]) -> BoundDemand:
+        name, values = self._name(children[0]), _values(children)
+        self._count(len(values), self._limits.arguments, "a constraint", "values", name)
+        word = children[1] if len(children) > 1 else None
+        operator = str(word) if isinstance(word, Token) else "in" if values else "any"
+        return BoundDemand(name=str(name), operator=operator, values=values, column=name.column)
 
     def value(self, children: list[object]) -> object:
         return children[0]
@@ -234,19 +262,5 @@ def _refusal(line: int, column: int, rule: str, code: str = "POLICY_LIMIT") -> P
 
 
 def _syntax_error(text: str, error: UnexpectedInput) -> PolicySyntaxError:
-    """Say where the text stops making sense and what could have stood there."""
-    if isinstance(error, UnexpectedCharacters):
-        expected, position = set(error.allowed or ()), error.pos_in_stream
-    elif isinstance(error, UnexpectedToken):
-        expected = set(error.accepts or error.expected)
-        position = len(text) if error.token.type == "$END" else error.token.start_pos
-    else:
-        expected, position = set(), len(text)
-    offset = len(text) if position is None else position
-    line = text.count("\n", 0, offset) + 1
-    column = offset - (text.rfind("\n", 0, offset) + 1) + 1
-    wanted = sorted({_EXPECTATIONS.get(terminal, terminal) for terminal in expected})
-    wish = f"expected {' or '.join(wanted)}" if wanted else "unexpected text"
-    rest = text[offset : offset + _SHOWN].split("\n", 1)[0]
-    found = f"found `{rest}`" if rest.strip() else "the text ends" if offset >= len(text) else "the line ends"
-    return PolicySyntaxError(f"line {line}, column {column}: {wish} but {found}", line=line, column=column)
+    found = find_misread(text, error, lambda terminal: _EXPECTATIONS.get(terminal, terminal))
+    return PolicySyntaxError(found.message, line=found.line, column=found.column)

@@ -30,33 +30,65 @@ class Premise:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttributeUse:
-    """One attribute of an event right, with the comparison its values must meet, if any."""
+    """One attribute of an event right, with the comparison its values must meet, if any; `any` asks for a value."""
 
     name: str
     operator: str | None = None
     value: Variable | Constant | None = None
+
+    def __str__(self) -> str:
+        """Show it as a rule writes it."""
+        return " ".join(part for part in (self.name, self.operator, self.value and spell(self.value)) if part)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundDemand:
+    """One constraint of an access-control filter: an attribute, an operator and its values; `any` has none."""
+
+    name: str
+    operator: str = "any"
+    values: tuple[Variable | Constant, ...] = ()
+    column: int = field(default=0, compare=False)
+
+    def __str__(self) -> str:
+        """Show it as a rule writes it."""
+        shown = ", ".join(map(spell, self.values))
+        return " ".join(part for part in (self.name, self.operator, f"({shown})" if self.operator == "in" else shown)
+                        if part)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundUse:
+    """An access-control filter: a kind of bound, or `min`, `exact` or `max` over attributes, and its constraints."""
+
+    kind: str
+    demands: tuple[BoundDemand, ...]
+    column: int = field(default=0, compare=False)
+
+    def __str__(self) -> str:
+        """Show it as a rule writes it."""
+        listed = self.kind in ("min", "exact", "max")  # these list attributes
+        shown = (demand.name if listed and demand.operator == "any" else str(demand) for demand in self.demands)
+        return f"{self.kind} ({', '.join(shown)})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventRight:
     """A privilege on an event type: ``subscribe Numberplate(location, numberplate = plate)``.
 
-    Without a list of attributes ``attributes`` is None: the right names the type alone.
+    Without a list of attributes ``attributes`` is None: the right names the type alone. All ``bounds`` must allow what
+    is published or subscribed to.
     """
 
     action: str
     event_type: str
     attributes: tuple[AttributeUse, ...] | None = None
+    bounds: tuple[BoundUse, ...] = ()
 
     def __str__(self) -> str:
         """Show the right as a rule writes it."""
-        if self.attributes is None:
-            return f"{self.action} {self.event_type}"
-        uses = (
-            use.name if use.value is None else f"{use.name} {use.operator} {spell(use.value)}"
-            for use in self.attributes
-        )
-        return f"{self.action} {self.event_type}({', '.join(uses)})"
+        listed = "" if self.attributes is None else f"({', '.join(map(str, self.attributes))})"
+        return " ".join((f"{self.action} {self.event_type}{listed}", *map(str, self.bounds)))
 
 
 Privilege: TypeAlias = Atom | EventRight | Constant
@@ -147,5 +179,9 @@ def privilege_variables(privilege: Privilege) -> Iterator[Variable]:
         for use in privilege.attributes or ():
             if use.value is not None:
                 yield from variables(use.value)
+        for bound in privilege.bounds:
+            for demand in bound.demands:
+                for value in demand.values:
+                    yield from variables(value)
     else:
         yield from variables(privilege)

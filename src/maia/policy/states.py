@@ -338,3 +338,21 @@ def given(engine: PolicyEngine, principal: str) -> tuple[tuple[Privilege, Fact],
     except StepsUsedUpError as error:
         raise UncheckedError("the privileges of a role need more steps than allowed", code="POLICY_STEPS") from error
     return tuple(found)
+
+
+def would_give(engine: PolicyEngine, role: Fact) -> tuple[Privilege, ...]:
+    r"""List the privileges that a role would give its holder now, whether it is active or not.
+
+    >>> from maia.policy import parse_fact, parse_policy
+    >>> engine = PolicyEngine(parse_policy("doctor(self) <- employed(self)*\ndoctor(d) |- read('notes')"))
+    >>> [str(found) for found in would_give(engine, Fact(FactKind.ROLE, parse_fact("doctor(ali)"), "ali"))]
+    ['read(notes)']
+
+    Raises:
+        UncheckedError: The conditions of its privileges need more steps than allowed.
+    """
+    try:
+        budget = Steps(engine._limits.steps)  # noqa: SLF001 - as above
+        return tuple(dict.fromkeys(found for found, _, _ in engine._given(role, budget)))  # noqa: SLF001 - as above
+    except StepsUsedUpError as error:
+        raise UncheckedError("the privileges of a role need more steps than allowed", code="POLICY_STEPS") from error

@@ -211,6 +211,18 @@ def unsafe_seal_certificate(expression: Sexp, signer: PublicKey, signature: byte
     return encode((b"signed", VERSION, expression, _signature_sexp(signer, signature)))
 
 
+def rejoin_certificate(body: Body, signature: bytes) -> UnverifiedCertificate:
+    """Join a body and a signature that came apart, as in another notation; nothing is believed yet.
+
+    Raises:
+        UsageError: The issuer is known by a hash alone: ``WRONG_SIGNER``.
+        EncodingError: It is no signature.
+    """
+    if not isinstance(body.issuer, PublicKey):
+        raise UsageError("the key of the issuer is needed, not its hash", code="WRONG_SIGNER")
+    return parse_certificate(encode((b"signed", VERSION, body.to_sexp(), _signature_sexp(body.issuer, signature))))
+
+
 def parse_certificate(raw: bytes, *, limits: SexpLimits = CERTIFICATE_LIMITS) -> UnverifiedCertificate:
     """Read a certificate from its canonical bytes, believing nothing.
 

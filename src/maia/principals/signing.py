@@ -27,12 +27,14 @@ _SEED_LENGTH = 32
 
 
 class Kind(Enum):
-    """What a signature may be about. The value is the prefix that is signed along."""
+    """What a signature may be about. The value is the prefix that is signed along.
+
+    Of a checkpoint and a cosignature it is how the texts begin that C2SP's notes have signed.
+    """
 
     CERTIFICATE = b"maia/1 certificate\x00"
     STATEMENT = b"maia/1 statement\x00"
     EVENT_TYPE = b"maia/1 event-type\x00"
-    TOPIC = b"maia/1 topic\x00"
     PARCEL = b"maia/1 parcel\x00"
     REKEY = b"maia/1 rekey\x00"
     AUTHENTICATION = b"maia/1 authentication\x00"
@@ -45,6 +47,10 @@ class Kind(Enum):
     PEER_ANSWER = b"maia/1 peer-answer\x00"
     EARLIER_KEYS = b"maia/1 earlier-keys\x00"
     EMERGENCY = b"maia/1 emergency\x00"
+    LABELLED_READ = b"maia/1 labelled-read\x00"
+    WORK = b"maia/1 work\x00"
+    CHECKPOINT = b"maia.audit/"
+    COSIGNATURE = b"cosignature/v1\n"
 
 
 @runtime_checkable

@@ -6,7 +6,7 @@ import typing as _typing
 
 from maia.lazy import on_first_use as _on_first_use
 from maia.spark.java import find_java
-from maia.spark.session import check_python, prepare_session, session
+from maia.spark.session import prepare_session, session
 
 if _typing.TYPE_CHECKING:
     from maia.spark.cells import plain_rows, write_parquet
@@ -16,19 +16,23 @@ if _typing.TYPE_CHECKING:
     from maia.spark.guard import check_start
     from maia.spark.input_files import guess_format, read_header
     from maia.spark.jobs import start_job
+    from maia.spark.labelled import LabelledFrame
+    from maia.spark.labelled_groups import LabelledGroups
     from maia.spark.launch import Progress, progress_of, start_spark
     from maia.spark.plain_values import plain
-    from maia.spark.rows import read_file, read_lines
+    from maia.spark.rows import Malformed, read_file, read_lines
     from maia.spark.source import DefaultSource
     from maia.spark.stages import deliver
 
 __all__ = [
     "DefaultSource",
+    "LabelledFrame",
+    "LabelledGroups",
     "Lag",
+    "Malformed",
     "OnceFile",
     "Progress",
     "SparkEngine",
-    "check_python",
     "check_start",
     "deliver",
     "find_java",
@@ -55,7 +59,10 @@ __getattr__ = _on_first_use(
     __name__,
     {
         "DefaultSource": "source",
+        "LabelledFrame": "labelled",
+        "LabelledGroups": "labelled_groups",
         "Lag": "follow",
+        "Malformed": "rows",
         "OnceFile": "follow",
         "Progress": "launch",
         "SparkEngine": "engine",

@@ -15,7 +15,7 @@ from maia.home import Home
 _TEXTS = [f"{name} string" for name in ("kind", "principal", "type_id", "source", "subject", "code")]
 _EARLIER = ["at timestamp", *_TEXTS, "events bigint", "clauses array<string>"]
 _LISTS = [f"{name} array<string>" for name in ("certificates", "attributes", "closed")]
-_ROW = [*_EARLIER, *_LISTS, "filter string", "plan string"]
+_ROW = [*_EARLIER, *_LISTS, "filter string", "plan string", "decision string"]
 _ENTRY = f"n bigint, of bigint, entry string, rows array<struct<{', '.join(item.replace(' ', ': ') for item in _ROW)}>>"
 
 

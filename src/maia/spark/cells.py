@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
-from pyspark.sql.types import TimestampType
+from pyspark.sql.types import ArrayType, DataType, StructType, TimestampType
 
 from maia.spark.errors import spark_errors
 from maia.spark.plain_values import plain
@@ -28,7 +28,7 @@ def plain_rows(frame: DataFrame, *, limit: int | None = None) -> Iterator[dict[s
         # Few rows come in one conversation; many are not held in memory at once.
         rows = cut.toLocalIterator() if limit is None else iter(cut.collect())
         for row in rows:
-            yield {name: plain(value) for name, value in zip(frame.columns, row, strict=True)}
+            yield {name: plain(_fields(value)) for name, value in zip(frame.columns, row, strict=True)}
 
 
 def write_parquet(frame: DataFrame, folder: Path, *, limit: int | None = None) -> None:
@@ -46,7 +46,24 @@ def _as_text(frame: DataFrame) -> DataFrame:
     cells = []
     for item in frame.schema.fields:
         column = F.col(f"`{item.name.replace('`', '``')}`")
-        if isinstance(item.dataType, TimestampType):
-            column = F.date_format(column, "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX")
-        cells.append(column.alias(item.name))
+        cells.append(_text_of(column, item.dataType).alias(item.name))
     return frame.select(*cells)
+
+
+def _text_of(column: Column, kind: DataType) -> Column:
+    """Write times as text, those inside arrays and structs too."""
+    if isinstance(kind, TimestampType):
+        return F.date_format(column, "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX")
+    if isinstance(kind, ArrayType):
+        return F.transform(column, lambda item: _text_of(item, kind.elementType))
+    if isinstance(kind, StructType):
+        parts = [_text_of(column.getField(part.name), part.dataType).alias(part.name) for part in kind.fields]
+        return F.when(column.isNotNull(), F.struct(*parts))
+    return column
+
+
+def _fields(value: object) -> object:
+    """Give the fields of structs by name."""
+    if isinstance(value, Row):
+        return {name: _fields(item) for name, item in value.asDict().items()}
+    return [_fields(item) for item in value] if isinstance(value, list) else value

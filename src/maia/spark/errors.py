@@ -20,6 +20,9 @@ SPARK_KINDS = (PySparkException, Py4JError)
 """What Spark raises: its own errors, and those of its bridge to Java, which comes with it."""
 _RAISED = re.compile(r"(?:^|(?<=[\s:]))maia\.(?:\w+\.)*(\w+): \[([A-Z][A-Z0-9_]*)\] (.*)$", re.MULTILINE)
 """Maia's error wherever Spark puts it: on a line of its own, or behind words of Spark's."""
+_CONDITION = re.compile(r"(?:\A\s*|^(?:Caused by)?: (?:[\w$]+\.)+[\w$]+: )\[([A-Z][A-Z0-9_.]*)\]", re.MULTILINE)
+"""Spark's own condition: what its text starts with, or behind the name of the error of Java."""
+_JAVA = re.compile(r"^: (?:[\w$]+\.)+([\w$]+)", re.MULTILINE)
 
 
 @contextmanager
@@ -38,6 +41,8 @@ def unwrap(text: str) -> MaiaError:
     ChainError('no `x`')
     >>> unwrap("[PYTHON_DATA_SOURCE_ERROR] Failed: maia.errors.UsageError: [NOT_A_CLIENT] `broker` is none")
     UsageError('`broker` is none')
+    >>> unwrap("An error occurred while calling o8.load.\n: org.x.SparkError: [DATA_SOURCE_NOT_FOUND] no `y`").message
+    'Spark failed: DATA_SOURCE_NOT_FOUND; `maia -v` shows more, and in Python the `__cause__` of this error'
     """
     found = _RAISED.findall(text)
     if found:
@@ -46,7 +51,10 @@ def unwrap(text: str) -> MaiaError:
         known = isinstance(kind, type) and issubclass(kind, MaiaError)
         return (kind if known else MaiaError)(message.strip(), code=code)
     first = text.strip().splitlines()[0] if text.strip() else "no reason given"
-    condition = re.match(r"\[([A-Z][A-Z0-9_.]*)\]", first)
+    # The bridge to Java names first what it called, which helps nobody; a Java error may have values behind its name.
+    reason = _CONDITION.search(text) or _JAVA.search(text)
     return UnavailableError(
-        f"Spark failed: {condition[1] if condition else first[:200]}; `maia -v` shows more", code="SPARK_FAILED"
+        f"Spark failed: {reason[1] if reason else first[:200]}; `maia -v` shows more, and in Python the `__cause__` of "
+        "this error",
+        code="SPARK_FAILED",
     )

@@ -11,17 +11,16 @@ A write of Spark's returns nothing, so what would be counted and returned elsewh
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import StructField, StructType, TimestampNTZType
 
-from maia.domain import Domain, Published
+from maia.domain import Domain, Published, nothing_published
 from maia.encoding import did_you_mean
-from maia.errors import DeniedError, MalformedError
-from maia.events import EventType, check_batch
+from maia.errors import MalformedError
+from maia.events import EventType, check_batch, in_zone, parse_offset
 from maia.spark.options import SourceOptions
 
 _logger = logging.getLogger(__name__)
@@ -31,55 +30,50 @@ def check_writable(asked: SourceOptions, schema: StructType) -> None:
     """Refuse columns that can never be published as the version that was asked for.
 
     Raises:
-        MalformedError: One is no attribute (``NO_ATTRIBUTE``), or of a type that its attribute does not take
-            (``VALUE_TYPE``).
+        MalformedError: One is no attribute (``NO_ATTRIBUTE``) or twice there (``ATTRIBUTE_NAME_TWICE``), or of a type
+            that its attribute does not take (``VALUE_TYPE``).
     """
     with Domain.open(asked.home) as domain:
-        event_type = domain.event_type(asked.type, asked.version)
+        event_type = asked.events.event_type(domain)
     kinds = {item.name: item.type.value for item in event_type.attributes}
+    twice = next((name for name in schema.names if schema.names.count(name) > 1), None)
+    if twice is not None:
+        raise MalformedError(f"two columns are called `{twice}`", code="ATTRIBUTE_NAME_TWICE")
     for field in schema.fields:
         if field.name not in kinds:
             near = did_you_mean(field.name, kinds)
             message = f"version {event_type.name.version} has no attribute `{field.name}`{near}"
             raise MalformedError(message, code="NO_ATTRIBUTE")
-        if not _fits(field, event_type):
+        if not _fits(field, event_type, naive=asked.naive_timestamps):
             article = "an" if kinds[field.name][0] in "aeiou" else "a"
             message = f"column `{field.name}` is {field.dataType.simpleString()}, the attribute {article} "
-            raise MalformedError(f"{message}{kinds[field.name]}", code="VALUE_TYPE")
+            naive = isinstance(field.dataType, TimestampNTZType) and kinds[field.name] == "timestamp"
+            advice = "; say its zone with the option `naiveTimestamps`" if naive else ""
+            raise MalformedError(f"{message}{kinds[field.name]}{advice}", code="VALUE_TYPE")
 
 
 def tell_refused(done: Published, *, stream: bool) -> None:
     """Say which rows of a write were refused.
 
     Raises:
-        DeniedError: All rows of a batch were: ``ROWS_REFUSED``. A stream goes on with what comes next.
+        RowsRefusedError: All rows of a batch were. A stream goes on with what comes next.
     """
     if not done.refused:
         return
     if not done.events and not stream:
-        raise nothing_published(done.refused)
-    what, why = _in_words(done.refused)
+        raise nothing_published(done)
+    count = sum(done.refused.values())
+    what = "1 row is refused" if count == 1 else f"{count:,} rows are refused"
+    why = ", ".join(f"{code} in `{column}`" if column else code for code, column in sorted(done.refused))
     _logger.warning("%s, %s events of `%s` are published: %s", what, f"{done.events:,}", done.publication, why)
 
 
-def nothing_published(refused: Mapping[tuple[str, str], int]) -> DeniedError:
-    """Make the error that says which rows were refused, so that nothing is published."""
-    what, why = _in_words(refused)
-    return DeniedError(f"{what}, so nothing is published: {why}", code="ROWS_REFUSED")
-
-
-def _in_words(refused: Mapping[tuple[str, str], int]) -> tuple[str, str]:
-    """Say how many rows were refused, and why."""
-    count = sum(refused.values())
-    why = ", ".join(f"{code} in `{column}`" if column else code for code, column in sorted(refused))
-    return "1 row is refused" if count == 1 else f"{count:,} rows are refused", why
-
-
-def _fits(field: StructField, event_type: EventType) -> bool:
+def _fits(field: StructField, event_type: EventType, *, naive: str | None) -> bool:
     """Ask the kernel's check about a batch of this column without rows."""
     try:
         kind = to_arrow_type(field.dataType, timezone="UTC")
-        check_batch(event_type, pa.RecordBatch.from_arrays([pa.array([], type=kind)], names=[field.name]))
+        batch = pa.RecordBatch.from_arrays([pa.array([], type=kind)], names=[field.name])
+        check_batch(event_type, batch if naive is None else in_zone(batch, parse_offset(naive)))
     except (MalformedError, PySparkException, pa.ArrowException):
         return False
     return True

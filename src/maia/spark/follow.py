@@ -21,6 +21,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from maia.errors import EncodingError
 from maia.spark.cells import plain_rows
+from maia.spark.connect import refuse_connect
 from maia.spark.errors import spark_errors
 
 Rows = Iterator[dict[str, object]]
@@ -59,6 +60,7 @@ def follow_rows(
     Raises:
         MaiaError: The log is damaged or expired, or Spark failed.
     """
+    refuse_connect(frame, "following with a function of this process", "write the stream with `frame.writeStream`")
     done = Event()
 
     def each(rows: DataFrame, batch: int) -> None:

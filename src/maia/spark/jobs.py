@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from maia.domain import DeliveryJob, Group, Report, Work, write_wanted
+from maia.spark.connect import refuse_connect
 from maia.spark.errors import spark_errors
 from maia.spark.guard import check_start, places_in, query_id
 from maia.spark.log_stream import LogSource
@@ -32,6 +33,7 @@ def start_job(
     Raises:
         UsageError: Checkpoint, outbox and log do not belong together, see `guard`.
     """
+    refuse_connect(spark, "a delivery job", "run `maia deliver` where the home is, with a session of its own")
     check_start(checkpoint, job.outbox, job.log)
     spark.dataSource.register(LogSource)
     source = spark.readStream.format(LogSource.name()).option("home", str(job.home))

@@ -14,6 +14,6 @@ def in_one_line() -> Iterator[None]:
     """Let an error of Maia's leave a process of Spark's as one line; that process ends with it."""
     try:
         yield
-    except MaiaError:
+    except MaiaError as error:
         sys.tracebacklimit = 0
-        raise
+        raise error from None  # what it came from says nothing more to whoever reads it

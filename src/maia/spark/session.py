@@ -8,8 +8,10 @@ Rules kept here, for every door that leads into Spark:
   runs, so `prepare_session` sets them; where only a task can look (`check_task`) they are demanded;
 - a passphrase or a database's address in the environment of the process goes neither to the Java machine nor to the
   workers, and a secret that Spark needs stands in no command line;
+- a session whose workers run a Python without Maia is refused before it is asked for anything;
 - a task whose worker was killed runs again, on one machine too;
-- a message names each setting that is missing and how to set it.
+- a message names each setting that is missing and how to set it;
+- a session of Spark Connect has no context here: what its server was started with is asked for there (`connect`).
 """
 
 from __future__ import annotations
@@ -21,10 +23,12 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from maia.errors import UsageError
+from maia.spark.connect import is_connect, server_settings
 from maia.spark.java import find_java
 
 if TYPE_CHECKING:
@@ -56,7 +60,6 @@ SETTINGS: dict[str, str] = {
 }
 MEANING = ("spark.sql.caseSensitive", "spark.sql.session.timeZone")
 """What names and instants mean; can be set while a session runs."""
-_FASTER = {"spark.sql.python.filterPushdown.enabled": "true"}
 _SECRET = "spark.authenticate.secret"  # noqa: S105 - a name
 _SECRETS = ("MAIA_PASSPHRASE", "MAIA_DATABASE_URL")
 _SEALED = ("spark.io.encryption.enabled",)
@@ -65,6 +68,8 @@ _SEALED_BEYOND = (*_SEALED, "spark.network.crypto.enabled")
 
 def session(**conf: str) -> SparkSession:
     """Return the active session, or start a local one with Maia's settings; `prepare_session` says whether it will do.
+
+    A session whose Java process has ended is none.
 
     Args:
         conf: Further settings, with underscores for dots (``spark_master="local[2]"``); they win over Maia's.
@@ -75,6 +80,7 @@ def session(**conf: str) -> SparkSession:
     from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - starting Spark is for those who ask for it
     from pyspark.sql import SparkSession  # noqa: PLC0415 - starting Spark is for those who ask for it
 
+    forget_dead_java()
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
@@ -83,7 +89,7 @@ def session(**conf: str) -> SparkSession:
         os.environ["JAVA_HOME"] = str(java.home)
     # Workers must run the Python that has Maia, not the first one on the path.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    wanted = {**SETTINGS, **_FASTER, **{key.replace("_", "."): value for key, value in conf.items()}}
+    wanted = {**SETTINGS, **{key.replace("_", "."): value for key, value in conf.items()}}
     # Spark makes a secret of its own on one machine, on YARN and on Kubernetes only.
     secret = wanted.pop(_SECRET, secrets.token_hex(32))
     builder = SparkSession.builder
@@ -96,6 +102,18 @@ def session(**conf: str) -> SparkSession:
             SparkContext._ensure_initialized(conf=SparkConf(loadDefaults=False).setAll(list(wanted.items())))  # noqa: SLF001
             builder = builder.config(_SECRET, secret)
         return builder.getOrCreate()
+
+
+def forget_dead_java() -> None:
+    """Let pyspark start Java anew where the process that it knows has ended, as when it had no memory left."""
+    from pyspark import SparkContext  # noqa: PLC0415 - as above
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - as above
+
+    known: Any = SparkContext
+    gateway = known._gateway  # noqa: SLF001 - pyspark keeps a dead process for ever, and has no word for it
+    if gateway is not None and gateway.proc.poll() is not None:
+        known._gateway = known._jvm = known._active_spark_context = None  # noqa: SLF001 - as above
+        SparkSession._instantiatedSession = None  # noqa: SLF001 - as above
 
 
 @contextmanager
@@ -116,23 +134,36 @@ def prepare_session(spark: SparkSession, *, trusted: bool) -> None:
         trusted: Whether the disks that Spark spills to are protected otherwise.
 
     Raises:
-        UsageError: It does not seal what leaves its memory: ``SPARK_SETTING``.
+        UsageError: Its workers run a Python without Maia (``SPARK_PYTHON``), or it does not seal what leaves its
+            memory (``SPARK_SETTING``).
     """
-    # SECURITY: what a running context does is what it was started with; a session built on top of it may say otherwise.
-    started = spark.sparkContext.getConf()
-    found = {name: started.get(name, None) or "" for name in ("spark.master", *_SEALED_BEYOND)}
+    if not is_connect(spark):
+        _check_python(spark)
+    found = _started(spark)
     _check(_missing(found, trusted=trusted, meaning=False))
     for name in MEANING:
         if (spark.conf.get(name) or "").lower() != SETTINGS[name].lower():
             spark.conf.set(name, SETTINGS[name])
-    for name, value in _FASTER.items():
-        spark.conf.set(name, value)
+    if is_connect(spark):
+        return
     # A job on a frame's RDD is none of SQL's, and carries no settings of the session: its tasks find them here.
     for name, value in (found | {name: SETTINGS[name] for name in MEANING}).items():
         spark.sparkContext.setLocalProperty(name, value)
 
 
-def check_python(spark: SparkSession) -> None:
+def _started(spark: SparkSession) -> dict[str, str]:
+    """Read with which settings the context behind a session was started.
+
+    SECURITY: what a running context does is what it was started with; a session built on top of it may say otherwise.
+    """
+    names = ("spark.master", *_SEALED_BEYOND)
+    if is_connect(spark):
+        return server_settings(spark, names)
+    started = spark.sparkContext.getConf()
+    return {name: started.get(name, None) or "" for name in names}
+
+
+def _check_python(spark: SparkSession) -> None:
     """Refuse a session whose workers run a Python without Maia; there Spark finds no ``format("maia")``.
 
     Raises:
@@ -140,15 +171,22 @@ def check_python(spark: SparkSession) -> None:
     """
     python = str(spark.sparkContext.pythonExec)
     found = shutil.which(python)
-    if found is not None and Path(found).absolute() == Path(sys.executable).absolute():
-        return
-    look = [] if found is None else [found, "-c", "import pyspark_maia"]
-    if not look or subprocess.run(look, capture_output=True, check=False).returncode != 0:  # noqa: S603 - Spark runs it
+    if found is None and not _is_local(str(spark.sparkContext.master)):
+        return  # a path of other machines
+    if found is None or not _has_maia(found):
         raise UsageError(
             f"Spark's workers run `{python}`, which has no Maia: set the variable PYSPARK_PYTHON to "
             f"`{sys.executable}` before the session is built, or activate the environment that has Maia",
             code="SPARK_PYTHON",
         )
+
+
+@cache
+def _has_maia(python: str) -> bool:
+    """Ask a Python once whether it finds the data source."""
+    if Path(python).absolute() == Path(sys.executable).absolute():
+        return True
+    return subprocess.run([python, "-c", "import pyspark_maia"], capture_output=True, check=False).returncode == 0  # noqa: S603 - Spark runs it
 
 
 def check_task(*, trusted: bool) -> None:
@@ -167,11 +205,27 @@ def check_task(*, trusted: bool) -> None:
     _check(_missing(found, trusted=trusted, meaning=True))
 
 
+def is_local(spark: SparkSession) -> bool:
+    """Tell whether the tasks of a session run on the machine of the driver."""
+    return _is_local(_started(spark)["spark.master"])
+
+
+def is_local_task() -> bool:
+    """Tell whether this runs on the machine of the driver, in a local session, or in no task at all."""
+    from pyspark import TaskContext  # noqa: PLC0415 - runs on a worker
+
+    context = TaskContext.get()
+    return context is None or _is_local(context.getLocalProperty("spark.master") or "")
+
+
 def _missing(found: Mapping[str, str], *, trusted: bool, meaning: bool) -> list[str]:
-    local = found["spark.master"].startswith("local") and not found["spark.master"].startswith("local-cluster")
-    sealed = () if trusted else _SEALED if local else _SEALED_BEYOND
+    sealed = () if trusted else _SEALED if _is_local(found["spark.master"]) else _SEALED_BEYOND
     wanted = (*sealed, *(MEANING if meaning else ()))
     return [name for name in wanted if found[name].lower() != SETTINGS[name].lower()]
+
+
+def _is_local(master: str) -> bool:
+    return master.startswith("local") and not master.startswith("local-cluster")
 
 
 def _check(missing: list[str]) -> None:

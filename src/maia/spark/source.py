@@ -26,7 +26,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from maia.domain import Domain
+from maia.domain import Domain, plan_parts
 from maia.encoding import did_you_mean
 from maia.errors import UsageError
 from maia.events import ClosedAttributes, EventType, to_spark_json
@@ -34,20 +34,17 @@ from maia.log import EVENT, STAMP
 from maia.spark.fitting import check_writable
 from maia.spark.one_line import in_one_line
 from maia.spark.options import SourceOptions
-from maia.spark.reader import MaiaReader, MaiaStreamReader, PushingReader
+from maia.spark.reader import MaiaReader, MaiaStreamReader
 from maia.spark.writer import MaiaStreamWriter, MaiaWriter, plan_publication
 
 _TABLE = "maia"
 """Under this name a column's metadata holds the options of its table."""
-_PUSHING = "pyspark.sql.worker.data_source_pushdown_filters"
-"""The module that runs where Spark pushes filters down; elsewhere it refuses readers that could take them."""
-
 _COMMITTING = "pyspark.sql.worker.python_streaming_sink_runner"
 """The module that runs where Spark commits a micro-batch; the plan was made before, where it was written."""
 
 
 class DefaultSource(DataSource):
-    """Events of one type as a client of a domain may publish or see them."""
+    """Events of a type, or of topics, as a client of a domain may publish or see them."""
 
     def __init__(self, options: dict[str, str]) -> None:
         """Refuse an unknown client, type or option where the frame is made, and a client whose key is not proven."""
@@ -55,7 +52,7 @@ class DefaultSource(DataSource):
         if not {"home", "path"}.isdisjoint(name.lower() for name in options):
             with in_one_line(), Domain.open((asked := SourceOptions.of(options)).home) as domain:
                 asked.prove(domain)
-                domain.find_type(asked.type, asked.version)
+                asked.events.names(domain)
 
     @classmethod
     def name(cls) -> str:
@@ -82,8 +79,7 @@ class DefaultSource(DataSource):
         with in_one_line():
             asked = self._asked(schema)
             _check_schema(asked, schema)
-            kind = PushingReader if _PUSHING in sys.modules else MaiaReader
-            return kind(asked, tuple(schema.names))
+            return MaiaReader(asked, tuple(schema.names))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
         """Follow the log commit by commit."""
@@ -130,9 +126,7 @@ def _check_right(asked: SourceOptions) -> None:
         MaiaError: It has none, or the filter is refused.
     """
     with Domain.open(asked.home) as domain:
-        domain.deliver_plan(
-            asked.type, client=asked.prove(domain), where=asked.where, version=asked.version, commits=()
-        )  # fmt: skip
+        plan_parts(domain, asked.events, client=asked.prove(domain), where=asked.where, frames=asked.frames(domain))
 
 
 def _kept(options: Mapping[str, str]) -> dict[str, str]:
@@ -146,7 +140,7 @@ def _kept(options: Mapping[str, str]) -> dict[str, str]:
 def _fields(asked: SourceOptions) -> dict[str, StructField]:
     """Give the columns that the client may ask for, by name."""
     domain = Domain.open(asked.home)
-    event_type = domain.event_type(asked.type, asked.version)
+    event_type = asked.events.event_type(domain)
     fields = {item.name: item for item in StructType.fromJson(json.loads(to_spark_json(event_type))).fields}
     if event_type.options.closed is ClosedAttributes.OMIT:
         shown = _open_attributes(domain, asked, event_type)
@@ -196,7 +190,8 @@ def _open_attributes(domain: Domain, asked: SourceOptions, event_type: EventType
     at = domain.clock()
     known = domain.known(at=at)
     made = domain.planner.subscription(
-        known, event_type.name, domain.home.key(asked.as_), holder=asked.as_, identity=asked.as_, where="", at=at
-    )
+        known, event_type.name, domain.home.key(asked.as_), holder=asked.as_, identity=asked.as_, where=asked.where,
+        at=at, frames=asked.frames(domain),
+    )  # fmt: skip
     clauses = made.clauses
     return {item.name for item in event_type.attributes if any(clause.opens(item.uid) for clause in clauses)}

@@ -22,6 +22,7 @@ from maia.kernel import (
     DeliverPlan,
     MakeKeys,
     deliver_parcels,
+    logged_rows,
 )
 from maia.log import COUNT, EVENT, REFUSED, STAMP, SUBSCRIPTION
 
@@ -61,8 +62,7 @@ def deliver(frame: DataFrame, plan: DeliverPlan, make_keys: MakeKeys, *, clock: 
     )
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        sealed = (batch.filter(batch.column("parcel").is_valid()) for batch in batches)
-        for outcome in deliver_parcels(plan, sealed, make_keys(), clock=clock):
+        for outcome in deliver_parcels(plan, logged_rows(batches), make_keys(), clock=clock):
             if outcome.opened is None or outcome.refused is not None:
                 refusal = {REFUSED: outcome.refused, COUNT: outcome.events}
                 yield pa.RecordBatch.from_pylist([refusal], schema=schema)
@@ -81,8 +81,7 @@ def deliver(frame: DataFrame, plan: DeliverPlan, make_keys: MakeKeys, *, clock: 
                 cells = delivery.batch.select(shown).columns
                 yield pa.RecordBatch.from_arrays([*cells, *added], schema=schema)
 
-    columns = ["type_id", "origin", "stamp", "events", "evidence", "parcel"]
-    return frame.select(*columns).mapInArrow(task, _with_added(version, shown))
+    return frame.mapInArrow(task, _with_added(version, shown))
 
 
 def _one_version(plan: DeliverPlan) -> EventType:

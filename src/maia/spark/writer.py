@@ -16,7 +16,10 @@ from maia.domain import (
     Written,
     audit_of,
     commit_publication,
+    open_own_order,
+    order_to_publish,
     publication_operation,
+    take_up,
     write_partition,
 )
 from maia.errors import UsageError
@@ -27,15 +30,22 @@ from maia.spark.fitting import tell_refused
 from maia.spark.java import driver_process
 from maia.spark.one_line import in_one_line
 from maia.spark.options import SourceOptions
-from maia.spark.session import check_task
+from maia.spark.session import check_task, is_local_task
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedWrite:
-    """A publication that was planned, and is in the audit as an intent of this number."""
+    """A publication that was planned, and is in the audit as an intent of this number; its plan may be in an order."""
 
-    plan: PublishPlan
+    plan: PublishPlan | None
     operation: int
+    order: bytes | None = None
+
+    def whole(self, home: Home) -> PublishPlan:
+        """Give the plan, where it was made."""
+        plan = self.plan if self.order is None else open_own_order(self.order, home).plan
+        assert isinstance(plan, PublishPlan)  # noqa: S101 - that is what was ordered
+        return plan
 
 
 @dataclass
@@ -54,21 +64,29 @@ def plan_publication(asked: SourceOptions) -> PlannedWrite:
     """
     with Domain.open(asked.home) as domain:
         plan = domain.publish_plan(
-            asked.type, client=asked.prove(domain), version=asked.version,
+            asked.events.published(domain), client=asked.prove(domain),
             publication=asked.publication or secrets.token_hex(16), max_events=asked.max_events,
+            advertise=asked.advertise,
         )  # fmt: skip
         made = publication_operation(
             domain.home, plan, client=asked.as_, at=domain.clock(), process=process_name(driver_process())
         )
-        return PlannedWrite(plan, made.number)
+        order = order_to_publish(domain, plan, asked.as_, operation=made.number, at=domain.clock())
+        return PlannedWrite(plan if order is None else None, made.number, order)
 
 
-def _write(plan: PublishPlan, asked: SourceOptions, batches: Iterator[pa.RecordBatch]) -> Written:
+def _write(
+    planned: PlannedWrite, asked: SourceOptions, batches: Iterator[pa.RecordBatch], *, batch: str | None = None
+) -> Written:
     context = TaskContext.get()
-    home = Home.open(asked.home)
-    check_task(trusted=home.trusts_disks)
+    place, plan = take_up(asked.home, planned.order, planned.plan, local=is_local_task())
+    check_task(trusted=place.trusts_disks)
+    assert isinstance(plan, PublishPlan)  # noqa: S101 - that is what was ordered
+    if batch is not None:
+        # INVARIANT: names of events hold the micro-batch, so no two micro-batches share one.
+        plan = replace(plan, publication=f"{plan.publication}/{batch}")
     partition = 0 if context is None else context.partitionId()
-    return write_partition(home, plan, partition, batches, at=now())
+    return write_partition(place, plan, partition, batches, at=now(), naive_timestamps=asked.naive_timestamps)
 
 
 def _commit(
@@ -80,10 +98,13 @@ def _commit(
     batch: int = -1,
 ) -> None:
     written = [message.written for message in messages if isinstance(message, WrittenMessage)]
+    ordered = planned.order is not None and any(item.by_task for item in written)
     with in_one_line(), Domain.open(asked.home) as domain:
+        # Spark does not say here whether the session is a local one, so what no worker wrote is looked at.
         done = commit_publication(
-            domain.home, domain.lanes, planned.plan, written, client=asked.as_, operation=planned.operation,
-            at=domain.clock(), query=query, batch=batch,
+            domain.home, domain.lanes, planned.whole(domain.home), written, client=asked.as_,
+            operation=planned.operation, at=domain.clock(), query=query, batch=batch,
+            ordered=ordered, doubted=planned.order is not None,
         )  # fmt: skip
         tell_refused(done, stream=batch >= 0)
 
@@ -115,7 +136,7 @@ class MaiaWriter(DataSourceArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Enforce and seal one partition on a worker."""
         with in_one_line():
-            return WrittenMessage(_write(self.planned.plan, self.asked, iterator), self.planned)
+            return WrittenMessage(_write(self.planned, self.asked, iterator), self.planned)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Make all files of the publication count, at once."""
@@ -152,11 +173,9 @@ class MaiaStreamWriter(DataSourceStreamArrowWriter):
         query = None if context is None else context.getLocalProperty("sql.streaming.queryId")
         if self.planned is None or batch is None or query is None:
             raise UsageError("a stream is published by a streaming query", code="NO_STREAMING_QUERY")
-        # INVARIANT: names of events hold the micro-batch, so no two micro-batches share one.
-        made = self.planned.plan
-        plan = replace(made, publication=f"{made.publication}/{batch}")
         with in_one_line():
-            return WrittenMessage(replace(_write(plan, self.asked, iterator), query=query), self.planned)
+            written = _write(self.planned, self.asked, iterator, batch=batch)
+            return WrittenMessage(replace(written, query=query), self.planned)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Make the micro-batch count, once."""
@@ -164,7 +183,8 @@ class MaiaStreamWriter(DataSourceStreamArrowWriter):
         queries = {message.written.query for message in written}
         if len(queries) != 1:
             raise UsageError("a stream is published by one streaming query", code="NO_STREAMING_QUERY")
-        _commit(written[0].planned, self.asked, messages, query=queries.pop(), batch=batchId)
+        planned = next((message.planned for message in written if message.written.file is not None), written[0].planned)
+        _commit(planned, self.asked, messages, query=queries.pop(), batch=batchId)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803
         """Leave what was written as ciphertext that no commit names."""

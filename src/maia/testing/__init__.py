@@ -24,6 +24,8 @@ from maia.testing.people import People, subject_of
 if _typing.TYPE_CHECKING:
     from maia.testing.command import Command, Ran
     from maia.testing.costly import Cost, Pile, Standing, cost_of, costly_evidence, worst_evidence
+    from maia.testing.counting import Checks, counted_checks
+    from maia.testing.crowds import CROWDS, HEALTH, crowd, make_room
     from maia.testing.detective import (
         DETECTIVE_POLICY,
         DetectiveWorld,
@@ -36,6 +38,9 @@ if _typing.TYPE_CHECKING:
     from maia.testing.managed import ManagedHomes, managed_homes
     from maia.testing.plans import deliver_plan, follow, offered, publish_plan
     from maia.testing.publishing import publish_here
+    from maia.testing.reading import deliver_here, read_here
+    from maia.testing.records import record_here
+    from maia.testing.sealed import sealed_here
     from maia.testing.serving import ManagedType, managed_type, served
     from maia.testing.session import spark_session
     from maia.testing.stock import CONTRACTS, FLOWS, Firm, StockWorld, firm_policy, stock_world
@@ -44,11 +49,14 @@ __all__ = [
     "ATTRIBUTES",
     "BROKERS",
     "CONTRACTS",
+    "CROWDS",
     "DETECTIVE_POLICY",
     "FLOWS",
+    "HEALTH",
     "NETWORK_NAME",
     "TYPE_NAME",
     "TYPE_VERSION",
+    "Checks",
     "Command",
     "Cost",
     "DetectiveWorld",
@@ -70,6 +78,9 @@ __all__ = [
     "book",
     "cost_of",
     "costly_evidence",
+    "counted_checks",
+    "crowd",
+    "deliver_here",
     "deliver_plan",
     "detective_world",
     "during",
@@ -77,6 +88,7 @@ __all__ = [
     "follow",
     "grant",
     "listing",
+    "make_room",
     "managed_homes",
     "managed_type",
     "naming",
@@ -86,8 +98,11 @@ __all__ = [
     "online",
     "publish_here",
     "publish_plan",
+    "read_here",
+    "record_here",
     "right",
     "rows_of",
+    "sealed_here",
     "served",
     "spark_session",
     "stock_world",
@@ -99,7 +114,13 @@ __getattr__ = _on_first_use(
     __name__,
     {
         "CONTRACTS": "stock",
+        "Checks": "counting",
+        "CROWDS": "crowds",
+        "HEALTH": "crowds",
+        "crowd": "crowds",
+        "make_room": "crowds",
         "Command": "command",
+        "counted_checks": "counting",
         "Cost": "costly",
         "ManagedType": "serving",
         "Pile": "costly",
@@ -120,6 +141,7 @@ __getattr__ = _on_first_use(
         "Ran": "command",
         "StatementPublisher": "lists",
         "StockWorld": "stock",
+        "deliver_here": "reading",
         "deliver_plan": "plans",
         "detective_world": "detective",
         "firm_policy": "stock",
@@ -129,7 +151,10 @@ __getattr__ = _on_first_use(
         "offered": "plans",
         "publish_here": "publishing",
         "publish_plan": "plans",
+        "read_here": "reading",
+        "record_here": "records",
         "rows_of": "lanes",
+        "sealed_here": "sealed",
         "spark_session": "session",
         "stock_world": "stock",
     },

@@ -68,6 +68,7 @@ def numberplate_homes(
     options: Options | None = None,
     network: bool = False,
     without: Iterable[str] = (),
+    since: timedelta = timedelta(0),
 ) -> NumberplateHomes:
     """Build the homes, with fresh certificates and the keys of the type.
 
@@ -76,6 +77,7 @@ def numberplate_homes(
         options: How the type is sealed and shown.
         network: Whether the homes belong to the UK Police Network, so that clients must connect and types be installed.
         without: Names of certificates that are left out.
+        since: For how long the keys of the type have been there, at most an hour: so far back events can be stamped.
     """
     begun = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
     people = numberplate_network(now=begun)
@@ -98,7 +100,7 @@ def numberplate_homes(
                 home.certificates.add(certificate)
         made.define(home.path, definition, people.people["PITO"])
     ccs = Home.open(made.ccs)
-    ensure_keys(ccs, OwnKeyManager(ccs), definition, at=datetime.now(UTC))
+    ensure_keys(ccs, OwnKeyManager(ccs), definition, at=datetime.now(UTC) - since)
     made.share_keys(made.ccs, made.met)
     return made
 

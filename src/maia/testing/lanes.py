@@ -28,12 +28,19 @@ def rows_of(commit: Commit, *parcels: bytes) -> pa.Table:
 class LaneOf:
     """A lane of a type that somebody writes into a log, with whatever evidence and whatever segments."""
 
-    def __init__(self, log: Path, type_id: str, signer: Signer, own: Path, *, evidence: tuple[bytes, ...] = ()) -> None:
+    def __init__(
+        self, log: Path | str, type_id: str, signer: Signer, own: Path, *, evidence: tuple[bytes, ...] = ()
+    ) -> None:
         """Write to a log; ``own`` is where the writer keeps its own record."""
         self._log = LogDirectory(log)
         self._lanes = OwnLanes(self._log, own, signer)
         self._type_id = type_id
         self._evidence = self._log.put_evidence(evidence).hex()
+
+    @property
+    def evidence(self) -> str:
+        """What the lane's commits rest on, by its hash in hex."""
+        return self._evidence
 
     @property
     def folder(self) -> Path:
@@ -47,8 +54,12 @@ class LaneOf:
         files = () if table is None else (self.segment(publication, table, at=at, compression=compression),)
         self._lanes.commit(publication, self._type_id, files, evidence=self._evidence, at=at)
 
-    def segment(self, name: str, table: pa.Table, *, at: datetime, **options: str | bool) -> LogFile:
-        """Write a table where segments of the lane lie, as pyarrow is told to; give what a commit would say of it."""
+    def segment(self, name: str, table: pa.Table | None = None, *, at: datetime, **options: str | bool) -> LogFile:
+        """Write a table (else one without a parcel) where segments of the lane lie, as pyarrow is told to.
+
+        Gives what a commit would say of it.
+        """
+        table = PARCEL_SCHEMA.empty_table() if table is None else table
         path = self.folder / "date=2026-01-01" / f"{hashlib.sha256(name.encode()).hexdigest()[:24]}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(table, path, **options)
@@ -59,7 +70,8 @@ class LaneOf:
     def described(self, file: LogFile) -> LogFile:
         """Give what a commit would say of a segment that lies there now."""
         data = (self._log.path / file.path).read_bytes()
-        return replace(file, size=len(data), digest=hashlib.sha256(data).hexdigest())
+        tail = hashlib.sha256(data[-file.tail :]).hexdigest() if file.tail else ""
+        return replace(file, size=len(data), digest=hashlib.sha256(data).hexdigest(), tail_digest=tail)
 
     def say(self, publication: str, *files: LogFile, at: datetime) -> None:
         """Sign a commit of segments, whatever is said of them, as a broker would that keeps to no rule."""

@@ -15,13 +15,14 @@ from pathlib import Path
 from types import MappingProxyType
 
 from maia.access_control import AccessControl, Application, Invitation, Revocation
-from maia.authority import Action, Rhythm, type_right
+from maia.authority import Action, Rhythm, type_blanket, type_right
 from maia.domain import OwnKeyManager, ensure_keys, open_access_control, prove_key
 from maia.encryption import Keyring
 from maia.events import EventType, TypeName, attribute, parse_version, sign_event_type
 from maia.home import Home, HomeConfig
+from maia.kernel import BROKERS
 from maia.principals import Certificate, CertificateId, KeySigner
-from maia.testing.building import grant
+from maia.testing.building import grant, naming
 from maia.testing.homes import write_settings
 from maia.testing.publishing import publish_here
 
@@ -214,6 +215,9 @@ def _firm(
     home.add_public_key("exchange", world.owner.public_key)
     for raw in signed:
         home.types.put(raw, at=now)
+    # The broker has what the firm has, and its customers are the firm's clients.
+    home.certificates.add(naming(key, BROKERS, home.broker))
+    home.certificates.add(grant(key, home.broker, type_blanket()))
     # Which keys a firm's broker may have is a key manager's question; here it gets all of them.
     home.save_keyring(Keyring.from_bytes(world.exchange.keyring().to_bytes()))
     rhythm = Rhythm(period=timedelta(minutes=1), lead=timedelta(seconds=20))  # longer than a micro-batch takes

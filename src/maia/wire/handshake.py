@@ -1,13 +1,15 @@
 """The mutual challenge-response of a client and a service, bound to the channel between them (ISO 9798-3).
 
     client -> server   POST /v1/challenge   key A, random r_A
-    server -> client                        random r_B (with the server's mark), its proof over (r_A, channel) for A
-    client -> server   POST /v1/session     key A, r_A, r_B, its proof over (r_B, channel) for B
+    server -> client                        random r_B (with the server's mark), its proof over (server, r_A, channel)
+                                            for A
+    client -> server   POST /v1/session     key A, r_A, r_B, its proof over (client, r_B, channel) for B
     server -> client                        a session, in which A's requests are signed
 
-Both proofs cover the channel: the hash of the server's certificate (``tls-server-end-point``, RFC 5929), or the word
-for a loopback connection, where there is nobody in between. Somebody in between has another certificate, so what the
-client proves to him convinces no server, and no server's proof convinces the client.
+Each proof says who speaks, so that one that a key made as a server is worth nothing as a client's, whatever the random
+numbers are. Both proofs cover the channel: the hash of the server's certificate (``tls-server-end-point``, RFC 5929),
+or the word for a loopback connection, where there is nobody in between. Somebody in between has another certificate, so
+what the client proves to him convinces no server, and no server's proof convinces the client.
 
 The server keeps nothing for a client that has proven nothing: r_B carries a mark that only this server can make, over
 its time, the client's key, r_A and the channel. A proof is used once.
@@ -34,6 +36,8 @@ LOOPBACK = b"loopback"
 
 RANDOM_LENGTH = 32
 CHALLENGE_LENGTH = 8 + RANDOM_LENGTH + 32
+_CLIENT, _SERVER = b"client", b"server"
+"""Who speaks, which both proofs say."""
 _MILLISECOND = timedelta(milliseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -74,7 +78,7 @@ class Challenger:
         """
         start = _stamp(at) + own
         proof = prove_by_nonce(
-            self._signer, audience=client.key_id, challenge=_bound(random, self._channel), own_nonce=nonce
+            self._signer, audience=client.key_id, challenge=_bound(_SERVER, random, self._channel), own_nonce=nonce
         )
         return ServerProof(challenge=start + self._mark(start, client, random), nonce=nonce, signature=proof.signature)
 
@@ -94,7 +98,7 @@ class Challenger:
         if abs(at - made) > window:
             raise ExpiredError("the challenge is too old", code="STALE_REQUEST")
         audience = self._signer.public_key.key_id
-        return check_nonce_proof(proof, audience=audience, challenge=_bound(challenge, self._channel))
+        return check_nonce_proof(proof, audience=audience, challenge=_bound(_CLIENT, challenge, self._channel))
 
     def _mark(self, start: bytes, client: PublicKey, random: bytes) -> bytes:
         body = encode((start, client.raw, random, self._channel))
@@ -113,9 +117,9 @@ def answer_challenge(
     if len(offer.challenge) != CHALLENGE_LENGTH:
         raise MalformedError("a challenge of another length", code="OCTETS")
     proof = NonceProof(server, offer.nonce, offer.signature)
-    check_nonce_proof(proof, audience=signer.public_key.key_id, challenge=_bound(random, channel))
+    check_nonce_proof(proof, audience=signer.public_key.key_id, challenge=_bound(_SERVER, random, channel))
     return prove_by_nonce(
-        signer, audience=server.key_id, challenge=_bound(offer.challenge, channel), own_nonce=own_nonce
+        signer, audience=server.key_id, challenge=_bound(_CLIENT, offer.challenge, channel), own_nonce=own_nonce
     )
 
 
@@ -138,9 +142,10 @@ def channel_of(certificate: bytes) -> bytes:
     return b"tls-server-end-point:" + digest.finalize()
 
 
-def _bound(random: bytes, channel: bytes) -> bytes:
-    """Join a random number and the channel into what a proof answers."""
-    return hashlib.sha256(encode((b"maia/1 handshake", random, channel))).digest()
+def _bound(role: bytes, random: bytes, channel: bytes) -> bytes:
+    """Join who speaks, a random number and the channel into what a proof answers."""
+    # SECURITY: what somebody proves as a server must not stand for what it would prove as a client, nor the other way.
+    return hashlib.sha256(encode((b"maia/1 handshake", role, random, channel))).digest()
 
 
 def _stamp(at: datetime) -> bytes:

@@ -539,3 +539,21 @@ def test_an_order_that_ends_bounds_the_certificate(met):
     (right,) = [item for item in handed.certificates if hasattr(item.body, "tag")]
     assert right.body.period.not_after == met.now + HOUR
     assert ORDER in str(met.service.explain(PLATE, principal="smith", at=met.now))
+
+
+def test_a_domain_that_gives_up_its_rhythm_is_held_to_timed_lists(database_url):
+    """All its lists are over and forgotten when it revokes somebody: the next list is timed, and others have it."""
+    met = Force(database_url, settings=Settings(rhythm=Rhythm(period=MINUTE)))
+    smith = met.track()
+    handed = met.service.capabilities(smith, at=met.now)
+    met.join("bo", "BO")
+    assert met.subscribe(handed)
+    met.service = met.open(settings=Settings(rhythm=None))
+    later = met.now + HOUR
+    met.service.revoke(principal="bo", at=later)
+    assert met.subscribe(handed, at=later).reason == "NO_STATEMENT"
+    (made,) = met.service.beat(at=later + SECOND)
+    assert made.body.timed
+    met.service.tell(at=later + SECOND)
+    assert met.subscribe(handed, at=later + SECOND)
+    met.engine.dispose()

@@ -52,6 +52,15 @@ def test_plain_lists_stay_plain_until_an_end_is_given():
         Series(kind=TestKind.REVALIDATION, signer=MET.public_key).next_interval(at=NOON)
 
 
+def test_a_plain_list_of_a_signer_of_timed_lists_only_revokes_and_so_do_those_after_it():
+    """Also when the timed lists are forgotten; a signer of plain lists confirms by them."""
+    assert not series(crl(1)).next(frozenset(), interval=None).only_revokes
+    said = series(crl(1, starts=NOON)).next(frozenset({ONE}), interval=None)
+    assert said.only_revokes
+    assert series(said).next(frozenset(), interval=None).only_revokes
+    assert not series(said).next(frozenset(), interval=(NOON, NOON + DAY)).only_revokes
+
+
 def test_a_book_remembers_the_series():
     """What a book accepted is continued."""
     book = StatementBook()

@@ -35,6 +35,7 @@ BODIES = {
     "timed": ListStatement(kind=CRL, signer=A, sequence=0, certificates=frozenset(), starts=at(0), ends=at(60)),
     "revalidation": ListStatement(kind=REVALIDATION, signer=A, sequence=7, certificates=IDS, starts=at(0), ends=at(60)),
     "by hash": ListStatement(kind=CRL, signer=KeyHash(A.key_id), sequence=10**18 - 1, certificates=IDS),
+    "only revokes": ListStatement(kind=CRL, signer=A, sequence=8, certificates=IDS, only_revokes=True),
     "answer": OneTimeAnswer(signer=A, nonce=b"n", verifier="bröker", certificates=IDS),
     "answer to a request": OneTimeAnswer(signer=A, nonce=b"", verifier="b", certificates=IDS, request=b"r"),
 }
@@ -232,6 +233,16 @@ def test_early_successors_lengthen_the_exposure():
     exposure = exposure_window(certificate, at=at(10), statements=known, skew=timedelta(seconds=5))
     assert exposure.window == timedelta(seconds=115)
     assert P.lister.public_key.fingerprint in exposure.bounded_by
+
+
+def test_a_list_that_only_revokes_has_no_interval():
+    """It says so beside timed lists, and is none of them."""
+    with pytest.raises(EncodingError, match="STATEMENT_INTERVAL"):
+        replace(BODIES["timed"], only_revokes=True)
+    with pytest.raises(EncodingError, match="STATEMENT_INTERVAL"):
+        replace(BODIES["revalidation"], only_revokes=True)
+    assert not BODIES["only revokes"].in_force(at(0))
+    assert BODIES["plain"].in_force(at(0))
 
 
 def test_moments_are_signed_and_read_again():

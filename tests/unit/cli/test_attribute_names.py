@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from datetime import UTC, datetime
 
 import pytest
@@ -59,7 +58,7 @@ USELESS = {
     "a word for a number": ("speed > fast", "ATTRIBUTE_VALUE", "`speed` is an integer"),
     "a fraction of an integer": ("speed>=1.5", "ATTRIBUTE_VALUE", "which `1.5` is not"),
     "a time that is a date": ("seen > 2026-06-01", "ATTRIBUTE_VALUE", "is a timestamp"),
-    "a demand on octets": ("raw = 5", "ATTRIBUTE_VALUE", "no demand can be made"),
+    "a demand on octets": ("raw = 5", "ATTRIBUTE_UNCOMPARED", "`raw`"),
 }
 
 
@@ -102,8 +101,8 @@ def test_an_end_in_the_past_is_refused_and_the_window_is_told(typed):
     worst = "if it is revoked now, it counts at worst for 1 day and 1 second (the end of its validity period)"
     assert worst in told.err
     # the list was signed a moment before
-    assert re.search(r"counts at worst for (30 days|29 days and 23 hours) \(the crl of", typed(*args).err)
-    assert "counts at worst for ever" in typed(*args, "--irrevocable").err
+    assert "counts at worst for 30 days (the crl of" in typed(*args).err
+    assert "it cannot be revoked" in typed(*args, "--irrevocable").err
 
 
 def test_planted_definitions_name_nothing(typed):
@@ -149,14 +148,14 @@ def test_conditions_that_are_false_now_are_named(typed):
 
 
 def test_the_broker_that_may_not_publish_is_named(typed):
-    """A broker needs the right to publish for its client to publish; to deliver it needs none, and nothing is said."""
+    """A broker needs the right to publish for its client to publish; to deliver, that or the right to subscribe."""
     typed.grant("--from", "met", "--to", "smith", "--type", TYPE, "--action", "subscribe,publish")
     typed.keys("broker")
     (typed.home / "maia.toml").write_text('format = 2\nname = "met"\nbroker = "broker"\ndomain = "met"\n')
     reading = ("explain", "--as", "smith", "--type", f"{TYPE}@1", "--action", "subscribe")
     ran = typed(*reading)
-    assert (ran.code, "warning" in ran.err) == (0, False)
-    assert "broker_lacks" not in typed(*reading, "--json").data
+    assert (ran.code, "may not open the type itself, so nothing is delivered" in ran.err) == (0, True)
+    assert "broker_lacks" in typed(*reading, "--json").data
     writing = (*reading[:-1], "publish")
     ran = typed(*writing)
     assert ran.code == 0
@@ -165,6 +164,8 @@ def test_the_broker_that_may_not_publish_is_named(typed):
     assert "broker_lacks" in typed(*writing, "--json").data
     typed.grant("--from", "met", "--to", "broker", "--type", TYPE, "--action", "publish")
     assert "warning" not in typed(*writing).err
+    assert "warning" not in typed(*reading).err
+    assert "broker_lacks" not in typed(*reading, "--json").data
     denied = typed("explain", "--as", "broker", "--type", f"{TYPE}@1", "--action", "subscribe")
     assert "hint: broker (" in denied.err
 
@@ -173,6 +174,7 @@ def test_a_home_without_the_keys_that_somebody_manages_is_told_so(typed):
     """Where a key manager has the keys and the home has not joined, what it delivers is null, and the hint says how."""
     typed.grant("--from", "met", "--to", "smith", "--type", TYPE, "--action", "subscribe")
     typed("key", "new", "broker", "--no-passphrase")
+    typed.grant("--from", "met", "--to", "broker", "--type", TYPE, "--action", "subscribe")
     text = 'format = 2\nname = "met"\nbroker = "broker"\ndomain = "met"\n[services]\nkey_manager = "https://keys.example"\n'
     (typed.home / "maia.toml").write_text(text)
     ran = typed("explain", "--as", "smith", "--type", f"{TYPE}@1", "--action", "subscribe", "--attribute", "speed")
@@ -199,8 +201,7 @@ def test_samples_become_types_and_all_bad_columns_are_told(typed, tmp_path):
     lines.write_text(json.dumps({"plate": "x", "at": {"x": 1}, "list": []}) + "\n")
     ran = typed("type", "from-schema", str(lines))
     assert ran.code == 1
-    assert "column `at` is nested" in ran.err
-    assert "column `list` is nested" in ran.err
+    assert "column `list` is empty in the sample" in ran.err
     assert typed("type", "from-schema", str(sample), "pito/Sample").code == 0
     (tmp_path / "broken.jsonl").write_text("[1]\n")
     assert "line 1" in typed("type", "from-schema", str(tmp_path / "broken.jsonl")).err

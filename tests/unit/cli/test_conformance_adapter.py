@@ -43,6 +43,16 @@ def test_a_malformed_line_gets_an_error(line, code):
     assert answer_line(line)["error"] == code
 
 
+def test_an_event_with_an_attribute_called_result_is_no_answer_of_its_own():
+    """What a verb answers stands under `result`, whatever it looks like."""
+    event = {"result": "x", "reason": "y"}
+    request = {
+        "id": 1, "verb": "filter.screen", "rights": "result any and reason any", "filter": "", "event": event,
+        "types": {"result": "string", "reason": "string"},
+    }  # fmt: skip
+    assert answer_line(json.dumps(request).encode()) == {"id": 1, "result": event}
+
+
 def test_large_integers_stay_exact():
     """A number above 2^53 is not rounded on the way in."""
     assert parse_line(b'{"x":9007199254740993}') == {"x": 9007199254740993}

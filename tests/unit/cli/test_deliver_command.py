@@ -108,7 +108,7 @@ def test_subscriptions_of_a_newer_format_are_refused_by_name_and_what_is_unknown
     text = path.read_text("utf-8")
     assert text.startswith("format = 1\n")
     for wrong, code in (
-        (text.replace("format = 1", "format = 2"), "FORMAT_NEWER"),
+        (text.replace("format = 1", "format = 3"), "FORMAT_NEWER"),
         (f"x = 1\n{text}", "SUBSCRIPTIONS"),
     ):
         path.write_text(wrong, "utf-8")

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from maia.cli.show.output import State, logging_to_stderr, note
 from maia.demo import command as demo_module
 from maia.demo.trust import delegation_tree, reductions
+from maia.demo.typed import Organisation
 from maia.home import Folder
 from maia.testing import numberplate_network
 
@@ -113,6 +115,27 @@ def test_the_home_is_removed_or_kept(maia):
         assert maia("doctor", "--home", kept["home"]).code == 0
     finally:
         demo_module.shutil.rmtree(kept["home"])
+
+
+def test_the_scenarios_are_listed_and_none_is_played(maia):
+    """For people a line each, for machines one object; what is no scenario is refused."""
+    names = ["numberplate", "trust", "detective", "stock", "miklos", "clinic", "avs", "pathology"]
+    ran = maia("demo", "--list")
+    assert (ran.code, [line.split()[0] for line in ran.out.splitlines()], ran.err) == (0, names, "")
+    assert list(maia("demo", "--list", "--json").data["scenarios"]) == names
+    assert maia("demo", "nothing").code == 2
+
+
+def test_a_command_inside_a_scenario_leaves_its_notes_on(tmp_path, capsys):
+    """A quiet command that runs inside another silences itself alone."""
+    told: list[str] = []
+    with logging_to_stderr(State()):
+        shop = Organisation(tmp_path, "shop", told=told, say=note)
+        shop.do("key", "new", "ann", "--no-passphrase")
+        assert shop.attempt("key", "new", "ann", "--no-passphrase") == "KEY_EXISTS"
+        note("afterwards")
+    assert told == ["shop$ maia key new ann --no-passphrase", "shop$ maia key new ann --no-passphrase  # KEY_EXISTS"]
+    assert capsys.readouterr().err.splitlines() == [*told, "afterwards"]
 
 
 def test_the_story_is_drawn(maia):

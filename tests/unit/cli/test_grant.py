@@ -382,4 +382,16 @@ def test_a_constraint_for_a_domain_is_issued_with_a_warning(maia):
         *("--attribute", "3467='Victoria'", "--yes", "--json"),
     )
     assert ran.code == 0
-    assert ran.data["warnings"] == ["UNENFORCEABLE_FOR_DOMAIN"]
+    assert ran.data["warnings"] == ["UNENFORCEABLE_FOR_DOMAIN", "TYPE_NOT_HERE"]
+
+
+def test_a_right_that_is_given_again_is_told_to_be_there(maia):
+    """The same certificate, and no word of another."""
+    maia.keys("pito", "met")
+    asked = ("grant", "--from", "pito", "--to", "met", "--type", f"{TYPE}@*", "--action", "publish", "--json")
+    first, again = maia(*asked), maia(*asked)
+    assert (first.data["repeated"], again.data["repeated"]) == (False, True)
+    assert first.data["id"] == again.data["id"]
+    assert "issued certificate" in first.err
+    assert "was issued before; nothing is added" in again.err
+    assert "issued certificate" not in again.err

@@ -237,3 +237,16 @@ def test_a_passphrase_comes_from_an_open_descriptor(maia):
     assert closed.code == 2
     assert "[PASSPHRASE_MISSING]" in closed.err
     assert maia("key", "new", "x", "--no-passphrase", "--passphrase-fd", "0").code == 2
+
+
+def test_a_passphrase_file_that_is_open_or_missing_is_named(maia, tmp_path):
+    """Others who may read it are warned of; one that is not there is an error with the option's name."""
+    file = tmp_path / "secret"
+    file.write_text("from file\n")
+    file.chmod(0o644)
+    ran = maia("key", "new", "a", "--passphrase-file", str(file))
+    assert (ran.code, "others may touch the passphrase file" in ran.err) == (0, True)
+    file.chmod(0o600)
+    assert "others may touch" not in maia("key", "new", "b", "--passphrase-file", str(file)).err
+    ran = maia("key", "new", "c", "--passphrase-file", str(tmp_path / "nothing"))
+    assert (ran.code, "PASSPHRASE_MISSING" in ran.err, "--passphrase-file" in ran.err) == (2, True, True)

@@ -149,3 +149,11 @@ def test_a_home_that_manages_nothing_says_so(maia: Any) -> None:
     ran = maia("keys", "groups")
     assert (ran.code, ran.out) == (0, "")
     assert "manages no key groups" in ran.err
+
+
+def test_a_home_without_a_key_to_manage_with_says_which_is_missing(maia: Any) -> None:
+    """The way out is told, as by every command that needs the domain's key."""
+    Home.create(maia.home, HomeConfig(name="clinic"))
+    ran = maia("keys", "refresh", f"owner/{TYPE}@1", "--json")
+    assert (ran.code, ran.data["error"]) == (5, "NO_DOMAIN_KEY")
+    assert "`maia key new domain` makes it" in ran.data["message"]

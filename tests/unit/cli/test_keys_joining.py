@@ -14,7 +14,7 @@ from maia.domain import OwnKeyManager, ensure_keys
 from maia.errors import UnavailableError
 from maia.events import EventType, Options, TypeName, attribute, parse_version, sign_event_type
 from maia.home import Home, HomeConfig
-from maia.kernel import BROKERS
+from maia.kernel import BROKERS, CLIENTS
 from maia.principals import KeySigner
 from maia.testing import grant, naming, publish_plan
 
@@ -113,8 +113,10 @@ def test_home_that_manages_its_keys_leaves_nobody(maia: Any) -> None:
 
 def test_publishing_before_joining_says_how_to_join(maia: Any) -> None:
     """No key is made here, and no plan either; a type without sealing needs no key."""
-    home = build(maia, domain=KeySigner.generate(), address="https://keys.example")
+    domain = KeySigner.generate()
+    home = build(maia, domain=domain, address="https://keys.example")
     home.add_key("lab", OWNER)
+    home.certificates.add(naming(domain, CLIENTS, OWNER))
     with pytest.raises(UnavailableError, match=rf"`maia keys join {TYPE}`") as refusal:
         publish_plan(home, TYPE, as_="lab", version=None, publication="one", at=datetime.now(UTC))
     assert refusal.value.code == "KEYS_NOT_JOINED"

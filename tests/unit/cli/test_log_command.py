@@ -127,3 +127,32 @@ def test_a_strangers_stamp_from_the_far_future_is_shown(tmp_path: Path) -> None:
     eve.commit("x", "ab" * 32, (), evidence="00" * 32, at=datetime.now(UTC), stamp=(1 << 53) - 1)
     assert home("log", "show").code == 0
     assert [item["at"][:4] for item in home.do("log", "show")["commits"]] == ["9999"]
+
+
+def test_a_lost_segment_is_named_by_whoever_looks(maia: Any, home: Home) -> None:
+    """`reassert` says what it looked at, `compact` fails with a code, `doctor` names the file."""
+    lost, cut = data_files(home)[:2]
+    lost.unlink()
+    cut.write_bytes(cut.read_bytes()[:-1])
+    assert "every record" in maia("log", "reassert").out
+    ran = maia("log", "compact", "--json")
+    assert ran.data["error"] == "LOG_FILE_MISSING"
+    found = [item["detail"] for item in maia("doctor", "--json").data["findings"] if item["name"] == "log"]
+    assert len(found) == 2
+    assert any(lost.name in text and "LOG_FILE_MISSING" in text for text in found)
+    assert any(cut.name in text and "LOG_FILE_DAMAGED" in text for text in found)
+
+
+def test_only_the_digest_sees_what_keeps_its_size(maia: Any, home: Home) -> None:
+    """`doctor` compares sizes; with `--digests` it reads."""
+    changed = data_files(home)[0]
+    data = bytearray(changed.read_bytes())
+    data[len(data) // 2] ^= 1
+    changed.write_bytes(bytes(data))
+
+    def named(*more: str) -> list[str]:
+        found = maia("doctor", *more, "--json").data["findings"]
+        return [item["detail"] for item in found if item["name"] == "log"]
+
+    assert named() == []
+    assert ["LOG_FILE_DAMAGED" in text for text in named("--digests")] == [True]

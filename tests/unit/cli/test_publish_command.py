@@ -87,6 +87,7 @@ def test_a_denial_shows_how_to_learn_more(maia: Any, tmp_path: Path) -> None:
     (tmp_path / "in.csv").write_text(HEADER)
     ran = maia("publish", str(tmp_path / "in.csv"), "--type", TYPE, "--as", "doctor")
     assert f"maia explain --as doctor --type owner/{TYPE}@1 --action publish" in ran.err
+    assert "ask owner, who owns the type, for the missing right" in ran.err
     assert "`owner`" in ran.err
 
 
@@ -98,6 +99,17 @@ def test_a_publication_that_was_published_counts_once(maia: Any, tmp_path: Path)
     ran = maia("publish", str(tmp_path / "in.csv"), "--type", TYPE, "--as", "lab", "--publication", "monday", "--json")
     assert ran.code == 0
     assert (ran.data["events"], ran.data["repeated"]) == (2, True)
+
+
+def test_the_audit_counts_a_repeated_publication_once(maia: Any) -> None:
+    """A writer that did not hear of its commit writes all of it again: the log has it once, and so has the audit."""
+    home = build(maia)
+    for _ in range(2):
+        publish_here(home, "monday", ["Ada", "Ben"])
+    rows = [(row["kind"], row["reason"], row["events"]) for row in maia("audit", "--json").data["rows"]]
+    assert rows.count(("publish", "OK", 2)) == 1
+    assert rows.count(("notice", "REPEATED", 2)) == 1
+    assert sorted(count for kind, _, count in rows if kind == "result") == [0, 2]
 
 
 def test_empty_standard_input_publishes_nothing(maia: Any) -> None:
@@ -216,6 +228,13 @@ def test_errors_of_spark_are_named_without_their_details() -> None:
     assert found.code == "SPARK_FAILED"
     assert "CAST_INVALID_INPUT" in found.message
     assert "Ada" not in found.message
+    java = "An error occurred while calling o80.load.\n: org.apache.spark.SparkException: Job of Ada aborted\n\tat x"
+    for text, said in (
+        (java, "SparkException"),
+        (f"{java}\nCaused by: org.apache.spark.SparkError: [DATA_SOURCE_NOT_FOUND] Ada", "DATA_SOURCE_NOT_FOUND"),
+    ):
+        assert unwrap(text).message.startswith(f"Spark failed: {said};")
+        assert "Ada" not in unwrap(text).message
 
 
 LINE_BREAKS = {

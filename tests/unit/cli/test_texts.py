@@ -281,9 +281,11 @@ def test_demands_are_said_in_words(form):
 
 def test_unknown_forms_are_shown_as_they_stand(home):
     """A right that is not of the expected shape is not interpreted."""
-    for text in ("(maia-type a b c d e f g h)", "(maia-network a b c d)", "(maia-type a b c (odd))"):
+    odd = "(maia-type a b c d e f g h i)", "(maia-type a b c (*) e f g h)", "(maia-network a b c d)"
+    for text in (*odd, "(maia-type a b c (odd))"):
         assert describe_tag(parse_advanced(text), home).startswith("(maia-")
         assert views(parse_advanced(text), home) is None
+    assert views(parse_advanced("(maia-type a b c (*) e)"), home) is not None
     many = type_right(A, actions=[Action.SUBSCRIBE], attributes=[str(n) for n in range(9)])
     assert len(views(many.to_sexp(), home) or ()) == 1
     assert "and 10 more" in describe_tag((b"*", b"set", *(b"%d" % n for n in range(50))), home)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,6 +11,7 @@ from maia.access_control import MemberKind
 from maia.authority import Action, ask_type, type_right
 from maia.domain import (
     HomeAgreements,
+    in_register,
     join_key_groups,
     open_access_control,
     open_home_groups,
@@ -18,7 +20,7 @@ from maia.domain import (
 )
 from maia.errors import MaiaError, NotFoundError
 from maia.events import EventType, TypeName, attribute, parse_version, sign_event_type
-from maia.home import Home, HomeConfig
+from maia.home import Folder, Home, HomeConfig
 from maia.principals import KeySigner, parse_certificate, verify_certificate
 from maia.testing import at, follow, grant
 
@@ -112,6 +114,20 @@ def test_providers_of_the_home_are_asked(home):
     service.activate(who, "seer(smith)", at=NOW)
     (folder / "duty.csv").write_text("jones\n")
     assert service.refresh(at=NOW + timedelta(seconds=10)).roles == ("smith: seer(smith)",)
+
+
+def test_a_database_that_a_service_was_told_is_asked_about_what_it_issued(home, tmp_path):
+    """Else what the service issued would be revoked by hand, without its record."""
+    told = replace(home, config=replace(home.config, database=str(tmp_path / "elsewhere.db")))
+    service = open_access_control(told)
+    who = prove_key(service, KeySigner(bytes([5]) * 32), nonce=b"n" * 16, at=NOW)
+    handed = service.enrol(who, invitation=service.invite("smith", at=NOW), at=NOW).handed
+    (issued, *_) = [parse_certificate(raw) for raw in handed.evidence]
+    home.certificates.add(verify_certificate(issued))
+    text = issued.certificate_id.hex()[:16]
+    assert (in_register(told.folder, text), in_register(home.folder, text)) == (True, False)
+    assert Home.of(told.folder).config == told.config
+    assert Home.of(Folder(home.path)).config == home.config
 
 
 def test_a_home_without_the_domains_key_has_no_service(tmp_path):

@@ -35,6 +35,7 @@ def home(tmp_path: Path) -> Home:
     made.add_public_key("other", OTHER.public_key)
     made.new_key("reader")
     define(made, OWNER)
+    made.certificates.add(grant(OWNER, made.broker, type_right(OWNER.public_key, actions=[Action.SUBSCRIBE])))
     return made
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from maia.authority import Action, type_right
 from maia.domain import Domain, DomainPlans, own_lanes
 from maia.domain.key_times import retention
 from maia.domain.memberships import GroupKeys
@@ -20,7 +21,7 @@ from maia.home import Home, HomeConfig
 from maia.kernel import milliseconds
 from maia.log import LogDirectory, NoticeKind, NoticeLog
 from maia.principals import KeySigner
-from maia.testing import deliver_plan, follow, publish_plan
+from maia.testing import deliver_plan, follow, grant, publish_plan
 
 GROUP = KeyGroupId(TypeId(bytes([7]) * 32), b"3265")
 MANAGER = KeySigner(b"m" * 32)
@@ -38,6 +39,7 @@ def home(tmp_path: Path) -> Home:
         options=Options(encryption=EncryptionMode.ATTRIBUTE),
     )
     made.types.put(sign_event_type(event_type, owner).raw, at=NOW)
+    made.certificates.add(grant(owner, made.broker, type_right(owner.public_key, actions=[Action.SUBSCRIBE])))
     GroupKeys(made).join(GROUP, b"i" * 32, manager=MANAGER.public_key)
     return made
 

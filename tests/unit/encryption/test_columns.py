@@ -14,7 +14,7 @@ import pytest
 from maia.encryption import MAX_VALUE, Compression, decode_column, encode_column, foreign_values
 from maia.encryption.columns import MAX_PLAINTEXT
 from maia.errors import SealError, UsageError
-from maia.events import ARROW_TYPES, AttributeType
+from maia.events import AttributeType, arrow_type
 
 
 def by_hand(kind, body, *, count, size=None, stored=None, compression=0, tail=b""):
@@ -129,7 +129,7 @@ OUTSIDE = {
 def decimals(*unscaled):
     """Decimals from 128-bit numbers, in range or not."""
     data = b"".join(number.to_bytes(16, "little", signed=True) for number in unscaled)
-    return pa.Array.from_buffers(ARROW_TYPES[AttributeType.DECIMAL], len(unscaled), [None, pa.py_buffer(data)])
+    return pa.Array.from_buffers(arrow_type(AttributeType.DECIMAL), len(unscaled), [None, pa.py_buffer(data)])
 
 
 @pytest.mark.parametrize("kind, column", OUTSIDE.values(), ids=OUTSIDE)
@@ -152,7 +152,7 @@ def test_the_ends_of_each_type_belong_to_it():
         AttributeType.DECIMAL: [Decimal("99999999999999999999.999999999999999999"), Decimal(-1)],
     }
     for kind, values in ends.items():
-        column = pa.array(values, type=ARROW_TYPES[kind])
+        column = pa.array(values, type=arrow_type(kind))
         assert foreign_values(column, kind) is None
         assert decode_column(encode_column(column, kind), count=len(values)).to_pylist() == values
 
@@ -200,5 +200,5 @@ def test_a_column_too_large_for_a_block_is_not_encoded(monkeypatch):
 @pytest.mark.parametrize("kind", AttributeType)
 def test_an_empty_column_is_a_column(kind):
     """No values at all come back as no values, made so or cut so."""
-    for column in (pa.array([], ARROW_TYPES[kind]), pa.nulls(3, ARROW_TYPES[kind]).slice(1, 0)):
-        assert decode_column(encode_column(column, kind), count=0).equals(pa.array([], ARROW_TYPES[kind]))
+    for column in (pa.array([], arrow_type(kind)), pa.nulls(3, arrow_type(kind)).slice(1, 0)):
+        assert decode_column(encode_column(column, kind), count=0).equals(pa.array([], arrow_type(kind)))

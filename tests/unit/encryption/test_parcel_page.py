@@ -11,18 +11,17 @@ import pyarrow as pa
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from maia.bench import Eax
+from maia.bench.cache import CachedParcel, open_cached, to_wire
 from maia.encoding import encode, format_advanced, parse_canonical
 from maia.encryption import (
     DEFAULT_CAP,
     MAX_COUNT,
     MAX_VALUE,
-    CachedParcel,
     Compression,
     ParcelHeader,
     Tolerance,
-    open_cached,
     seal,
-    to_wire,
     verify_parcel,
 )
 from maia.encryption.columns import _CODES, _DENSE_FREE, _DENSE_RATIO, MAX_FILL, MAX_PLAINTEXT
@@ -155,37 +154,6 @@ def test_the_wire_form_of_a_cache_is_the_one_of_the_page():
 
 @pytest.mark.parametrize("plain", [b"", b"x", bytes(4), bytes(1000)], ids=len)
 def test_gcm_keeps_the_length_that_eax_keeps(plain):
-    """The published EAX vectors hold for the EAX below; GCM and EAX add the same 16 octets to any plaintext."""
-    for message, key, nonce, header, cipher in EAX_VECTORS:
-        parts = [bytes.fromhex(part) for part in (key, nonce, header, message)]
-        assert eax(*parts).hex().upper() == cipher
-    assert len(eax(bytes(16), bytes(16), b"", plain)) == len(plain) + 16
+    """GCM and EAX add the same 16 octets to any plaintext."""
+    assert sum(map(len, Eax(bytes(16)).seal(bytes(16), b"", plain))) == len(plain) + 16
     assert len(AESGCM(bytes(32)).encrypt(bytes(12), plain, b"")) == len(plain) + 16
-
-
-EAX_VECTORS = [
-    ("", "233952DEE4D5ED5F9B9C6D6FF80FF478", "62EC67F9C3A4A407FCB2A8C49031A8B3", "6BFB914FD07EAE6B",
-     "E037830E8389F27B025A2D6527E79D01"),
-    ("F7FB", "91945D3F4DCBEE0BF45EF52255F095A4", "BECAF043B0A23D843194BA972C66DEBD", "FA3BFD4806EB53FA",
-     "19DD5C4C9331049D0BDAB0277408F67967E5"),
-    ("1A47CB4933", "01F74AD64077F2E704C0F60ADA3DD523", "70C3DB4F0D26368400A10ED05D2BFF5E", "234A3463C1264AC6",
-     "D851D5BAE03A59F238A23E39199DC9266626C40F80"),
-    ("481C9E39B1", "D07CF6CBB7F313BDDE66B727AFD3C5E8", "8408DFFF3C1A2B1292DC199E46B7D617", "33CCE2EABFF5A79D",
-     "632A9D131AD4C168A4225D8E1FF755939974A7BEDE"),
-]  # fmt: skip
-
-
-def eax(key, nonce, header, message):
-    """EAX as its authors define it: CTR under the OMAC of the nonce, tag from three OMACs."""
-    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-    from cryptography.hazmat.primitives.cmac import CMAC
-
-    def omac(tweak, data):
-        mac = CMAC(algorithms.AES(key))
-        mac.update(bytes([0] * 15 + [tweak]) + data)
-        return mac.finalize()
-
-    start = omac(0, nonce)
-    ciphertext = Cipher(algorithms.AES(key), modes.CTR(start)).encryptor().update(message)
-    tag = bytes(a ^ b ^ c for a, b, c in zip(start, omac(1, header), omac(2, ciphertext), strict=True))
-    return ciphertext + tag

@@ -11,13 +11,13 @@ import pytest
 
 from maia.errors import MalformedError
 from maia.events import (
-    ARROW_TYPES,
     FIRST,
     AttributeType,
     EventType,
     FoldedUids,
     Translator,
     TypeName,
+    arrow_type,
     attribute,
     batch_from_transit,
     batch_to_transit,
@@ -76,7 +76,10 @@ SCHEMAS = {
     "half floats": (pa.float16(), "float"),
     "large strings": (pa.large_string(), "string"),
     "a dictionary of strings": (pa.dictionary(pa.int32(), pa.string()), "string"),
-    "a small decimal": (pa.decimal128(10, 2), "decimal"),
+    "a small decimal": (pa.decimal128(10, 2), "decimal(10,2)"),
+    "a decimal with many places": (pa.decimal128(38, 20), "decimal(38,20)"),
+    "a list": (pa.list_(pa.int32()), "array<integer>"),
+    "a structure": (pa.struct([("x", pa.large_string())]), "struct<x:string>"),
     "days in milliseconds": (pa.date64(), "date"),
     "instants in another zone": (pa.timestamp("ms", tz="Europe/London"), "timestamp"),
     "octets of fixed length": (pa.binary(16), "binary"),
@@ -93,9 +96,10 @@ def test_column_of_a_kindred_type_is_defined(kind: pa.DataType, expected: str) -
 
 REFUSED_SCHEMAS = {
     "unsigned 64 bits": pa.uint64(),
-    "a list": pa.list_(pa.int64()),
-    "a structure": pa.struct([("x", pa.int64())]),
-    "a decimal with too many places": pa.decimal128(38, 20),
+    "a list of what is none": pa.list_(pa.uint64()),
+    "a structure without fields": pa.struct([]),
+    "a map": pa.map_(pa.string(), pa.int64()),
+    "a decimal with places before its first digit": pa.decimal128(5, 7),
     "a decimal with too many digits": pa.decimal256(60, 2),
     "a timestamp without a zone": pa.timestamp("us"),
     "a time of day": pa.time64("us"),
@@ -137,7 +141,7 @@ BAD_SPARK = {
 
 @pytest.mark.parametrize("text, code", BAD_SPARK.values(), ids=BAD_SPARK)
 def test_spark_schema_that_does_not_fit_is_refused(text: str, code: str) -> None:
-    """Only flat schemas of Maia's types are definitions."""
+    """Only schemas of Maia's types are definitions."""
     with pytest.raises(MalformedError, match=code):
         from_spark_json(text, NAME)
 
@@ -145,7 +149,7 @@ def test_spark_schema_that_does_not_fit_is_refused(text: str, code: str) -> None
 def test_batch_gets_the_schema_of_its_version() -> None:
     """Columns are found by name, missing ones are null, narrower storage is widened."""
     given = pa.RecordBatch.from_pylist(
-        [ROW, {}], schema=pa.schema([(n, ARROW_TYPES[AttributeType(n[2:])]) for n in ROW])
+        [ROW, {}], schema=pa.schema([(n, arrow_type(AttributeType(n[2:]))) for n in ROW])
     )
     checked = check_batch(EVERY, given.select(list(reversed(given.schema.names))))
     assert checked.schema.equals(to_arrow_schema(EVERY), check_metadata=True)

@@ -14,10 +14,8 @@ from maia.events import (
     EVENT_TYPE_LIMITS,
     FIRST,
     EventType,
-    Lifetime,
     Options,
     Publication,
-    Release,
     SignedEventType,
     TypeName,
     UnverifiedEventType,
@@ -241,10 +239,10 @@ def test_credentials_cannot_be_taken_away_or_added() -> None:
 
 
 def test_signature_of_another_kind_does_not_fit() -> None:
-    """What was signed as a certificate or topic is no definition."""
+    """What was signed as a certificate or a parcel is no definition."""
     body = encode(NUMBERPLATE.to_sexp())
     signed = sign_event_type(NUMBERPLATE, PITO)
-    for kind in (Kind.CERTIFICATE, Kind.TOPIC, Kind.PARCEL):
+    for kind in (Kind.CERTIFICATE, Kind.PARCEL):
         with pytest.raises(SignatureError):
             verify_type_signature(replace(signed, signature=PITO.sign(kind, body)))
 
@@ -293,11 +291,7 @@ def test_definition_too_large_is_not_signed() -> None:
 
 
 def test_options_are_closed_words() -> None:
-    """Unknown words and numbers are refused; how long data stays sensitive chooses the links."""
-    assert Options.for_lifetime(Lifetime.SHORT).release is Release.OVERLAY
-    assert Options.for_lifetime("long").release is Release.DIRECT
-    with pytest.raises(UsageError):
-        Options.for_lifetime("forever")
+    """Unknown words and numbers are refused."""
     for bad in ({"encryption": "none"}, {"closed": "hide"}, {"release": "any"}, {"padding": -1}, {"padding": True}):
         with pytest.raises(MalformedError, match="TYPE_OPTION"):
             Options(**bad)  # type: ignore[arg-type]

@@ -30,7 +30,6 @@ from maia.events import (
     hash_version,
     hashed,
     lint,
-    parse_manage_action,
     sign_event_type,
 )
 from maia.principals import KeySigner
@@ -167,15 +166,6 @@ def test_incomparable_versions_are_refused() -> None:
         diff(BASE, _with(PLATE, version="0"))
     with pytest.raises(MalformedError, match="UID_REUSED"):
         diff(BASE, _with(PLATE, attribute("speed", 10, "integer"), PLACE))
-
-
-def test_thesis_words_for_management_are_aliases() -> None:
-    """C20: the healthcare chapter's words are canonical, the thesis's are understood."""
-    words = {"add": ADD, "remove": REMOVE, "rename": RENAME, "change": RETYPE}
-    for word, action in words.items():
-        assert parse_manage_action(word) is parse_manage_action(action.value) is action
-    with pytest.raises(MalformedError, match="MANAGE_ACTION"):
-        parse_manage_action("manage")
 
 
 def test_lint_is_silent_about_what_is_safe() -> None:

@@ -12,6 +12,8 @@ COLUMNS = {
     "whole numbers and fractions": (["1", "2.5"], "float"),
     "a leading zero is a text": (["007", "12"], "string"),
     "truth values": (["true", "false"], "boolean"),
+    "truth values of Python": (["True", "False", ""], "boolean"),
+    "truth values among texts": (["True", "maybe"], "string"),
     "dates": (["2026-06-01"], "date"),
     "instants": (["2026-06-01T09:00:00Z", "2026-06-01 09:00:00+01:00"], "timestamp"),
     "dates that are none": (["2026-13-01"], "string"),
@@ -36,15 +38,29 @@ def test_json_values_keep_their_kinds() -> None:
 
 def test_all_columns_that_do_not_fit_are_named() -> None:
     """One look tells everything that has to be mended."""
-    rows = [{"good": 1, "list": [1], "empty": None, "mixed": 1, "when": "2026-06-01T09:00:00", "big": 1 << 70}]
-    rows.append({"mixed": True})
+    rows = [
+        {"good": 1, "list": [1, "x", True], "empty": None, "mixed": 1, "when": "2026-06-01T09:00:00", "big": 1 << 70}
+    ]
+    rows += [{"mixed": True, "deep": {"a": {"b": 1 << 70}}, "hollow": []}, {"odd": object(), "list": [{"a": 1}]}]
     with pytest.raises(MalformedError, match="SCHEMA_TYPE") as caught:
         attributes_of_rows(rows, uids=SequenceUids(), texts=False)
     message = caught.value.message
-    assert all(f"`{name}`" in message for name in ("list", "empty", "mixed", "when", "big"))
+    assert all(f"`{name}`" in message for name in ("list", "empty", "mixed", "when", "big", "deep", "hollow", "odd"))
     assert "good" not in message
     with pytest.raises(MalformedError, match="SCHEMA_FORM"):
         attributes_of_rows([], uids=SequenceUids(), texts=False)
+
+
+def test_objects_are_structs_and_lists_are_arrays() -> None:
+    """Rows that say less of a part are joined with those that say more; an empty list says nothing."""
+    rows = [
+        {"tags": [], "place": {"ward": "A"}, "doses": [1]},
+        {"tags": ["urgent"], "place": {"bed": 3, "ward": None}, "doses": [2.5, None]},
+    ]
+    found = attributes_of_rows(rows, uids=SequenceUids(), texts=False)
+    assert {item.name: item.type.value for item in found} == {
+        "tags": "array<string>", "place": "struct<bed:integer,ward:string>", "doses": "array<float>",
+    }  # fmt: skip
 
 
 def test_times_without_a_zone_are_taken_for_utc_when_that_is_said() -> None:

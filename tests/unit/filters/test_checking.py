@@ -68,6 +68,17 @@ def test_ill_typed_filters_are_refused(case):
     assert caught.value.code in codes.split()
 
 
+@pytest.mark.parametrize("kind", ["float", "decimal", "decimal(10,2)"])
+def test_a_whole_number_for_a_number_with_a_point_is_refused_with_what_to_write(kind):
+    """Nothing is cast; the message says how the literal is written, and what it says is taken."""
+    with pytest.raises(FilterTypeError, match=r"\[FILTER_LITERAL_TYPE\] .*; write `-100\.0`$"):
+        compile_filter("x > -100", {"x": kind})
+    assert compile_filter("x > -100.0", {"x": kind}).constraints[0].values == (-100,)
+    with pytest.raises(FilterTypeError) as caught:
+        compile_filter("x > 'a'", {"x": kind})
+    assert "write" not in caught.value.message
+
+
 TYPES = {
     "price": "integer",
     "real": "float",

@@ -38,6 +38,11 @@ RUNS = {
     ),
     "explain": (["explain", "price > 3 and price < 5", *PRICE], 0, "price = 4"),
     "explain the tag": (["explain", "price > 3", *PRICE], 0, "range numeric g"),
+    "explain an event with a sized decimal": (
+        ["explain", "price < 6.0", "-t", "price=decimal(10,2)", "--event", '{"price": 5.5}'],
+        0,
+        "holds",
+    ),
     "explain an event": (["explain", "price > 3", *PRICE, "--event", '{"price": 2}'], 0, "fails       price > 3"),
 }
 

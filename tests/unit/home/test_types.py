@@ -1,4 +1,4 @@
-"""The registry of types and topics, which nobody believes."""
+"""The registry of types, which nobody believes."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ from maia.events import (
     EventType,
     Registry,
     Remove,
-    Topic,
-    TopicName,
     TypeName,
     Uid,
     UnverifiedEventType,
@@ -30,7 +28,6 @@ from maia.events import (
     evolve,
     hashed,
     sign_event_type,
-    sign_topic,
 )
 from maia.home.types import DirectoryRegistry, fetch_type, verify_with_registry
 from maia.principals import Authorisation, KeySigner, Period, UnverifiedCertificate, issue, parse_certificate
@@ -93,8 +90,6 @@ def test_unknown_things_are_not_found(open_registry: Open) -> None:
         registry.get(V0.definition_id)
     with pytest.raises(NotFoundError, match="TYPE_NOT_FOUND"):
         fetch_type(registry, NP.name, verifier=Verifier(), at=NOW)
-    with pytest.raises(NotFoundError, match="TOPIC_NOT_FOUND"):
-        registry.find_topic(TopicName(PITO.public_key, "Stocks"))
 
 
 def test_tampered_definition_fails_at_the_client(open_registry: Open) -> None:
@@ -217,28 +212,6 @@ def test_types_that_extend_each_other_are_put_together(open_registry: Open) -> N
     assert len(found.event_type.attributes) == 2 + 16
     with pytest.raises(VerificationError, match="LIMIT_EXCEEDED"):
         registry.put(_child(current, "x.TooFar", 99).raw, at=NOW)
-
-
-def test_unsigned_topic_in_the_registry_convinces_nobody(open_registry: Open) -> None:
-    """A malicious broker stores an unsigned topic; it is refused at the front door and at every reader."""
-    from maia.authority.topics import verify_topic
-
-    registry = open_registry()
-    topic = Topic(name=TopicName(PITO.public_key, "Stocks"))
-    forged = replace(sign_topic(topic, EVIL), signer=PITO.public_key)
-    raw = sign_topic(topic, EVIL).raw
-    with pytest.raises(ChainError):
-        registry.put_topic(raw, at=NOW)
-    _plant(registry, raw, "topic", topic.name.topic_id)
-    _plant(registry, b"unsigned", "topic", topic.name.topic_id)
-    for stored in (*registry.find_topic(topic.name), forged):
-        with pytest.raises(VerificationError):
-            verify_topic(stored, verifier=Verifier(), at=NOW)
-    genuine = sign_topic(topic, PITO)
-    for _ in range(2):
-        registry.put_topic(genuine.raw, at=NOW)
-    assert genuine in registry.find_topic(topic.name)
-    assert len(registry.find_topic(topic.name)) == 2
 
 
 def test_client_refuses_another_type_than_it_asked_for(open_registry: Open) -> None:

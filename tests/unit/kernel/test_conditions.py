@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
+import pyarrow as pa
 import pytest
 from kernel_world import EVERY_KIND, NUMBERPLATE, OWNER, events
 
@@ -219,6 +220,20 @@ def test_values_of_every_kind_reach_conditions():
         certificate = grant(OWNER, CAM, right(Action.PUBLISH, event_type=EVERY_KIND), conditions=[source])
         found = clauses(*world(certificate, event_type=EVERY_KIND), event_type=EVERY_KIND)
         assert enforce_publication(EVERY_KIND, batch, found, at=NOW).rows.tolist() == [0], name
+
+
+def test_a_condition_that_names_what_is_sealed_whole_denies_the_rows_that_have_it():
+    """Nothing looks into an array, not even to see that it is there; rows without one are as without it."""
+    batch = pa.RecordBatch.from_arrays([pa.array([["a"], None, ["x"]]), pa.array([5, 5, 6])], names=["1", "2"])
+    occasion = Occasion(action="publish", principal="x", at=NOW)
+
+    def holds(source):
+        return module._of_rows(compile_condition(source), batch, occasion, lambda fact, when: False).tolist()
+
+    assert holds("event['1'] == 'x'") == [False, False, False]
+    assert holds("!('1' in event)") == [False, True, False]
+    assert holds("'1' in event || event['2'] == 6") == [False, False, False]
+    assert holds("event['2'] == 5") == [True, True, False]
 
 
 def test_what_is_too_large_or_too_much_to_evaluate_denies(monkeypatch):

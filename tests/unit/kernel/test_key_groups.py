@@ -239,7 +239,18 @@ DOMAIN_CASES = {
     "who names itself": (
         MB,
         (PLAIN_RIGHT, grant(MET, MB, type_right(None)), naming(MET, BROKERS, MB), naming(MET, DOMAINS, MET)),
-        "NOT_A_DOMAIN",
+        "DOMAIN_KIND",
+    ),
+    "who has sub-domains beside its brokers": (
+        MB,
+        (PLAIN_RIGHT, grant(MET, MB, type_right(None)), naming(MET, BROKERS, MB), naming(PITO, DOMAINS, MET),
+         naming(MET, DOMAINS, BILLING)),
+        "DOMAIN_KIND",
+    ),
+    "below one who has brokers beside its sub-domains": (
+        KENT,
+        (*SUB_RIGHT, *SUB_BROKER, naming(PITO, DOMAINS, MET), naming(MET, DOMAINS, BILLING), naming(MET, BROKERS, MB)),
+        "DOMAIN_KIND",
     ),
     "down the chain": (
         KENT, (*SUB_RIGHT, *SUB_BROKER, naming(PITO, DOMAINS, MET), naming(MET, DOMAINS, BILLING)), None,

@@ -22,6 +22,7 @@ from maia.errors import (
 from maia.events import AttributeType, EncryptionMode, EventType, TypeName, Version, batch_to_transit, check_batch
 from maia.kernel import (
     MAX_LEAD,
+    Descent,
     Sealing,
     event_ids,
     event_name,
@@ -113,11 +114,18 @@ def test_an_epoch_that_was_not_heard_of_is_a_doubt():
     """What cannot be opened yet waits; what an unchanged group holds opens, and a wrong key is no doubt."""
     heard, later = full_ring(NUMBERPLATE, 100), sealed(stamp=250).to_bytes()
     with pytest.raises(UncheckedError, match="EPOCH_UNHEARD"):
-        require_heard_of(later, heard, type_id=NUMBERPLATE.type_id, tolerance=TOLERANCE)
-    require_heard_of(later, full_ring(NUMBERPLATE, 100, 200), type_id=NUMBERPLATE.type_id, tolerance=TOLERANCE)
-    require_heard_of(sealed(stamp=150).to_bytes(), heard, type_id=NUMBERPLATE.type_id, tolerance=TOLERANCE)
+        require_heard_of(later, heard, descent=Descent(type_id=NUMBERPLATE.type_id), tolerance=TOLERANCE)
     require_heard_of(
-        sealed(ring=full_ring(NUMBERPLATE, 90)).to_bytes(), heard, type_id=NUMBERPLATE.type_id, tolerance=TOLERANCE
+        later, full_ring(NUMBERPLATE, 100, 200), descent=Descent(type_id=NUMBERPLATE.type_id), tolerance=TOLERANCE
+    )
+    require_heard_of(
+        sealed(stamp=150).to_bytes(), heard, descent=Descent(type_id=NUMBERPLATE.type_id), tolerance=TOLERANCE
+    )
+    require_heard_of(
+        sealed(ring=full_ring(NUMBERPLATE, 90)).to_bytes(),
+        heard,
+        descent=Descent(type_id=NUMBERPLATE.type_id),
+        tolerance=TOLERANCE,
     )
 
 
@@ -125,12 +133,14 @@ def test_who_is_in_some_groups_waits_for_those_alone():
     """A turn of another group is none of a broker's business."""
     turned, mine = full_ring(NUMBERPLATE, 100), full_ring(NUMBERPLATE, 100, only=("3265",))
     turned.add(KeyGroupId(NUMBERPLATE.type_id, b"3467"), EpochId(140), bytes([9]) * 32)
-    require_heard_of(sealed(ring=turned).to_bytes(), mine, type_id=NUMBERPLATE.type_id, tolerance=TOLERANCE)
+    require_heard_of(
+        sealed(ring=turned).to_bytes(), mine, descent=Descent(type_id=NUMBERPLATE.type_id), tolerance=TOLERANCE
+    )
     with pytest.raises(UncheckedError, match="EPOCH_UNHEARD"):
         require_heard_of(
             sealed(ring=turned).to_bytes(),
             full_ring(NUMBERPLATE, 100),
-            type_id=NUMBERPLATE.type_id,
+            descent=Descent(type_id=NUMBERPLATE.type_id),
             tolerance=TOLERANCE,
         )
 
@@ -171,10 +181,10 @@ def test_who_is_deaf_in_one_group_alone_is_no_doubt():
         ring.add(KeyGroupId(NUMBERPLATE.type_id, b"3467"), EpochId(145), bytes([9]) * 32)
     reader.add(KeyGroupId(NUMBERPLATE.type_id, b"3265"), EpochId(140), bytes([8]) * 32)
     parcel = sealed(ring=deaf)
-    require_heard_of(parcel.to_bytes(), reader, type_id=NUMBERPLATE.type_id, tolerance=DEAF)
+    require_heard_of(parcel.to_bytes(), reader, descent=Descent(type_id=NUMBERPLATE.type_id), tolerance=DEAF)
     assert rows(opened(parcel, ring=reader, tolerance=DEAF))[0] == ("AE05 XYZ", 1, "Victoria")
     with pytest.raises(UncheckedError, match="EPOCH_UNHEARD"):
-        require_heard_of(parcel.to_bytes(), reader, type_id=NUMBERPLATE.type_id, tolerance=TOLERANCE)
+        require_heard_of(parcel.to_bytes(), reader, descent=Descent(type_id=NUMBERPLATE.type_id), tolerance=TOLERANCE)
 
 
 @pytest.mark.threat("T41")

@@ -62,20 +62,12 @@ def test_by_name_calls_need_the_definition():
         subscribe(made, pool, version="9999")
 
 
-def test_publishing_needs_an_advertisement_that_names_principal_and_chain():
-    """Without one there is no publishing; the one that is made says who, and by which certificates."""
+def test_an_advertisement_names_principal_and_chain():
+    """The one that is made says who, and by which certificates."""
     made, pool = sessions(), CertificatePool([PUBLISHES])
-    with pytest.raises(DeniedError) as caught:
-        made.advertisement(CAM, TYPE.type_id)
-    assert caught.value.code == "NOT_ADVERTISED"
-    made.advertise(CAM, TYPE.type_id, "8516", pool, at=NOW)
-    found = made.advertisement(CAM, TYPE.type_id)
+    found = made.advertise(CAM, TYPE.type_id, "8516", pool, at=NOW)
     assert found.principal == CAM
     assert found.chains == ((PUBLISHES.certificate_id,),)
-    made.unadvertise(CAM, TYPE.type_id)
-    made.unadvertise(CAM, TYPE.type_id)
-    with pytest.raises(DeniedError):
-        made.advertisement(CAM, TYPE.type_id)
 
 
 def test_one_advertisement_verifies_one_chain_for_a_hundred_thousand_publications(monkeypatch):
@@ -115,7 +107,6 @@ def test_an_unauthorised_session_leaves_no_state():
             call()
         assert caught.value.code.isupper()
     assert made.subscriptions() == ()
-    assert made._advertisements == {}
     assert len(made.plan(TYPE.type_id, pool, at=NOW)) == 0
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -109,6 +110,17 @@ def test_an_intent_and_its_result_are_read_back_as_they_were(home: Home) -> None
         ("intent", 1), ("deliver", 1), ("result", 1), ("intent", 3), ("deliver", 3), ("result", 3), ("intent", 5),
     ]  # fmt: skip
     assert replace(rows[0], operation=None) == row()
+    assert home.check().sound
+
+
+def test_what_could_not_be_read_back_is_not_written(home: Home) -> None:
+    """A row that the journal's reader would refuse is refused first; the journal stays as it is."""
+    before = list(read_audit(home.folder))
+    wrongs: tuple[dict[str, Any], ...] = ({"clauses": (1, 2)}, {"source": "x" * (17 << 20)})
+    for wrong in wrongs:
+        with pytest.raises(EncodingError, match="AUDIT_DAMAGED"):
+            home.audit().note([replace(row(), **wrong)])
+    assert list(read_audit(home.folder)) == before
     assert home.check().sound
 
 
@@ -408,7 +420,7 @@ def test_a_former_audit_is_read_closed_to_others_and_watched(tmp_path: Path) -> 
 def test_a_newer_format_is_refused_by_name_and_not_touched(home: Home) -> None:
     """It is not taken for damage."""
     value = json.loads(home.lines()[-1])
-    newer = json.dumps({**value, "v": 2}).encode() + b"\n"
+    newer = json.dumps({**value, "v": 3}).encode() + b"\n"
     before = home.file().read_bytes() + newer
     home.file().write_bytes(before)
     with pytest.raises(UnavailableError) as refused:

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from maia.errors import MaiaError, UnavailableError, UsageError
+from maia.log import DirectoryStore
 from maia.log.lane import LaneReader, find_lanes
 from maia.log.lane_objects import START, LaneId, LaneRecord, Place, sign_record
 from maia.log.lane_writer import LaneWriter
-from maia.log.store import DirectoryStore
 from maia.principals import KeySigner
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -282,6 +282,25 @@ def test_the_floor_is_signed_before_anything_goes(world: World) -> None:
         world.writer().forget(3, at=NOW)
     assert world.writer("fresh").adopt() == 2
     assert world.writer("fresh").append(b"e", at=NOW).number == 4
+
+
+def test_a_floor_that_the_store_was_not_told_is_told_when_it_is_asked_for_again(world: World) -> None:
+    """Killed after it signed the floor: the next run tells the store, and removes what the first one left."""
+    records = world.say(b"a", b"b", b"c", b"d")
+    world.writer().assert_head(at=NOW)
+    old = {path: path.read_bytes() for path in (world.folder / "head", world.file(0), world.file(1))}
+    world.writer().forget(1, at=NOW)
+    for path, data in old.items():
+        path.write_bytes(data)
+    world.writer().forget(1, at=NOW)
+    found = world.reader.since()
+    assert found.head is not None
+    assert found.head.floor == records[1].place
+    assert not world.file(0).exists()
+    assert not world.file(1).exists()
+    told = (world.folder / "head").read_bytes()
+    world.writer().forget(1, at=NOW + timedelta(minutes=1))
+    assert (world.folder / "head").read_bytes() == told
 
 
 def test_an_old_head_put_back_moves_nothing(world: World) -> None:

@@ -13,10 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from maia.encoding import encode
-from maia.encryption import ParcelHeader, sign_parcel
+from maia.encryption import Parcel, ParcelHeader, sign_parcel
 from maia.errors import EncodingError
 from maia.events import EncryptionMode, TypeId
-from maia.kernel import parcel_row
 from maia.log import PARCEL_SCHEMA, LogDirectory, OwnLanes, compact, expire
 from maia.principals import KeySigner
 
@@ -25,13 +24,22 @@ TYPE = TypeId(b"t" * 32)
 BROKER = KeySigner(b"o" * 32)
 
 
-def parcel(number: int) -> dict[str, Any]:
-    """Make the row of a parcel without blocks."""
+def parcel(number: int) -> Parcel:
+    """Make a parcel without blocks."""
     header = ParcelHeader(
         type_id=TYPE, origin=BROKER.public_key.key_id, parcel_id=bytes(16), event_base=number.to_bytes(16, "big"),
         stamp=number + 1, count=1, epoch=0, mode=EncryptionMode.PLAIN, evidence=bytes(32), labels=(),
     )  # fmt: skip
-    return {**parcel_row(sign_parcel(header, (), BROKER)), "stamp": number + 1}
+    return sign_parcel(header, (), BROKER)
+
+
+def row_of(parcel: Parcel) -> dict[str, Any]:
+    """Write a parcel as a row."""
+    header = parcel.header
+    return {
+        "type_id": header.type_id, "origin": header.origin, "stamp": header.stamp, "events": header.count,
+        "evidence": header.evidence, "parcel": parcel.to_bytes(),
+    }  # fmt: skip
 
 
 def digest(row: dict[str, Any]) -> bytes:
@@ -51,12 +59,13 @@ class Old:
         """Commit, and move as it was done."""
         self.log = LogDirectory(root / "log")
         self.own = OwnLanes(self.log, root / "own", BROKER)
-        self.rows = [parcel(number) for number in range(3)]
+        parcels = [parcel(number) for number in range(3)]
+        self.rows = [row_of(one) for one in parcels]
         writer = self.own.writer(TYPE.hex())
         names = []
-        for number, row in enumerate(self.rows):
+        for number, one in enumerate(parcels):
             with self.log.writer(f"p{number}", TYPE, 0, BROKER.public_key.key_id, at=AT) as segment:
-                segment.add(row)
+                segment.add(one)
                 made = segment.close()
             assert made is not None
             self.own.commit(f"p{number}", TYPE.hex(), (made,), evidence="00" * 32, at=AT)
@@ -84,7 +93,7 @@ class Old:
         """Read all rows that lie in the lane."""
         log = LogDirectory(self.log.path)
         commits = [(commit.lane, file) for commit in log.commits() for file in commit.files]
-        return [row for lane, file in commits for batch in log.parcels(lane, file) for row in batch.to_pylist()]
+        return [row_of(one.parse()) for lane, file in commits for one in log.parcels(lane, file)]
 
 
 @pytest.fixture

@@ -9,11 +9,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from maia.encryption import ParcelHeader, sign_parcel
 from maia.errors import EncodingError
+from maia.events import EncryptionMode, TypeId
 from maia.log import PARCEL_SCHEMA, DirectoryStore, read_segment, segments
 from maia.log.commits import LogFile
+from maia.principals import KeySigner
 
-ROW = {"type_id": b"t", "origin": b"o", "stamp": 1, "events": 1, "evidence": b"e", "parcel": b"sealed"}
+BROKER = KeySigner(b"o" * 32)
+HEADER = ParcelHeader(
+    type_id=TypeId(b"t" * 32), origin=BROKER.public_key.key_id, parcel_id=bytes(16), event_base=bytes(16), stamp=1,
+    count=1, epoch=0, mode=EncryptionMode.PLAIN, evidence=bytes(32), labels=(),
+)  # fmt: skip
+PARCEL = sign_parcel(HEADER, (), BROKER)
+ROW = {"type_id": b"t", "origin": b"o", "stamp": 1, "events": 1, "evidence": b"e", "parcel": PARCEL.to_bytes()}
 
 
 def segment(root: Path) -> LogFile:
@@ -42,6 +51,6 @@ def test_a_segment_that_is_written_to_while_it_is_read_gives_what_was_committed(
     monkeypatch.setattr(segments, "_check_shape", exchange)
     if not in_memory:
         monkeypatch.setattr(segments, "_IN_MEMORY", 0)
-    assert [batch.to_pylist() for batch in read_segment(store, file)] == [[ROW], [ROW]]
+    assert [logged.parse() for logged in read_segment(store, file)] == [PARCEL, PARCEL]
     with pytest.raises(EncodingError, match="LOG_FILE_DAMAGED"):
         next(read_segment(store, file))

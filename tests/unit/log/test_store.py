@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from maia.errors import EncodingError, NotFoundError, UnavailableError, UsageError
-from maia.log.store import DirectoryStore
+from maia.log import DirectoryStore
 
 
 @pytest.fixture
@@ -160,3 +160,31 @@ def test_a_refusal_of_the_system_is_named(store: DirectoryStore, monkeypatch: py
     with pytest.raises(UnavailableError, match="FILE_UNAVAILABLE"):
         store.put_new("x/one", b"data")
     assert [path.name for path in (store.path / "x").iterdir()] == ["other"]
+
+
+def test_an_object_is_looked_at_without_being_opened(tmp_path: Path) -> None:
+    """A pipe keeps nobody waiting, a link is not followed, a folder is no object."""
+    store = DirectoryStore(tmp_path)
+    store.put("a/b", b"xyz")
+    assert store.look("a/b").size == 3
+    assert store.look("a/b").written.tzinfo is not None
+    os.mkfifo(tmp_path / "a" / "pipe")
+    (tmp_path / "a" / "link").symlink_to("/dev/zero")
+    assert store.look("a/pipe").size == 0
+    assert store.look("a/link").size == len("/dev/zero")
+    with pytest.raises(EncodingError, match="OBJECT_UNFIT"):
+        store.look("a")
+    with pytest.raises(NotFoundError, match="NO_OBJECT"):
+        store.look("a/c")
+
+
+def test_what_a_killed_put_left_is_listed_apart(tmp_path: Path) -> None:
+    """It is no object, and who keeps the folder in order finds it."""
+    store = DirectoryStore(tmp_path)
+    store.put("a/b", b"xyz")
+    for name in (".b.01.part", ".a.02.part", ".aside"):
+        (tmp_path / "a" / name).write_bytes(b"x")
+    assert store.list_after("a", "", limit=9) == ["b"]
+    assert store.list_left("a", limit=9) == [".a.02.part", ".b.01.part"]
+    assert store.list_left("a", limit=1) == [".a.02.part"]
+    assert store.list_left("none", limit=9) == []

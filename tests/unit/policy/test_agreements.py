@@ -24,7 +24,7 @@ from maia.policy import (
     sign_agreement,
     verify_agreement,
 )
-from maia.principals import ALWAYS, KeySigner, Period
+from maia.principals import ALWAYS, KeySigner, Period, fingerprint
 from maia.principals import TestKind as Kind
 from maia.testing import at, book, grant, listing, online
 
@@ -116,6 +116,22 @@ def test_a_signature_is_withdrawn_like_a_certificate():
     for statements in (bad, None):
         with pytest.raises(VerificationError):
             verify_agreement(signed, at=NOW, statements=statements)
+
+
+def test_an_owner_named_by_the_giver_is_the_same_owner_to_the_receiver():
+    """Names of keys differ from home to home: a row says the fingerprint, and means nothing else elsewhere."""
+    giver, other = (KeySigner(bytes([n]) * 32).public_key for n in (1, 2))
+    types = [
+        EventType(name=TypeName(owner, "Report", parse_version("1")), attributes=(attribute("text", uid, "string"),))
+        for uid, owner in enumerate((giver, other), 7)
+    ]
+    here = TypeCatalogue(types, owners={"clinic": giver, "pharmacy": other})
+    agreed = draft_agreement("2026", giver, other, "reader |- subscribe pharmacy/Report@1(text)", here)
+    assert agreed.rows[0].words == f"subscribe {fingerprint(other.key_id)}/Report@1(text)"
+    check_meaning(agreed, TypeCatalogue(types))
+    check_meaning(agreed, TypeCatalogue(types, owners={"pharmacy": giver}))
+    with pytest.raises(VerificationError, match="AGREEMENT_MEANING"):
+        check_meaning(agreed, TypeCatalogue(types[:1]))
 
 
 def test_words_that_mean_something_else_are_found():

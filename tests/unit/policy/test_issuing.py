@@ -18,7 +18,7 @@ from maia.policy import (
     parse_policy,
     parse_privilege,
 )
-from maia.principals import KeySigner
+from maia.principals import KeySigner, fingerprint
 
 PITO, CCS = (KeySigner(bytes([n]) * 32).public_key for n in (1, 2))
 
@@ -147,6 +147,52 @@ def test_a_name_that_versions_use_differently_means_nothing():
         compile_privilege(parse_privilege("subscribe T(plate)"), known)
     assert refusal.value.code == "POLICY_AMBIGUOUS"
     assert compile_privilege(parse_privilege("subscribe T(place)"), known) is not None
+
+
+TWO_OWNERS = TypeCatalogue(
+    [
+        version("T", "4799", plate=(9525, "string"), place=(1, "string")),
+        version("T", "9000", plate=(3879, "string"), place=(1, "string")),
+        version("T", "9000", owner=CCS, plate=(7, "string")),
+    ],
+    owners={"pito": PITO, "ccs": CCS},
+)
+
+
+@pytest.mark.parametrize(
+    "words, owner, of, uid",
+    [
+        ("subscribe pito/T@4799(plate)", PITO, "4799", "9525"),
+        ("subscribe pito/T@9000(plate)", PITO, "9000", "3879"),
+        ("subscribe pito/T(place)", PITO, "*", "1"),
+        ("subscribe ccs/T(plate)", CCS, "*", "7"),
+        (f"subscribe {fingerprint(CCS.key_id)}/T(plate)", CCS, "*", "7"),
+    ],
+)
+def test_owner_and_version_say_which_type_is_meant(words, owner, of, uid):
+    """One name of two owners, and two versions that mean different attributes by one name."""
+    made = compile_privilege(parse_privilege(words), TWO_OWNERS)
+    assert made is not None
+    assert made.tag == type_right(owner, "T", of, actions=[Action.SUBSCRIBE], attributes=[uid])
+    assert str(parse_privilege(words)) == words
+
+
+@pytest.mark.parametrize(
+    "words, code, said",
+    [
+        ("subscribe T", "POLICY_AMBIGUOUS", "`ccs/T`, `pito/T`"),
+        ("subscribe T@9000", "POLICY_AMBIGUOUS", "`ccs/T`, `pito/T`"),
+        ("subscribe pito/T(plate)", "POLICY_AMBIGUOUS", "versions of `T`"),
+        ("subscribe ccs/T@4799", "POLICY_TYPE", "no version `4799` of `ccs/T`"),
+        ("subscribe kent/T", "POLICY_TYPE", "no key `kent`"),
+        ("subscribe pito/Nothing", "POLICY_TYPE", "no event type `pito/Nothing`"),
+    ],
+)
+def test_an_owner_or_version_that_is_not_there_gives_nothing(words, code, said):
+    """What a rule does not make clear compiles to nothing, and the message names the choices."""
+    with pytest.raises(MalformedError, match=said) as refusal:
+        compile_privilege(parse_privilege(words), TWO_OWNERS)
+    assert refusal.value.code == code
 
 
 def test_a_message_type_as_role_parameter_becomes_the_right_on_that_type():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from maia.errors import UsageError
 from maia.spark.options import SourceOptions
 
+NINE = datetime(2026, 6, 1, 9, tzinfo=UTC)
 LEAST = {"home": "met", "type": "pito/Numberplate@1", "as": "smith"}
 
 
@@ -34,6 +37,20 @@ def test_what_is_written_for_spark_is_read_back() -> None:
         starting_offsets="latest", publication="p",
     )  # fmt: skip
     assert SourceOptions.of(asked.to_spark()) == asked
+    hour = replace(asked, starting_timestamp=NINE, ending_timestamp=NINE + timedelta(hours=1))
+    assert SourceOptions.of(hour.to_spark()) == hour
+    topics = SourceOptions(home="/met", topic="pito/Stocks.*", as_="smith")
+    assert SourceOptions.of(topics.to_spark()) == topics
+    assert topics.events.topic == "pito/Stocks.*"
+
+
+def test_a_range_of_stamps_has_a_beginning_and_no_end_of_its_own() -> None:
+    """From the first millisecond that is not before the one, up to the first that is not before the other."""
+    asked = LEAST | {"startingTimestamp": "2026-06-01T09:00:00.0001Z", "endingTimestamp": "2026-06-01T12:00:00+02:00"}
+    nine = int(NINE.timestamp() * 1000)
+    assert SourceOptions.of(asked).window == (nine + 1, nine + 3_600_000)
+    assert SourceOptions.of(LEAST).window is None
+    assert SourceOptions.of(LEAST | {"endingTimestamp": "2026-06-01T09:00:00Z"}).window == (0, nine)
 
 
 def test_the_copies_of_the_catalogue_are_passed_over() -> None:
@@ -49,7 +66,9 @@ WRONG = {
     "a number is a number": ({"maxEventsPerParcel": "many"}, "OPTION_VALUE", "maxEventsPerParcel"),
     "nothing is not a number of events": ({"maxEventsPerParcel": "0"}, "OPTION_VALUE", "above 0"),
     "an offset is a word or a number": ({"startingOffsets": "yesterday"}, "OPTION_VALUE", "latest"),
+    "an instant has a zone": ({"startingTimestamp": "2026-06-01T09:00:00"}, "OPTION_VALUE", "2026-06-01T08:00:00Z"),
     "an attribute is asked for once": ({"attributes": "a,a"}, "OPTION_VALUE", "attributes"),
+    "a topic is no type": ({"topic": "x"}, "TYPE_OR_TOPIC", "either a type or a topic"),
     "an attribute has a name": ({"attributes": "a,,b"}, "OPTION_VALUE", "attributes"),
 }
 

@@ -94,7 +94,9 @@ def answer_as(signer: KeySigner, given: ServerProof) -> NonceProof:
     from maia.wire.handshake import _bound
 
     audience = SERVER.public_key.key_id
-    return prove_by_nonce(signer, audience=audience, challenge=_bound(given.challenge, LOOPBACK), own_nonce=MINE)
+    return prove_by_nonce(
+        signer, audience=audience, challenge=_bound(b"client", given.challenge, LOOPBACK), own_nonce=MINE
+    )
 
 
 def test_a_challenge_of_another_process_is_not_recognised() -> None:

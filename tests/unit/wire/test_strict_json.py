@@ -31,6 +31,8 @@ AMBIGUOUS = {
     "a byte order mark": b"\xef\xbb\xbf[]",
     "too deep": b"[" * 33 + b"]" * 33,
     "very deep": b"[" * 100_000,
+    "too deep behind strings with backslashes": b'["\\\\",' + b"[" * 32 + b"]" * 33,
+    "too deep behind escaped quotes": b'["\\\\\\"","[",' + b"[" * 32 + b"]" * 33,
     "two values": b"{} {}",
     "nothing": b"",
     "a comma too many": b"[1,]",
@@ -52,6 +54,8 @@ PLAIN = {
     "nesting up to the limit": b"[" * 32 + b"]" * 32,
     "brackets inside a string": b'["' + b"[" * 100 + b'"]',
     "an escaped quote": b'["\\"[[[", "\\\\"]',
+    "brackets between escaped quotes": b'["\\\\\\"' + b"[" * 100 + b'\\"' + b"{" * 100 + b'\\\\"]',
+    "many lists beside each other": b"[" + b",".join([b"[]"] * 100) + b"]",
     "the largest integer": b"[9007199254740991]",
     "a whole character in two halves": b'["\\ud83d\\ude00"]',
 }

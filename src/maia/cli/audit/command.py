@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from maia.cli.audit import evidence, proofs
 from maia.cli.read import options
 from maia.cli.read.ages import instant_ago
+from maia.cli.read.files import read_source
 from maia.cli.read.instants import now, parse_instant_text, show_instant, span_of
 from maia.cli.read.options import examples, new_app, principal_option
 from maia.cli.show.exits import ExitCode
@@ -24,14 +26,18 @@ if TYPE_CHECKING:
     from maia.log import AuditRow, CheckedAudit
 
 app = new_app()
+app.add_typer(proofs.app)
+app.add_typer(evidence.app)
 
 
 @app.callback(
     invoke_without_command=True,
     epilog=examples(
         "maia audit --since 2026-06-01",
+        "maia audit --type uk.gov.pito.Numberplate --kind deliver",
         "maia audit --kind refuse --as doctor --json | jq '.rows[].code'",
         "maia audit verify",
+        "maia audit replay",
     ),
 )
 def audit(
@@ -42,6 +48,9 @@ def audit(
         typer.Option("--kind", metavar="KIND", help="intent, result, publish, deliver, refuse, … Repeatable."),
     ] = None,
     client: Annotated[str | None, principal_option("--as", help="Only what this client did.")] = None,
+    type_: Annotated[
+        str | None, typer.Option("--type", metavar="NAME", help="Only what is about this event type, in any version.")
+    ] = None,
     since: Annotated[
         str | None, typer.Option("--since", metavar="INSTANT", help="From this instant on; `30d` is so long ago.")
     ] = None,
@@ -59,6 +68,7 @@ def audit(
     from heapq import nlargest
     from itertools import chain
 
+    from maia.domain import find_type_id, take_results
     from maia.home import Folder, Home
     from maia.log import AUDIT_KINDS, read_audit, read_waiting
 
@@ -67,8 +77,10 @@ def audit(
             near = did_you_mean(word, AUDIT_KINDS) or f"; there are {', '.join(AUDIT_KINDS)}"
             raise UsageError(f"the audit has no kind `{word}`{near}", code="AUDIT_KIND")
     opened = Home.open(home)
+    take_results(opened)
     place = Folder(home)
     wanted = None if client is None else {place.key(client).fingerprint, client}
+    about = None if type_ is None else find_type_id(opened, type_).hex()
     first = _since(since)
     waiting = (row for row in read_waiting(opened.audit_path, at=now()) if first is None or row.at >= first)
     rows = nlargest(
@@ -76,7 +88,9 @@ def audit(
         (
             row
             for row in chain(read_audit(opened.audit_path, since=first), waiting)
-            if (not kind or row.kind in kind) and (wanted is None or row.principal in wanted)
+            if (not kind or row.kind in kind)
+            and (wanted is None or row.principal in wanted)
+            and (about is None or row.type_id == about)
         ),
         key=lambda row: (row.at, row.operation or -1, row.kind, row.source, row.subject, row.code),
     )
@@ -92,17 +106,33 @@ def audit(
         note(f"showing the newest {limit}; --limit N shows more")
 
 
-@app.command(epilog=examples("maia audit verify", "maia audit verify --json | jq '.breaks[].code'"))
-def verify(home: options.Home = Path(), json: options.Json = False) -> int:
+@app.command(
+    epilog=examples(
+        "maia audit verify",
+        "maia audit verify --checkpoint last-year.checkpoint",
+        "maia audit verify --json | jq '.breaks[].code'",
+    )
+)
+def verify(
+    *,
+    checkpoint: Annotated[
+        list[Path] | None,
+        typer.Option("--checkpoint", metavar="FILE", help="What was stated before, as somebody kept it. Repeatable."),
+    ] = None,
+    home: options.Home = Path(),
+    json: options.Json = False,
+) -> int:
     """Check that the audit is whole: every entry signed and chained, none missing, changed, moved or cut off.
 
-    What cannot be found: whoever has the home and the broker's key can write all of it anew, and a home that was put
-    back as a whole looks as it looked then.
+    Whoever has the home and the broker's key can write all of it anew, and a home that was put back as a whole looks as
+    it looked then: both are found with a checkpoint that somebody kept elsewhere, and not without.
     """
     from maia.domain import check_home_audit
     from maia.home import Home
+    from maia.log import parse_checkpoint
 
-    found = check_home_audit(Home.open(home), at=now())
+    kept = [parse_checkpoint(read_source(str(path))) for path in checkpoint or ()]
+    found = check_home_audit(Home.open(home), at=now(), checkpoints=kept)
     code = ExitCode.DONE if found.sound else ExitCode.NOT_VERIFIED
     if json:
         write_json(_checked_to_json(found), code=code)
@@ -144,6 +174,7 @@ def _to_json(row: AuditRow) -> dict[str, object]:
         "source": row.source, "subject": row.subject, "reason": row.code, "events": row.events,
         "clauses": list(row.clauses), "operation": row.operation, "certificates": list(row.certificates),
         "attributes": list(row.attributes), "closed": list(row.closed), "filter": row.filter, "plan": row.plan,
+        "decision": row.decision,
     }  # fmt: skip
 
 

@@ -66,15 +66,32 @@ def add(
 ) -> None:
     """Keep a subscription in `subscriptions.toml`, after the client's key, right and filter were proven."""
     from maia.authority import Action
-    from maia.cli.read.clients import denial, name_type, open_client
-    from maia.domain import Wanted, add_subscription
+    from maia.cli.read.clients import denial, named_type, open_client
+    from maia.domain import TypeOrTopic, Wanted, add_subscription
 
     domain, reader = open_client(home, client, passphrase_file)
-    shown = name_type(domain, type_, None)
+    shown = named_type(domain, TypeOrTopic(type=type_))
     with denial(domain, client=client, action=Action.SUBSCRIBE, type_text=shown):
         add_subscription(domain, Wanted(name=name, as_=client, type=shown, where=where), client=reader.proven)
     line = f"{name}: {shown} for {client}{f' where {where}' if where else ''}"
     answer({"name": name, "as": client, "type": shown, "where": where}, line, json=json)
+
+
+@app.command(epilog=examples("maia deliver remove billing --as BO"))
+def remove(
+    name: _Name,
+    *,
+    client: Annotated[str, principal_option("--as", help="Whose subscription it is; the private key proves it.")],
+    passphrase_file: options.PassphraseFile = None,
+    home: options.Home = Path(),
+    json: options.Json = False,
+) -> None:
+    """End a subscription: nothing more is delivered to it. What it was delivered stays, and so does its name."""
+    from maia.cli.read.clients import open_client
+
+    _, reader = open_client(home, client, passphrase_file)
+    reader.unsubscribe(name)
+    answer({"name": name, "as": client}, f"{name} is ended; `maia deliver show {name}` shows what it got", json=json)
 
 
 @app.command("list", epilog=examples("maia deliver list", "maia deliver list --json"))
@@ -118,7 +135,9 @@ def dead(*, home: options.Home = Path(), json: options.Json = False) -> None:
         draw_table(("commit", "why", "events", "origin", "file"), rows, right=("commit", "events"))
 
 
-@app.command(epilog=examples("maia deliver show billing --as BO", "maia deliver show billing --as BO --format json"))
+@app.command(
+    epilog=examples("maia deliver show billing --as BO", "maia deliver show billing --as BO --last 3 --format json")
+)
 def show(
     name: _Name,
     *,
@@ -126,6 +145,9 @@ def show(
     kind: Annotated[str, typer.Option("--format", metavar="FORMAT", help="table for people, or json lines.")] = "table",
     limit: Annotated[
         int | None, typer.Option("--limit", metavar="N", min=1, help="At most so many events; a table shows 50.")
+    ] = None,
+    last: Annotated[
+        int | None, typer.Option("--last", metavar="N", min=1, help="Only the last so many of all events.")
     ] = None,
     passphrase_file: options.PassphraseFile = None,
     home: options.Home = Path(),
@@ -146,7 +168,7 @@ def show(
     domain, reader = open_client(home, client, passphrase_file)
     wanted = find_subscription(domain, name)
     with denial(domain, client=client, action=Action.SUBSCRIBE, type_text=wanted.type):
-        names, rows = rows_of(domain, reader, name)
+        names, rows = rows_of(domain, reader, name, last=last)
     count = 0
     if json or kind == "json":
         for row in rows:

@@ -10,7 +10,16 @@ import maia
 from maia.cli.read.ages import instant_ago
 from maia.cli.show.progress import interruptible, watching
 from maia.cli.show.rows import Row
-from maia.domain import Client, Delivered, Domain, delivered_since, delivery_job, mark_outbox, read_deliveries
+from maia.domain import (
+    Client,
+    Delivered,
+    Domain,
+    delivered_since,
+    delivery_job,
+    last_events,
+    mark_outbox,
+    read_deliveries,
+)
 from maia.encoding import counted
 
 
@@ -43,8 +52,8 @@ def run(home: Path, *, once: bool, every: str) -> tuple[Delivered, bool]:
     return delivered_since(domain, mark), pressed.is_set()
 
 
-def rows_of(domain: Domain, client: Client, name: str) -> tuple[list[str], Iterator[Row]]:
-    """Give the columns and the rows of a subscription, as values that JSON has.
+def rows_of(domain: Domain, client: Client, name: str, *, last: int | None = None) -> tuple[list[str], Iterator[Row]]:
+    """Give the columns and the rows of a subscription, or its last rows, as values that JSON has.
 
     Raises:
         MaiaError: The subscription is unknown or somebody else's, or the client has no right any more.
@@ -52,6 +61,8 @@ def rows_of(domain: Domain, client: Client, name: str) -> tuple[list[str], Itera
     from maia.spark import plain
 
     batches = read_deliveries(domain, client, name)
+    if last is not None:
+        batches = iter(last_events(batches, last))
     first = next(batches, None)
     if first is None:
         return [], iter(())

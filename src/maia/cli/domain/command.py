@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from maia.cli.domain import peers
+from maia.cli.domain import peers, structure
 from maia.cli.read import options
 from maia.cli.read.answers import confirm
 from maia.cli.read.bundles import CommandPlace, unpacked
@@ -20,6 +21,7 @@ from maia.errors import UsageError
 
 app = new_app("Make and keep the home of a domain.")
 app.add_typer(peers.app)
+app.add_typer(structure.app)
 _MAX_NAME = 200
 
 
@@ -34,13 +36,20 @@ def init(
     ] = None,
     network: Annotated[
         str | None,
-        typer.Option("--network", metavar="OWNER/NAME", help="The network it belongs to; OWNER is a key's name."),
+        typer.Option(
+            "--network",
+            metavar="OWNER/NAME",
+            help="The network it belongs to; OWNER is a key's name, or `2 of (a, b, c)`.",
+        ),
     ] = None,
     key: Annotated[
         bool, typer.Option("--key", help="Also make the domain's own key, and a folder for its policy.")
     ] = False,
     log: Annotated[
-        Path | None, typer.Option("--log", metavar="DIR", help="Where the log is, when not in the home.")
+        str | None,
+        typer.Option(
+            "--log", metavar="PLACE", help="Where the log is, when not in the home: a folder, `s3://…`, `kafka://…`."
+        ),
     ] = None,
     json: options.Json = False,
 ) -> None:
@@ -49,7 +58,7 @@ def init(
     The broker's key has no passphrase, since a broker works unattended; only its file's mode guards it. With --key the
     home can run the domain itself: the key `domain` issues what `policy/*.rules` gives to its members.
     """
-    from maia.home import Home, HomeConfig, check_key_name
+    from maia.home import Home, HomeConfig
 
     called = folder.resolve().name if name is None else name
     owner, mark, rest = ("", "", "") if network is None else network.partition("/")
@@ -59,8 +68,8 @@ def init(
         if not text.isprintable() or len(text) > _MAX_NAME:
             raise UsageError("a name is one line of at most 200 printable characters", code="DOMAIN_NAME")
     config = HomeConfig(
-        name=called, network=(check_key_name(owner), rest) if network is not None else None,
-        log="log" if log is None else str(log.resolve()),
+        name=called, network=(_owner(owner), rest) if network is not None else None,
+        log="log" if log is None else _place(log),
     )  # fmt: skip
     home = Home.create(folder, config)
     broker = home.key(config.broker)
@@ -81,6 +90,28 @@ def init(
         note(f"next: `maia key import {owner} FILE` brings the public key of the network's owner")
     note(f"next: export MAIA_HOME={where}; `maia key new NAME` makes keys for people, `maia type define` event types,")
     note("      `maia grant` gives rights, also to the broker; `maia status` says what is missing")
+
+
+def _place(text: str) -> str:
+    """Check where a log is: the address of a store, or a folder, from wherever the command is given."""
+    if "://" not in text:
+        return str(Path(text).resolve())
+    from maia.log import check_address
+
+    return check_address(text)
+
+
+def _owner(text: str) -> str:
+    """Check the owner of a network: a key's name, or a threshold of such names."""
+    from maia.home import check_key_name
+
+    found = re.fullmatch(r"\s*(\d{1,4})\s+of\s*\(([^()]*)\)\s*", text)
+    if found is None:
+        return check_key_name(text)
+    names = [check_key_name(name.strip()) for name in found[2].split(",")]
+    if not 0 < int(found[1]) <= len(set(names)) == len(names):
+        raise UsageError(f"`{text}` is no threshold of different keys", code="NETWORK_TEXT")
+    return f"{int(found[1])} of ({', '.join(names)})"
 
 
 @app.command(epilog=examples("maia domain migrate --dry-run", "maia domain migrate --home met"))
@@ -246,6 +277,29 @@ def members(*, served: Served) -> None:
         write_line(printable(f"{item.name:<24} {item.kind.value:<7} {item.key.fingerprint}{gone}"))
     if not found:
         note("there are no members: `maia domain invite NAME` invites one")
+
+
+@app.command(epilog=examples("maia domain journal", "maia domain journal --after 100 --json"))
+@unpacked
+def journal(
+    *,
+    after: Annotated[int, typer.Option("--after", min=0, metavar="NUMBER", help="Begin after this line.")] = 0,
+    served: Served,
+) -> None:
+    """Show what the service of the domain did, oldest first; who uses a role anonymously is not named."""
+    found = served.service.journal(after=after)
+    if served.json:
+        rows = [
+            {"number": item.number, "at": show_instant(item.at), "action": item.action, "who": item.who,
+             "what": item.what}
+            for item in found
+        ]  # fmt: skip
+        write_json({"lines": rows})
+        return
+    for item in found:
+        write_line(printable(f"{item.number:>6} {show_instant(item.at)} {item.action} {item.what} {item.who or ''}"))
+    if not found:
+        note("the journal has no such lines")
 
 
 @app.command(

@@ -15,6 +15,7 @@ from maia.cli.read.options import examples
 from maia.cli.read.services import Served
 from maia.cli.show.output import note, printable, write_json, write_line
 from maia.encoding import counted
+from maia.errors import UsageError
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -53,7 +54,7 @@ def invite_peer(
     ] = None,
     log: Annotated[
         str | None,
-        typer.Option("--log", metavar="DIR", help="Where the other finds the log, when not where this home does."),
+        typer.Option("--log", metavar="PLACE", help="Where the other finds the log, when not where this home does."),
     ] = None,
     until: options.Until = None,
     served: Served,
@@ -103,8 +104,8 @@ def connect(
         ),
     ] = None,
     log: Annotated[
-        Path | None,
-        typer.Option("--log", metavar="DIR", help="With an invitation: where the shared log is for this home."),
+        str | None,
+        typer.Option("--log", metavar="PLACE", help="With an invitation: where the shared log is for this home."),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Sign without asking.")] = False,
     served: Served,
@@ -158,17 +159,24 @@ def disconnect(
 
     It counts at once where it is heard; the other's consent is not needed.
     """
+    from maia.cli.show.revocations import revocation_lines, revocation_to_json
     from maia.domain import disconnect_peer
 
     if not yes:
         confirm(f"Revoke all that {peer} was given?", otherwise="nothing was revoked")
     state, revoked = disconnect_peer(served.opened, served.service, peer, at=served.instant)
     if served.json:
-        write_json(state.to_json())
+        write_json({**state.to_json(), "revocation": revocation_to_json(revoked, at=served.instant)})
         return
-    for item in revoked.certificates:
-        write_line(printable(f"certificate {item.certificate_id.hex()[:16]}; worst case {item.exposure}"))
+    for row in state.rows:
+        write_line(printable(f"{state.peer} loses {row.words}, which its {row.role} had"))
+    for line in revocation_lines(revoked, at=served.instant):
+        write_line(printable(line))
+    windows = [item.exposure.window for item in revoked.certificates]
+    latest = max((window for window in windows if window is not None), default=None)
+    by = "never" if latest is None or None in windows else f"by {show_instant(served.instant + latest)}"
     note(printable(f"{state.peer} is disconnected: {counted(state.certificates, 'certificate')} revoked"))
+    note(f"it ends at once where the list is heard, {by} where it is not; new events are sealed with new keys")
 
 
 def _show_offer(state: PeerState) -> None:
@@ -188,7 +196,10 @@ def _since(text: str | None, served: Served) -> datetime | None:
     if text == _ALL:
         return datetime.fromtimestamp(0, UTC)
     span = None if text is None else span_of(text)
-    return served.moment(text) if span is None else served.instant - span
+    try:
+        return served.moment(text) if span is None else served.instant - span
+    except UsageError as error:
+        raise UsageError(f"{error.message}, and here also `all` or `30d`", code=error.code) from error
 
 
 def _now(served: Served) -> datetime:

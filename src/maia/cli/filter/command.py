@@ -9,6 +9,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from maia.cli.filter.sealing import SEAL, WEIGH, seal, weigh
 from maia.cli.read.bundles import unpacked
 from maia.cli.read.options import Json, examples, new_app
 from maia.cli.show.exits import ExitCode
@@ -17,6 +18,7 @@ from maia.encoding import counted, did_you_mean, format_advanced
 from maia.errors import UsageError
 from maia.filters import (
     Relation,
+    ScreenMode,
     TypedFilter,
     check_event,
     compile_filter,
@@ -25,12 +27,15 @@ from maia.filters import (
     parse_filter,
     read_event,
     satisfiable,
+    screen,
     simplify,
     to_tag,
 )
 from maia.filters import covers as decide
 
 app = new_app("Check, format, compare and explain filters.")
+app.command(epilog=SEAL)(seal)
+app.command(epilog=WEIGH)(weigh)
 _MAX_TYPES_FILE = 1 << 20
 _Text: TypeAlias = Annotated[str, typer.Argument(help="A filter, in quotes.", metavar="FILTER")]
 
@@ -153,13 +158,51 @@ def explain(
     answer(result, *lines, json=typed.as_json)
 
 
-def _tested(filter_: TypedFilter, event: str, types: dict[str, str]) -> dict[str, bool]:
-    """Each constraint with whether it holds for the event."""
+@app.command(
+    "screen",
+    epilog=examples(
+        'maia filter screen "message any and price any" "price < 100" \'{"message": "sale", "price": 23}\' \\',
+        "    -t message=string -t price=integer",
+    ),
+)
+@unpacked
+def screen_command(
+    rights: Annotated[str, typer.Argument(help="The filter that says what a subscriber may see.", metavar="RIGHTS")],
+    text: _Text,
+    event: Annotated[str, typer.Argument(help="A JSON object.", metavar="EVENT")],
+    *,
+    nulls: Annotated[bool, typer.Option("--null", help="Keep what is hidden as null, and do not omit it.")] = False,
+    typed: _Typed,
+) -> ExitCode:
+    """Show what of an event a subscriber with RIGHTS sees that subscribed to FILTER: formula (8).
+
+    The largest part that the rights strictly cover, when filter and rights match the event; else nothing, and the exit
+    code is 1. A filter over an attribute that the rights do not name is refused.
+    """
+    known = typed.required()
+    values = _read(event, known)
+    mode = ScreenMode.NULL if nulls else ScreenMode.OMIT
+    seen = screen(compile_filter(rights, known), compile_filter(text, known), values, mode=mode)
+    given = json.loads(event)
+    shown = None if seen is None else {name: given[name] if seen[name] is not None else None for name in seen}
+    code = ExitCode.FAILED if shown is None else ExitCode.DONE
+    answer({"shown": shown}, "nothing" if shown is None else json.dumps(shown), json=typed.as_json, code=code)
+    return code
+
+
+def _read(event: str, types: dict[str, str]) -> dict[str, object]:
+    """Read an event that fits the types."""
     try:
         values = read_event(json.loads(event), types)
     except (ValueError, RecursionError) as error:
         raise UsageError("the event is no JSON object", code="FILTER_EVENT") from error
     check_event(values, types)
+    return values
+
+
+def _tested(filter_: TypedFilter, event: str, types: dict[str, str]) -> dict[str, bool]:
+    """Each constraint with whether it holds for the event."""
+    values = _read(event, types)
     return {
         format_filter(TypedFilter(constraints=(item,))): holds(item, values.get(item.attribute))
         for item in filter_.constraints

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from maia.cli.read import options
-from maia.cli.read.answers import confirm
-from maia.cli.read.bundles import RightOptions, Signing, unpacked
-from maia.cli.read.options import examples, new_app, principal_option
-from maia.cli.show.output import note
-from maia.errors import UsageError
-
-if TYPE_CHECKING:
-    from maia.authority import RightFinding
+from maia.cli.grant.issuing import Issuing
+from maia.cli.read.bundles import RightOptions, unpacked
+from maia.cli.read.options import examples, new_app
 
 app = new_app()
 
@@ -29,13 +21,13 @@ app = new_app()
         "maia grant --from met --to 'met: Met Brokers' --type '*' --blanket",
         "maia grant --from ccs --to cctv --type 'pito/uk.gov.pito.Numberplate@*' --action publish \\",
         "    --condition 'now.hour(\"Europe/London\") < 17' --condition 'rate(10, \"1m\")'",
+        "maia grant --from shop --to acme --type shop/shop.Product --action publish \\",
+        "    --bound \"strict-lower (message = 'new_product', price < 100)\"",
     )
 )
 @unpacked
 def grant(
     *,
-    issuer: Annotated[str, principal_option("--from", help="Who gives; its private key signs.")],
-    subject: Annotated[str, principal_option("--to", help="Who receives: a key, a name or a threshold.")],
     asked: RightOptions,
     on_violation: Annotated[
         str | None,
@@ -50,17 +42,10 @@ def grant(
             help="The receiving domain is trusted to enforce the demands on the row; its brokers get whole columns.",
         ),
     ] = False,
-    delegate: Annotated[bool, typer.Option("--delegate", help="The subject may pass the right on.")] = False,
-    not_before: options.NotBefore = None,
-    until: options.Until = None,
-    test: options.Tests = None,
-    irrevocable: Annotated[
-        bool, typer.Option("--irrevocable", help="It obeys no list: nothing but its end ends it.")
-    ] = False,
-    condition: Annotated[
+    bound: Annotated[
         list[str] | None,
         typer.Option(
-            "--condition", metavar="TEXT", help="Must hold whenever the right is used: an expression, or a rate."
+            "--bound", metavar="KIND (…)", help="What it publishes or subscribes to must keep to: upper (price < 100)."
         ),
     ] = None,
     renew: Annotated[
@@ -69,8 +54,7 @@ def grant(
     blanket: Annotated[
         bool, typer.Option("--blanket", help="Issue it though the issuer holds less; what counts is what both have.")
     ] = False,
-    yes: options.Yes = False,
-    signing: Signing,
+    issuing: Issuing,
 ) -> None:
     """Issue a capability: a signed right that its subject carries.
 
@@ -84,56 +68,6 @@ def grant(
     Nothing in the network can hold a domain to a demand on the row. A right with one that may be passed on is issued
     when somebody at the terminal says so, or --yes does.
     """
-    from maia.cli.read.signers import parse_period
-    from maia.cli.show.issued import tell_issued
-    from maia.cli.show.statements import describe_statement, told_words
-    from maia.domain import draft_grant, sign_grant
-    from maia.encoding import duration
-    from maia.home import words
-
-    folder, instant = signing.folder, signing.instant
-    key, right = folder.key(issuer), asked.right(folder, on_violation=on_violation, enforced=enforced)
-    if irrevocable and test:
-        raise UsageError("what obeys a test is not irrevocable", code="IRREVOCABLE_TEST")
-    tests = words.parse_tests(test, folder) if test or irrevocable else None
-    draft = draft_grant(
-        folder, key, right, to=words.parse_principal_text(subject, folder), at=instant, delegate=delegate,
-        period=parse_period(not_before, until, at=instant), tests=tests,
-        conditions=condition or (), renew=renew, roots=asked.roots(folder), blanket=blanket,
-    )  # fmt: skip
-    if draft.ends is not None:
-        note(f"the issuer's own right ends at {draft.ends.isoformat()}; what it gives ends then at the latest")
-    if draft.findings and not yes:
-        _ask(draft.findings)
-    done = sign_grant(folder, draft, signing.signer(key), at=instant)
-    warnings = [finding.code for finding in draft.findings]
-    more: dict[str, object] = {"blanket": blanket, "warnings": warnings, "exposure": str(done.exposure)}
-    tell_issued(done.certificate, done.file, signing, more=more)
-    worst = "for ever" if done.exposure.window is None else f"for {duration(done.exposure.window)}"
-    note(f"gives {right.text}")
-    note(f"if it is revoked now, it counts at worst {worst} ({done.exposure.bounded_by})")
-    if done.made is not None:
-        note(f"signed for it: {describe_statement(done.made.body, folder)}; {told_words(done.made.told)}")
-    for finding in draft.findings:
-        note(f"warning: [{finding.code}] {finding.message}")
-
-
-def _ask(findings: Sequence[RightFinding]) -> None:
-    """Tell what the issuer should know, and go on only when somebody at the terminal says so.
-
-    Raises:
-        UsageError: Nobody said so, or nobody can be asked where it would bind nobody: ``CONFIRMATION_MISSING``.
-    """
-    from maia.authority import TRUSTED, UNENFORCEABLE
-
-    if sys.stdin.isatty():
-        for finding in findings:
-            note(f"[{finding.code}] {finding.message}")
-        confirm("issue it all the same?", otherwise="nothing was issued")
-        return
-    for finding in findings:
-        # SECURITY: a right that binds nobody is never given in passing; the others are warnings.
-        if finding.code in (UNENFORCEABLE, TRUSTED):
-            raise UsageError(
-                f"nothing was issued: {finding.message}; say `--yes` when it is meant so", code="CONFIRMATION_MISSING"
-            )
+    folder = issuing.folder
+    right = asked.right(folder, on_violation=on_violation, enforced=enforced, bounds=bound)
+    issuing.issue(right, renew=renew, roots=asked.roots(folder), blanket=blanket)

@@ -26,21 +26,28 @@ _DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would happen,
 _Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
-@app.command(epilog=examples("maia log show", "maia log show --limit 5 --json"))
+@app.command(
+    epilog=examples("maia log show", "maia log show --limit 5 --json", "maia log show --type uk.gov.pito.Numberplate")
+)
 def show(
+    type_: Annotated[
+        str | None, typer.Option("--type", metavar="NAME", help="Only commits of this event type, in any version.")
+    ] = None,
     limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="At most so many, the newest.")] = 50,
     home: options.Home = Path(),
     json: options.Json = False,
 ) -> None:
     """Show the commits of the log: what each publication added. Whoever holds the log can see this, and no more."""
     import maia
+    from maia.domain import find_type_id
     from maia.log import read_place
 
     domain = maia.open(home)
     opened, log = domain.home, domain.log
-    lanes = [lane for lane in log.lanes() if lane.count]
+    lanes = [lane for lane in log.lanes() if lane.count or lane.finding]
     expired = sum(read_place(lane.floor)[0].number + 1 for lane in lanes)
-    found = list(log.commits())
+    about = None if type_ is None else find_type_id(opened, type_).hex()
+    found = [commit for commit in log.commits() if about in (None, commit.type_id)]
     commits = found[-limit:]
     if json:
         write_json(
@@ -52,16 +59,19 @@ def show(
         )
         return
     if not commits:
-        note("everything in the log has expired" if expired else "the log is empty")
-        return
-    _show(opened, commits)
-    if expired:
+        empty = "the log is empty" if about is None else "the log has nothing of this type"
+        note("everything in the log has expired" if expired else empty)
+    else:
+        _show(opened, commits)
+    if commits and expired:
         note(f"{counted(expired, 'commit has', 'commits have')} expired")
     for lane in lanes:
         if lane.alarm is not None:
             note(f"alarm: {lane.alarm}")
         if lane.ignored:
             note(f"lane {lane.lane}: {counted(lane.ignored, 'object')} that its origin did not sign")
+        if lane.finding is not None:
+            note(f"finding: {lane.finding}")
 
 
 @app.command(epilog=examples("maia log compact", "maia log compact --target 256MB --dry-run"))
@@ -172,7 +182,8 @@ def reassert(home: options.Home = Path(), json: options.Json = False) -> None:
     if json:
         write_json({"put": put})
     else:
-        write_line(f"put {counted(put, 'record')} again" if put else "the log has everything")
+        write_line(f"put {counted(put, 'record')} again" if put else "the log has every record of this domain")
+        note("records and evidence were compared; `maia doctor` looks at the files with the events")
 
 
 @app.command(epilog=examples("maia log adopt", "maia log adopt --yes"))
@@ -233,6 +244,7 @@ def _lane_to_json(lane: EventLane) -> dict[str, object]:
     return {
         "lane": lane.name, "place": lane.end, "floor": lane.floor, "ignored": lane.ignored,
         "alarm": None if lane.alarm is None else lane.alarm.code,
+        "finding": None if lane.finding is None else lane.finding.code,
     }  # fmt: skip
 
 

@@ -18,12 +18,15 @@ app = new_app("Give principals local names.", "maia name add 'Met Brokers' --fro
 @app.command(
     epilog=examples(
         "maia name add 'Met Brokers' --from met --to mb --until +7d",
-        "maia name add smith --from met --x509 smith.pem --anchors ca.pem",
+        "maia name add --from met --x509 smith.pem --anchors ca.pem",
     )
 )
 @unpacked
 def add(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The name, in the issuer's namespace.")],
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="The name, in the issuer's namespace; of --x509 the common name."),
+    ] = None,
     *,
     issuer: Annotated[str, principal_option("--from", help="Whose namespace; its private key signs.")],
     subject: Annotated[str | None, principal_option("--to", help="A key, or another name.")] = None,
@@ -41,10 +44,12 @@ def add(
     """Issue a name certificate: in the issuer's namespace, NAME means (also) this principal.
 
     Several certificates for one name make a group. A capability for the name then empowers all its members.
+    `brokers`, `clients` and `domains` say what belongs to a domain; one that has sub-domains has no brokers or clients.
     """
     from maia.cli.read.files import read_source
     from maia.cli.read.signers import parse_period
     from maia.cli.show.issued import tell_issued
+    from maia.domain import check_naming
     from maia.home import words
     from maia.principals import Naming, issue, name_certificate_from_x509
 
@@ -53,6 +58,8 @@ def add(
         raise UsageError("give exactly one of --to and --x509", code="NAME_OPTIONS")
     if x509 is not None and (anchors is None or not_before or until or test):
         raise UsageError("--x509 needs --anchors, and takes its validity from the file", code="NAME_OPTIONS")
+    if x509 is None and name is None:
+        raise UsageError("say the name; only --x509 brings one along", code="NAME_OPTIONS")
     key = folder.key(issuer)
     if x509 is not None:
         certificate = name_certificate_from_x509(
@@ -61,8 +68,11 @@ def add(
         )  # fmt: skip
     else:
         body = Naming(
-            issuer=key, name=name, subject=words.parse_principal_text(subject or "", folder),
+            issuer=key, name=name or "", subject=words.parse_principal_text(subject or "", folder),
             period=parse_period(not_before, until, at=signing.instant), tests=words.parse_tests(test, folder),
         )  # fmt: skip
         certificate = issue(body, signing.signer(key))
+    assert isinstance(certificate.body, Naming)  # noqa: S101 - both make one
+    # SECURITY: a key that comes from X.509 makes a domain no other kind of group than any key does.
+    check_naming(folder, key, certificate.body.name, certificate.body.subject, at=signing.instant)
     tell_issued(certificate, folder.certificates.add(certificate), signing, more={})

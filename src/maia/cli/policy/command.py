@@ -1,4 +1,4 @@
-"""`maia policy check|format|preview|apply|explain|emergency`: the rules of a domain, text in `policy/*.rules`."""
+"""`maia policy`: the rules of a domain, its labels and its XML policies; checked, asked about, previewed, applied."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from maia.cli.policy import answers, bounds, labels, testing, xml_policies
 from maia.cli.policy.emergency import EXAMPLES as EMERGENCY_EXAMPLES
 from maia.cli.policy.emergency import emergency
 from maia.cli.read import options
 from maia.cli.read.bundles import CommandPlace, unpacked
 from maia.cli.read.options import examples, new_app, principal_option
-from maia.cli.read.services import Served
-from maia.cli.show.exits import ExitCode
-from maia.cli.show.output import note, printable, write_json, write_line
+from maia.cli.read.services import Served, note_unmet
+from maia.cli.show.checked import tell_findings, tell_formatted
+from maia.cli.show.output import answer, note, printable, write_json, write_line
 from maia.encoding import counted
 from maia.errors import DeniedError
 
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
 
 app = new_app("Check, format, preview and apply a domain's policy.", "maia policy check", "maia policy preview")
 app.command("emergency", epilog=examples(*EMERGENCY_EXAMPLES))(emergency)
+app.add_typer(bounds.app)
+app.add_typer(answers.app)
+app.add_typer(labels.app)
+app.add_typer(testing.app)
+app.add_typer(xml_policies.app, name="xml")
 _Files = Annotated[
     list[Path] | None, typer.Argument(metavar="FILE", help="Policy files; those of the home when left out.")
 ]
@@ -38,26 +44,11 @@ def check(files: _Files = None, *, place: CommandPlace) -> int:
     """
     from maia.domain import check_policy, policy_sources
     from maia.home import Home
-    from maia.policy import Severity
 
     sources = policy_sources(place.home, files or ())
     opened = Home.open(place.home) if (place.home / "maia.toml").is_file() else None
     found = check_policy(sources, opened, at=place.instant)
-    errors = sum(finding.severity is Severity.ERROR for _, finding in found)
-    code = ExitCode.FAILED if errors else ExitCode.DONE
-    if place.json:
-        rows = [
-            {"file": name, "line": item.line, "column": item.column, "severity": item.severity.value,
-             "finding": item.code, "message": item.message}
-            for name, item in found
-        ]  # fmt: skip
-        write_json({"findings": rows}, code=code)
-        return code
-    for name, finding in found:
-        write_line(printable(f"{name}: {finding}"))
-    told = (counted(len(sources), "file"), counted(errors, "error"), counted(len(found) - errors, "warning"))
-    note(", ".join(told))
-    return code
+    return tell_findings(found, files=len(sources), json=place.json)
 
 
 @app.command("format", epilog=examples("maia policy format", "maia policy format --check"))
@@ -73,14 +64,21 @@ def format_(
 
     paths = files or policy_paths(home)
     changed = [path for path in paths if format_file(path, write=not check_only)]
-    code = ExitCode.FAILED if check_only and changed else ExitCode.DONE
-    if json:
-        write_json({"changed": [str(path) for path in changed], "files": len(paths)}, code=code)
-        return code
-    for path in changed:
-        write_line(printable(str(path)))
-    note(f"{len(changed)} of {counted(len(paths), 'file')} {'would change' if check_only else 'changed'}")
-    return code
+    return tell_formatted(changed, files=len(paths), check_only=check_only, json=json)
+
+
+@app.command(epilog=examples("maia policy roles", "maia policy roles --json"))
+@unpacked
+def roles(files: _Files = None, *, place: CommandPlace) -> None:
+    """List the roles that can be had here, with the file that defines each; those of a parent's set are marked."""
+    from maia.domain import defined_roles, policy_sources
+
+    found = defined_roles(policy_sources(place.home, files or ()))
+    answer(
+        {"roles": [{"role": item.name, "file": item.file, "inherited": item.inherited} for item in found]},
+        *(printable(f"{item.name}  {item.file}{' (inherited)' if item.inherited else ''}") for item in found),
+        json=place.json,
+    )
 
 
 @app.command(epilog=examples("maia policy preview"))
@@ -105,11 +103,15 @@ def explain(
     as_: Annotated[str, principal_option("--as", help="The member that has it.")],
     served: Served,
 ) -> None:
-    """Show why a member has a role: the rule, and what met it; exits 3 when the role is not active."""
+    """Show why a member has a role: the rule, and what met it.
+
+    When the role is not active it exits with 3, and says which premise each rule for it lacks, with file and line.
+    """
     from maia.domain import proof_lines
 
     proof = served.service.explain(role, principal=as_, at=served.instant)
     if proof is None:
+        note_unmet(served, role, as_)
         raise DeniedError(f"`{as_}` does not have `{role}` active", code="ROLE_INACTIVE")
     lines = proof_lines(proof, served.home, in_force=served.service.policy(at=served.instant))
     if served.json:

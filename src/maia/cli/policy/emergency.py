@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -52,6 +53,7 @@ def emergency(
             flag.end(signer, reason=reason, at=served.instant)
         else:
             flag.declare(signer, reason=reason, at=served.instant, until=served.moment(until))
+        _settle(served)
     elif reason is not None or end or until is not None:
         raise UsageError("`--as` is missing: an emergency is somebody's word", code="EMERGENCY_BY")
     holds, changes = bool(flag.facts(at=served.instant)), flag.history()
@@ -66,6 +68,15 @@ def emergency(
     for item in changes:
         write_line(printable(_told(item, flag, served)))
     note(f"`{flag.name}` is {'declared' if holds else 'not declared'}")
+
+
+def _settle(served: Served) -> None:
+    """Let end what stood on the emergency, where this home runs its domain; a service that runs does so by itself."""
+    from maia.domain import has_register
+
+    if has_register(served.folder):
+        with suppress(NotFoundError):  # the key that speaks for the domain is elsewhere
+            served.service.refresh(at=served.instant)
 
 
 def _flag(served: Served, name: str | None) -> providers.EmergencyFlag:

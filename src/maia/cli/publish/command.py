@@ -24,6 +24,8 @@ app = new_app()
         "maia publish results.csv --type clinic.Result --as lab",
         "maia publish results.parquet --type clinic.Result --as lab --publication 2026-06-01 --strict",
         "tail -f results.jsonl | maia publish - --type clinic.Result --as lab",
+        "maia publish offers.csv --type shop.Product --as acme --advertise \"message = 'new_product' and price < 53\"",
+        "maia publish quotes.csv --topic MarketQuotes.Stocks.Nokia --as ticker",
     )
 )
 def publish(
@@ -31,7 +33,10 @@ def publish(
         str, typer.Argument(metavar="FILE", help="CSV with a header, JSON lines, Parquet; `-` is stdin.")
     ],
     *,
-    type_: Annotated[str, typer.Option("--type", metavar="NAME", help="The event type: NAME or OWNER/NAME@VERSION.")],
+    type_: options.EventTypeName = None,
+    topic: Annotated[
+        str | None, typer.Option("--topic", metavar="NAME", help="In its place, the topic: NAME or OWNER/NAME.")
+    ] = None,
     client: Annotated[str, principal_option("--as", help="Who publishes: a key of this home, by name.")],
     version: Annotated[
         str | None, typer.Option("--version", metavar="V", help="Which version the rows have, when there are several.")
@@ -43,9 +48,17 @@ def publish(
         str | None,
         typer.Option("--publication", metavar="ID", help="Names the publication: published twice it counts once."),
     ] = None,
+    advertise: Annotated[
+        str | None,
+        typer.Option("--advertise", metavar="FILTER", help="What will be published; other rows are refused."),
+    ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Publish nothing when any row is refused; of standard input, no stretch.")
     ] = False,
+    naive_timestamps: Annotated[
+        str | None,
+        typer.Option("--naive-timestamps", metavar="ZONE", help="The zone of times that have none: UTC, +01:00."),
+    ] = None,
     passphrase_file: options.PassphraseFile = None,
     home: options.Home = Path(),
     json: options.Json = False,
@@ -53,15 +66,19 @@ def publish(
     """Publish rows as events: checked, cut to what the client may set, sealed and put into the log.
 
     A row that is malformed, or that the client has no right to publish, is refused and counted by its code and column.
+    A time without a zone is malformed, unless --naive-timestamps says of which zone it is.
+    With --advertise the client says what it will publish, as a filter whose constraints are alternatives. The bounds of
+    its right must allow that, or nothing is published, and it is held to its word.
     Standard input is JSON lines, one event a line, published as they come. Exit code 3 when the client may not publish
     the type, or none of its rows. Interrupted, it says what stands.
     """
     from maia.cli.publish.publication import Total, prepare
-    from maia.domain import Published
+    from maia.domain import Published, TypeOrTopic
 
     prepared = prepare(
-        home, source, type_, client=client, version=version, kind=kind, publication=publication, strict=strict,
-        passphrase_file=passphrase_file,
+        home, source, TypeOrTopic(type=type_, version=version, topic=topic), client=client, kind=kind,
+        publication=publication, strict=strict, advertise=advertise,
+        naive_timestamps=naive_timestamps, passphrase_file=passphrase_file,
     )  # fmt: skip
     total = Total(Published(publication=prepared.name, commit=None, events=0))
     try:

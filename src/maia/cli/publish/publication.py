@@ -9,15 +9,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from maia.authority import Action
-from maia.cli.read.clients import denial, name_type, open_client
+from maia.cli.read.clients import denial, open_client
 from maia.cli.show.exits import ExitCode
 from maia.cli.show.output import note
-from maia.domain import ROW_MALFORMED, Client, Domain, Published, audit_malformed, published_before
-from maia.errors import DeniedError, UsageError
-from maia.events import EventType
+from maia.domain import (
+    ROW_MALFORMED,
+    Client,
+    Domain,
+    Published,
+    TypeOrTopic,
+    audit_malformed,
+    nothing_published,
+    published_before,
+    show_type,
+)
+from maia.errors import MalformedError, RowsRefusedError, UsageError
+from maia.events import TOPIC, EventType, parse_offset
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from maia.cli.show.progress import Watch
+    from maia.spark import Malformed
 
 _MAX_NAME = 200
 
@@ -54,6 +67,8 @@ class Outgoing:
     name: str
     named: bool
     strict: bool
+    advertise: str | None = None
+    naive_timestamps: str | None = None
 
     def parts(self) -> Iterator[tuple[str, list[bytes] | None]]:
         """Give the publication itself, or a name and the lines of each stretch of standard input."""
@@ -80,6 +95,7 @@ class Outgoing:
 
         Raises:
             DeniedError: With ``--strict``, rows are refused; or the client lost its right.
+            MalformedError: With ``--strict``, rows are malformed: ``ROW_MALFORMED``.
             MaiaError: The input is malformed as a whole.
         """
         from maia.spark import progress_of, read_file, read_lines, spark_errors, start_spark
@@ -90,30 +106,50 @@ class Outgoing:
         watch.follow(lambda: progress_of(spark))
         with spark_errors(), denial(self.domain, client=client, action=Action.PUBLISH, type_text=self.type):
             if lines is None:
-                rows = read_file(spark, Path(self.source), self.kind, self.event_type)
+                rows = read_file(spark, Path(self.source), self.kind, self.event_type, naive=self.naive_timestamps)
             else:
-                rows = read_lines(spark, lines, self.event_type)
-            if self.strict and (broken := rows.count_malformed()):
-                raise DeniedError(f"malformed rows: {broken}; nothing is published", code="ROWS_REFUSED")
-            done = self.client.publish(rows.frame, self.type, publication=name, strict=self.strict)
-            malformed = 0 if self.strict else rows.malformed
+                rows = read_lines(spark, lines, self.event_type, naive=self.naive_timestamps)
+            if self.strict and (broken := rows.count_malformed()).rows:
+                raise self._malformed(name, broken, at=begun)
+            try:
+                done = self.client.publish(
+                    rows.frame, self.type, publication=name, advertise=self.advertise, strict=self.strict,
+                    naive_timestamps=self.naive_timestamps,
+                )  # fmt: skip
+            except RowsRefusedError as error:  # counted and shown like any others, unless any was too many
+                if self.strict:
+                    raise
+                done = error.published
+            malformed = None if self.strict else rows.malformed
         if not isinstance(done, Published):
             raise UsageError("a file is no stream", code="NO_ROWS")
-        if not malformed:
+        if malformed is None or not malformed.rows:
             return done
-        return audit_malformed(self.domain.home, done, malformed, self.client.proven, self.event_type, at=begun)
+        if malformed.advice is not None:
+            note(malformed.advice)
+        return self._audit(done, malformed, at=begun)
+
+    def _malformed(self, name: str, found: Malformed, *, at: datetime) -> MalformedError:
+        """Put rows into the audit that were too many for ``--strict``, and make the error that says so."""
+        nothing = self._audit(Published(publication=name, commit=None, events=0), found, at=at)
+        advice = "" if found.advice is None else f"; {found.advice}"
+        return MalformedError(f"{nothing_published(nothing).message}{advice}", code="ROW_MALFORMED")
+
+    def _audit(self, done: Published, found: Malformed, *, at: datetime) -> Published:
+        return audit_malformed(self.domain.home, done, found.rows, self.client.proven, self.event_type, at=at)
 
 
 def prepare(
     folder: Path,
     source: str,
-    type_text: str,
+    asked: TypeOrTopic,
     *,
     client: str,
-    version: str | None,
     kind: str | None,
     publication: str | None,
     strict: bool,
+    advertise: str | None,
+    naive_timestamps: str | None,
     passphrase_file: Path | None,
 ) -> Outgoing:
     """Look at everything that can be refused before Spark starts: the input, the type, and the client's right.
@@ -129,16 +165,21 @@ def prepare(
         raise UsageError(
             "a publication's name is one line of at most 200 printable characters", code="PUBLICATION_NAME"
         )
+    if naive_timestamps is not None:
+        parse_offset(naive_timestamps)
     domain, writer = open_client(folder, client, passphrase_file)
-    type_ = name_type(domain, type_text, version)
+    name = asked.published(domain)
+    type_ = show_type(domain.home, name)
     chosen = publication or secrets.token_hex(16)
     with denial(domain, client=client, action=Action.PUBLISH, type_text=type_):
-        event_type = domain.publish_plan(type_, client=writer.proven, publication=chosen).event_type()
+        plan = domain.publish_plan(name, client=writer.proven, publication=chosen, advertise=advertise)
+        event_type = plan.event_type()
     if found == "csv":
         missing = {item.name for item in event_type.attributes} - set(read_header(Path(source), event_type))
+        missing -= {TOPIC} if event_type.options.topic else set()
         if missing:
             note(f"no column for {', '.join(f'`{item}`' for item in sorted(missing))}: null in every event")
     return Outgoing(
         domain=domain, client=writer, source=source, kind=found, event_type=event_type, type=type_, name=chosen,
-        named=publication is not None, strict=strict,
+        named=publication is not None, strict=strict, advertise=advertise, naive_timestamps=naive_timestamps,
     )  # fmt: skip

@@ -7,8 +7,8 @@ value together again when the command is called.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from dataclasses import dataclass, is_dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, is_dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -124,7 +124,14 @@ class RightOptions:
         """Whether any right was named."""
         return any((self.type_, self.network, self.tag, self.action, self.attribute))
 
-    def right(self, folder: Folder, *, on_violation: str | None = None, enforced: bool = False) -> words.Right:
+    def right(
+        self,
+        folder: Folder,
+        *,
+        on_violation: str | None = None,
+        enforced: bool = False,
+        bounds: list[str] | None = None,
+    ) -> words.Right:
         """Read the right.
 
         Raises:
@@ -134,8 +141,21 @@ class RightOptions:
 
         return words.parse_right(
             folder, type_=self.type_, network=self.network, tag=self.tag, actions=self.action,
-            attributes=self.attribute, on_violation=on_violation, enforced=enforced,
+            attributes=self.attribute, on_violation=on_violation, enforced=enforced, bounds=bounds,
         )  # fmt: skip
+
+    def super_topics(self, folder: Folder) -> Iterator[RightOptions]:
+        """Give the rights on super-topics that publishing under a topic needs besides; none for anything else."""
+        from maia.events import lineage
+        from maia.home import words
+        from maia.principals import principal_id
+
+        if self.type_ is None or "publish" not in (self.action or ()) or self.type_.strip() == "*":
+            return
+        owner, name, _ = words.split_type(self.type_, folder)
+        if any(item.options.topic for item in folder.versions(principal_id(owner), name)):
+            shown = words.show_subject(owner, folder).partition(" ")[0]
+            yield from (replace(self, type_=f"{shown}/{above}") for above in lineage(name)[:-1])
 
     def roots(self, folder: Folder) -> tuple[Root, ...]:
         """Read the trusted principals."""

@@ -10,7 +10,7 @@ import maia
 from maia.authority import Action
 from maia.cli.read.passphrases import passphrase_source
 from maia.cli.show.output import note
-from maia.domain import Client, Domain, find_type, show_type, who_lacks
+from maia.domain import Client, Domain, TypeOrTopic, publish_step, show_type, who_lacks
 from maia.errors import DeniedError, VerificationError
 
 
@@ -25,14 +25,22 @@ def open_client(home: Path, name: str, passphrase_file: Path | None) -> tuple[Do
     return domain, domain.client(name, passphrase=passphrase_source(passphrase_file, what=f"`{name}`"))
 
 
-def name_type(domain: Domain, text: str, version: str | None) -> str:
-    """Find a type by what people write, and write it in full: ``owner/name@version``.
+def named_type(domain: Domain, asked: TypeOrTopic) -> str:
+    """Find what was asked for, and write the type, or the first of the topics, in full: ``owner/name@version``.
 
     Raises:
-        NotFoundError: This home knows no such type.
+        NotFoundError: This home knows no such type or topic.
         UsageError: Several fit.
     """
-    return show_type(domain.home, find_type(domain.home, text, version))
+    return show_type(domain.home, asked.names(domain)[0])
+
+
+_CLIENTS_OWN = ("FILTER_NOT_AUTHORISED", "NOT_ADVERTISED", "NOT_LOCAL", "DOMAIN_KIND")
+"""Denials that no right of a broker would end."""
+_OWNERS = ("NOT_PERMITTED", "EMPTY_AUTHORITY")
+"""Denials that the owner of the type can end."""
+_NO_RIGHT = ("ROWS_REFUSED", "NO_RELEASE_RULE", "DIRECT_SHARED", "RELEASE_FILE")
+"""Denials that no right would end."""
 
 
 @contextmanager
@@ -41,7 +49,16 @@ def denial(domain: Domain, *, client: str, action: Action, type_text: str) -> It
     try:
         yield
     except (VerificationError, DeniedError) as error:
-        if error.code != "ROWS_REFUSED":
-            who = who_lacks(domain, type_text, client=client, action=action)
-            note(f"`maia explain --as {who} --type {type_text} --action {action.value}` shows what there is")
-        raise DeniedError(domain.home.folder.decorate(error.message), code=error.code) from error
+        if error.code not in _NO_RIGHT:
+            bounded = error.code == "FILTER_OUT_OF_BOUNDS"
+            own = bounded or error.code in _CLIENTS_OWN
+            who = client if own else who_lacks(domain, type_text, client=client, action=action)
+            verb = "policy bounds" if bounded else "explain"
+            note(f"`maia {verb} --as {who} --type {type_text} --action {action.value}` shows what there is")
+            if action is Action.PUBLISH and who == domain.config.broker:
+                step = publish_step(domain.home, domain.home.folder, type_text.rpartition("@")[0], code=error.code)
+                note(f"`{step.command}` gives the broker its right{f', in {step.where}' if step.where else ''}")
+        denied = DeniedError(domain.home.folder.decorate(error.message), code=error.code)
+        if error.code in _OWNERS:
+            denied.hint = f"ask {type_text.rpartition('/')[0]}, who owns the type, for the missing right"
+        raise denied from error

@@ -79,6 +79,9 @@ Type: TypeAlias = Annotated[
     str | None,
     typer.Option("--type", metavar="OWNER/NAME[@VERSION]", help="An event type; NAME may be a glob, `*` is any."),
 ]
+EventTypeName: TypeAlias = Annotated[
+    str | None, typer.Option("--type", metavar="NAME", help="The event type: NAME or OWNER/NAME@VERSION.")
+]
 Network: TypeAlias = Annotated[
     str | None, typer.Option("--network", metavar="OWNER/NAME", help="A network; NAME may be a glob, `*` is any.")
 ]

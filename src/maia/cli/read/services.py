@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from maia.cli.read import options
 from maia.cli.read.bundles import CommandPlace
 from maia.cli.read.signers import open_signer
-from maia.cli.show.output import current_state
+from maia.cli.show.output import current_state, note, printable
 from maia.errors import NotFoundError
 
 if TYPE_CHECKING:
@@ -77,3 +77,13 @@ def domain_signer(home: Home, passphrase_file: Path | None) -> KeySigner:
             f"the key `{name}`, which speaks for the domain, is not in this home; `maia key new {name}` makes it",
             code="NO_DOMAIN_KEY",
         ) from error
+
+
+def note_unmet(served: Served, role: str, member: str) -> None:
+    """Say which premise each rule for a role lacks, with the file and the line of the rule."""
+    from maia.domain import unmet_lines
+
+    service, at = served.service, served.instant
+    lines = unmet_lines(service.unmet(role, principal=member, at=at), served.home, in_force=service.policy(at=at))
+    for line in lines or [f"no rule of the policy in force activates `{role}`"]:
+        note(printable(line))

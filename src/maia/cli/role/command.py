@@ -11,9 +11,10 @@ from maia.cli.read import options
 from maia.cli.read.bundles import unpacked
 from maia.cli.read.instants import show_instant
 from maia.cli.read.options import examples, new_app, principal_option
-from maia.cli.read.services import Served
+from maia.cli.read.services import Served, note_unmet
 from maia.cli.show.output import note, printable, write_json, write_line
 from maia.encoding import counted
+from maia.errors import DeniedError
 
 if TYPE_CHECKING:
     from maia.access_control import Revocation
@@ -43,7 +44,12 @@ def activate(
 
     service, at = served.service, served.instant
     who = served.prove(as_)
-    proof = service.activate(who, role, at=at, anonymous=anonymous)
+    try:
+        proof = service.activate(who, role, at=at, anonymous=anonymous)
+    except DeniedError as error:
+        if error.code == "ROLE_REFUSED":
+            note_unmet(served, role, as_)
+        raise
     handed = service.capabilities(who, at=at)
     keep_handed(served.opened, handed.evidence, handed.statements)
     lines = proof_lines(proof, served.home, in_force=service.policy(at=at))

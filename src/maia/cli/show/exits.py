@@ -1,7 +1,7 @@
 """What the process says when it ends: the exit code of an error.
 
-Codes: 0 done, 1 failed, 2 usage, 3 access denied, 4 verification failed, 5 not found, 130 interrupted. The same number
-stands as ``"code"`` in the output of ``--json``.
+Codes: 0 done, 1 failed, 2 usage, 3 access denied, 4 verification failed, 5 not found, 6 differs, 130
+interrupted. The same number stands as ``"code"`` in the output of ``--json``.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ class ExitCode(IntEnum):
     DENIED = 3
     NOT_VERIFIED = 4
     NOT_FOUND = 5
+    DIFFERS = 6
     INTERRUPTED = 130
 
 

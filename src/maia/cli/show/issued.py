@@ -17,4 +17,6 @@ def tell_issued(certificate: Certificate, file: Path, signing: Signing, *, more:
         write_json({**certificate_to_json(certificate, signing.folder), "file": str(file), **more})
     elif not signing.silent:
         write_line(str(file))
-    note(f"issued certificate {certificate.certificate_id.hex()[:16]}")
+    number = certificate.certificate_id.hex()[:16]
+    again = f"certificate {number} was issued before; nothing is added"
+    note(again if more.get("repeated") else f"issued certificate {number}")

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 __all__ = [
     "State",
     "answer",
-    "console",
     "current_state",
     "draw",
     "logging_to_stderr",
     "note",
     "printable",
     "report_error",
+    "screen",
     "set_level",
     "stands",
     "write_json",
@@ -104,7 +104,8 @@ def logging_to_stderr(state: State) -> Iterator[logging.Handler]:
     finally:
         _state.reset(token)
         root.removeHandler(handler)
-        root.level, root.propagate = before
+        root.setLevel(before[0])  # loggers remember what they are enabled for until this is called
+        root.propagate = before[1]
 
 
 def set_level(state: State) -> None:
@@ -113,8 +114,8 @@ def set_level(state: State) -> None:
     logging.getLogger("maia").setLevel(level)
 
 
-def console() -> Console:
-    """Make a console on standard output that honours NO_COLOR, FORCE_COLOR and COLUMNS."""
+def screen() -> Console:
+    """Make a Rich console on standard output that honours NO_COLOR, FORCE_COLOR and COLUMNS."""
     from rich.console import Console
 
     terminal = sys.stdout.isatty() or bool(os.environ.get("FORCE_COLOR"))
@@ -125,7 +126,7 @@ def console() -> Console:
 
 def draw(renderable: RenderableType) -> None:
     """Draw a tree or a table on standard output."""
-    console().print(renderable)
+    screen().print(renderable)
     sys.stdout.flush()
 
 

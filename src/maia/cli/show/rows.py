@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from maia.cli.show.output import draw, note, printable
+from maia.domain import CLOSED
 from maia.encoding import counted
 
 Row = dict[str, object]
@@ -17,8 +18,13 @@ def json_line(row: Row) -> str:
     return json.dumps(row) + "\n"
 
 
-def show_table(names: Sequence[str], rows: Iterable[Row], *, most: int | None = None) -> int:
-    """Draw events as a table, at most so many; say when there are more, and return how many are shown."""
+def show_table(
+    names: Sequence[str], rows: Iterable[Row], *, most: int | None = None, closed: Collection[str] = ()
+) -> int:
+    """Draw events as a table, at most so many; say when there are more, and return how many are shown.
+
+    What is closed to the reader in every row is shown as such, so that nobody takes it for a null.
+    """
     from rich.table import Table
     from rich.text import Text
 
@@ -30,8 +36,9 @@ def show_table(names: Sequence[str], rows: Iterable[Row], *, most: int | None = 
         if shown == most:
             more = True
             break
-        cells = (row[name] for name in names)
-        table.add_row(*(Text("null", style="dim") if cell is None else Text(_cell(cell)) for cell in cells))
+        missing = (Text(CLOSED if name in closed else "null", style="dim") for name in names)
+        cells = zip((row[name] for name in names), missing, strict=True)
+        table.add_row(*(empty if cell is None else Text(_cell(cell)) for cell, empty in cells))
         shown += 1
     draw(table)
     if more:

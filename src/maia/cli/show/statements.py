@@ -24,6 +24,7 @@ def describe_statement(body: ListStatement | OneTimeAnswer, home: Folder) -> str
         return f"one-time answer of {who} to {printable(body.verifier)}: {count} good"
     word = "revoked" if body.kind.value == "crl" else "good"
     when = f", in force {show_instant(body.starts)} to {show_instant(body.ends)}" if body.timed else ", plain"
+    when += ", only revokes" if body.only_revokes else ""
     return f"{body.kind.value} {body.sequence} of {who}{when}: {count} {word}"
 
 
@@ -36,6 +37,8 @@ def statement_to_json(body: ListStatement | OneTimeAnswer, *, at: datetime | Non
     if isinstance(body, OneTimeAnswer):
         return {"kind": "one-time", **data, "nonce": body.nonce.hex(), "verifier": body.verifier}
     data |= {"sequence": body.sequence, "starts": show_instant(body.starts), "ends": show_instant(body.ends)}
+    if body.only_revokes:
+        data["only_revokes"] = True
     if body.since:
         data["since"] = list(body.since)
     return {"kind": body.kind.value, **data} | ({} if at is None else {"in_force": body.in_force(at)})
@@ -48,7 +51,7 @@ def statement_tree(body: ListStatement | OneTimeAnswer, home: Folder, *, at: dat
 
     head = Text().append(describe_statement(body, home), style="bold")
     if isinstance(body, ListStatement):
-        counts = body.in_force(at)
+        counts = body.only_revokes or body.in_force(at)
         head.append("  counts now" if counts else "  does not count now", style="green" if counts else "yellow")
     tree = Tree(head)
     for identity in sorted(body.certificates)[:_SHOWN]:

@@ -12,6 +12,7 @@ from maia.authority import ListStatement, OneTimeAnswer, issue_statement, parse_
 from maia.cli.read import options
 from maia.cli.read.bundles import CommandPlace, Signing, unpacked
 from maia.cli.read.files import read_source, write_target
+from maia.cli.read.instants import optional_instant
 from maia.cli.read.options import certificate_argument, examples, new_app, principal_option
 from maia.cli.read.question import parse_nonce
 from maia.cli.read.signers import open_signer
@@ -36,7 +37,10 @@ class _Listing(Signing):
         typer.Option("--starts", metavar="INSTANT", help="Start of a timed list; the end of the last one by default."),
     ] = None
     ends: Annotated[
-        str | None, typer.Option("--until", metavar="INSTANT", help="End of a timed list (exclusive), or `+1d`.")
+        str | None,
+        typer.Option(
+            "--until", metavar="INSTANT", help="End of a timed list (exclusive); `+1d` counts from its start."
+        ),
     ] = None
     sequence: Annotated[
         int | None, typer.Option("--sequence", min=0, help="Sequence number; one above the last by default.")
@@ -53,7 +57,10 @@ class _Listing(Signing):
         revoke = {} if kind is not TestKind.CRL else {item: folder.ends(item) for item in named - series.certificates}
         interval = None
         if not revoke or self.starts is not None or self.ends is not None:
-            interval = series.next_interval(at=instant, starts=self.moment(self.starts), ends=self.moment(self.ends))
+            starts = self.moment(self.starts)
+            begin = series.next_start(at=instant) if starts is None else starts
+            ends = optional_instant(self.ends, at=begin)
+            interval = series.next_interval(at=instant, starts=starts, ends=ends)
         made = make_list(
             folder, self.signer(key), kind, at=instant, revoke=revoke, interval=interval, sequence=self.sequence,
             good=named if kind is TestKind.REVALIDATION else frozenset(),

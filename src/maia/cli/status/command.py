@@ -37,12 +37,16 @@ def _lines(found: DomainStatus) -> list[str]:
     if found.network is not None and found.connect is not None:
         held = "may connect" if found.connect.held else f"may NOT connect: {found.connect.code}"
         out.append(f"  network  {found.network}; the broker {held}")
+    if found.structure is not None and found.structure.kind != "empty":
+        _, *members = found.structure.lines(2)
+        out += [f"  kind     a {found.structure.kind}", *(f"  {line}" for line in members)]
     out += ["", "types"] if found.types else []
     for item in found.types:
         out += _type_lines(item)
     out += ["", "lists"] if found.lists else []
     for held_list in found.lists:
         end = "" if held_list.ends is None else f", until {show_instant(held_list.ends)}"
+        end += ", renewed by itself" if end and held_list.renews else ""
         state = "MISSING" if held_list.number is None else f"number {held_list.number}{end}"
         out.append(f"  {held_list.kind} of {held_list.signer}: {state}")
     out += ["", "ends soon"] if found.renewals else []
@@ -61,7 +65,8 @@ def _lines(found: DomainStatus) -> list[str]:
             for item in found.log.missing
         ]
     out += [f"problem: {text}" for text in found.problems]
-    out += ["", "next" if found.steps else "nothing to do"]
+    nothing = "nothing else to do" if found.problems else "nothing to do"
+    out += ["", "next" if found.steps else nothing]
     for step in found.steps:
         out += [f"  {step.why}", f"    {step.command}{f'    (in {step.where})' if step.where else ''}"]
     return out
@@ -73,7 +78,8 @@ def _type_lines(item: TypeStatus) -> list[str]:
     publishes = "publishes" if item.publish.held else f"may NOT publish: {item.publish.code}"
     keys = "none needed" if not item.keys else f"all {len(item.keys)}" if not item.missing else ""
     if item.missing:
-        waits = "join its key groups" if item.managed else "made when it is first published"
+        made = "made when it is first published" if item.publish.held else "closed to this domain, or not here yet"
+        waits = "join its key groups" if item.managed else made
         keys = f"none for {', '.join(item.missing)} ({waits})"
     writers, readers = (", ".join(names) or "nobody here" for names in (item.publishers, item.readers))
     return [

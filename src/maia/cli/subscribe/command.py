@@ -21,11 +21,18 @@ app = new_app()
         "maia subscribe --type clinic.Result --as doctor --where \"ward = 'A'\" --attributes ward,value --format json",
         "maia subscribe --type clinic.Result --as researcher --format parquet --out results",
         "maia subscribe --type clinic.Result --as doctor --format json --follow --out results.jsonl",
+        "maia subscribe --topic 'MarketQuotes.*.Nokia' --as trader",
     )
 )
 def subscribe(
     *,
-    type_: Annotated[str, typer.Option("--type", metavar="NAME", help="The event type: NAME or OWNER/NAME@VERSION.")],
+    type_: options.EventTypeName = None,
+    topic: Annotated[
+        str | None,
+        typer.Option(
+            "--topic", metavar="PATTERN", help="In its place, a topic and all below it; `*` is any one component."
+        ),
+    ] = None,
     client: Annotated[str, principal_option("--as", help="Who reads: a key of this home, by name.")],
     where: Annotated[
         str, typer.Option("--where", metavar="FILTER", help="Only these events; over attributes it may read.")
@@ -58,24 +65,26 @@ def subscribe(
 ) -> int:
     """Read the log as a client: rows it has no right to are absent, cells it has no right to are null.
 
-    What was closed, refused or left out is said in one line on standard error. `--json` is `--format json`: one object
-    a line. Exit code 3 when the client may not subscribe to the type, filters by an attribute that it may not read, or
-    every event was refused; 1 when nothing was read, since the log waits. What is written to `--out` is no longer
-    protected by Maia.
+    A table shows an attribute that no right opens as ∅. What was closed, refused or left out is said in one line on
+    standard error. `--json` is `--format json`: one object a line. Exit code 3 when the client may not subscribe to the
+    type, filters by an attribute that it may not read, or every event was refused; 1 when nothing was read, since the
+    log waits. What is written to `--out` is no longer protected by Maia.
     """
     from maia.cli.show.progress import watching
     from maia.cli.subscribe.view import follow as follow_events
-    from maia.cli.subscribe.view import prepare, read, sight_line
+    from maia.cli.subscribe.view import prepare, read
+    from maia.domain import TypeOrTopic
     from maia.spark import progress_of, start_spark
 
+    asked = TypeOrTopic(type=type_, version=version, topic=topic)
     view = prepare(
-        home, type_, client=client, where=where, attributes=attributes, version=version, kind="json" if json else kind,
-        out=out, limit=limit, starting=starting, follow=follow, passphrase_file=passphrase_file,
+        home, asked, client=client, where=where, attributes=attributes, kind="json" if json else kind, out=out,
+        limit=limit, starting=starting, follow=follow, passphrase_file=passphrase_file,
     )  # fmt: skip
     rows, interrupted, show = 0, False, None
     with watching("starting Spark") as watch:
         spark = start_spark(octets=None if follow else view.octets())
-        watch.say(f"{'following' if follow else 'reading'} {view.type}")
+        watch.say(f"{'following' if follow else 'reading'} {view.asked.text}")
         if follow:
             rows, interrupted = follow_events(view, watch)
         else:
@@ -83,7 +92,7 @@ def subscribe(
             show = read(view, watch)
     rows = rows if show is None else show()
     sight = view.sight()
-    note(sight_line(rows, sight))
+    note(sight.line(rows))
     if interrupted:
         return ExitCode.INTERRUPTED
     if rows or sight.events or sight.unmatched:

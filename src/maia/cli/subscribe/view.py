@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import TextIO
 
 from maia.authority import Action
-from maia.cli.read.clients import denial, name_type, open_client
+from maia.cli.read.clients import denial, named_type, open_client
 from maia.cli.show.output import note
 from maia.cli.show.progress import Watch, interruptible
 from maia.cli.show.rows import TABLE_ROWS, Row, json_line, show_table
-from maia.domain import Client, Domain, Sight, reader_of, sight_of
+from maia.domain import Client, Domain, Sight, TypeOrTopic, TypePart, hidden_attributes, plan_parts, reader_of, sight_of
 from maia.encoding import counted, did_you_mean
 from maia.errors import UsageError
 from maia.kernel import DeliverPlan
@@ -36,8 +36,9 @@ class View:
 
     domain: Domain
     client: Client
+    asked: TypeOrTopic
     type: str
-    plan: DeliverPlan
+    parts: tuple[TypePart, ...]
     where: str
     attributes: tuple[str, ...] | None
     kind: str
@@ -47,14 +48,14 @@ class View:
     follow: bool
     since: datetime
 
+    @property
+    def plans(self) -> tuple[DeliverPlan, ...]:
+        """The plans of what the client may see."""
+        return tuple(part.plan for part in self.parts if part.plan is not None)
+
     def octets(self) -> int:
         """Tell how large the log is."""
         return sum(file.size for commit in self.domain.log.commits() for file in commit.files)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The attributes that are shown, in order."""
-        return self.attributes or tuple(item.name for item in self.plan.subscriptions[0].event_type.attributes)
 
     @property
     def file(self) -> Path | None:
@@ -65,26 +66,30 @@ class View:
     def checkpoint(self) -> Path:
         """Where a stream into this file or folder keeps its place; a name never becomes a path."""
         place = str(Path(self.out or "").resolve())
-        parts = (self.type, self.client.name, self.where, ",".join(self.attributes or ()), self.kind, place)
+        parts = (self.asked.text, self.client.name, self.where, ",".join(self.attributes or ()), self.kind, place)
         digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
         return self.domain.path / "checkpoints" / f"subscribe-{digest[:24]}"
+
+    def closed(self) -> frozenset[str]:
+        """Name the attributes that are closed in every row, by want of a right or of a key."""
+        return frozenset[str]().union(*hidden_attributes(self.domain.home, self.plans, self.attributes))
 
     def sight(self) -> Sight:
         """Tell what was delivered, closed and refused."""
         return sight_of(
-            self.domain.home, self.plan, client=self.client.name, since=self.since, attributes=self.attributes,
-            reader=reader_of(self.client.name, self.type, batch=not self.follow),
+            self.domain.home, self.plans, client=self.client.name, since=self.since, attributes=self.attributes,
+            reader=reader_of(self.client.name, self.asked.text, batch=not self.follow),
+            refused_types=[part.name.type_id for part in self.parts if part.plan is None],
         )  # fmt: skip
 
 
 def prepare(
     folder: Path,
-    type_text: str,
+    asked: TypeOrTopic,
     *,
     client: str,
     where: str,
     attributes: str | None,
-    version: str | None,
     kind: str,
     out: Path | None,
     limit: int | None,
@@ -109,19 +114,25 @@ def prepare(
     if out is not None and str(out) != "-" and out.exists() and not follow:
         raise UsageError(f"`{out}` exists already", code="OUTPUT_EXISTS")
     domain, reader = open_client(folder, client, passphrase_file)
-    type_ = name_type(domain, type_text, version)
+    type_ = named_type(domain, asked)
+    asked = asked if asked.topic is not None else TypeOrTopic(type=type_)
     with denial(domain, client=client, action=Action.SUBSCRIBE, type_text=type_):
-        plan = domain.deliver_plan(type_, client=reader.proven, where=where, commits=())
-    names = [item.name for item in plan.subscriptions[0].event_type.attributes]
+        parts = plan_parts(domain, asked, client=reader.proven, where=where)
+    names = attributes_of([part.plan for part in parts if part.plan is not None])
     wanted = None if attributes is None else tuple(item.strip() for item in attributes.split(","))
     for name in wanted or ():
         if name not in names:
             near = did_you_mean(name, names)
             raise UsageError(f"`{type_}` has no attribute `{name}`{near}", code="NO_SUCH_ATTRIBUTE")
     return View(
-        domain=domain, client=reader, type=type_, plan=plan, where=where, attributes=wanted, kind=kind, out=out,
-        limit=limit, starting=starting, follow=follow, since=domain.clock(),
+        domain=domain, client=reader, asked=asked, type=type_, parts=parts, where=where, attributes=wanted, kind=kind,
+        out=out, limit=limit, starting=starting, follow=follow, since=domain.clock(),
     )  # fmt: skip
+
+
+def attributes_of(plans: Sequence[DeliverPlan]) -> tuple[str, ...]:
+    """Name the attributes of what is read; those of topics are the same."""
+    return tuple(item.name for item in plans[0].subscriptions[0].event_type.attributes)
 
 
 def read(view: View, watch: Watch) -> Callable[[], int]:
@@ -135,11 +146,13 @@ def read(view: View, watch: Watch) -> Callable[[], int]:
 
     refused = denial(view.domain, client=view.client.name, action=Action.SUBSCRIBE, type_text=view.type)
     with refused, spark_errors():
-        frame = view.client.read(view.type, where=view.where, attributes=view.attributes)
+        frame = view.client.read(
+            view.asked.type, topic=view.asked.topic, where=view.where, attributes=view.attributes
+        )  # fmt: skip
         if view.kind == "table":
             most = view.limit or TABLE_ROWS
             rows = list(plain_rows(frame, limit=most + 1))
-            return lambda: show_table(view.columns, rows, most=most)
+            return lambda: show_table(frame.columns, rows, most=most, closed=view.closed())
         if view.kind == "parquet" and view.out is not None:
             write_parquet(frame, view.out, limit=view.limit)
             note(f"written to {view.out}")
@@ -162,9 +175,11 @@ def follow(view: View, watch: Watch) -> tuple[int, bool]:
     seen = 0
 
     def look(lag: Lag) -> None:
-        watch.say(f"following {view.type}: batch {lag.batch}, {counted(seen, 'event')}, {lag.rate:,.0f}/s")
+        watch.say(f"following {view.asked.text}: batch {lag.batch}, {counted(seen, 'event')}, {lag.rate:,.0f}/s")
 
-    frame = view.client.subscribe(view.type, where=view.where, attributes=view.attributes, starting=view.starting)
+    frame = view.client.subscribe(
+        view.asked.type, topic=view.asked.topic, where=view.where, attributes=view.attributes, starting=view.starting
+    )  # fmt: skip
     with interruptible() as pressed:
         if view.kind == "parquet" and view.out is not None:
             follow_to_parquet(frame, view.out, stop=pressed, look=look, checkpoint=view.checkpoint)
@@ -194,34 +209,6 @@ def follow(view: View, watch: Watch) -> tuple[int, bool]:
 
             follow_rows(frame, take, stop=pressed, look=look)
     return seen, pressed.is_set()
-
-
-def sight_line(rows: int, sight: Sight) -> str:
-    """Say in one line what was delivered, closed, refused, left out and not read yet.
-
-    >>> sight_line(3, Sight(events=3, closed=("name", "ward"), refused={"ORIGIN_NOT_PROVEN": 120}))
-    '3 rows; 2 attributes closed to you: name, ward; 120 events refused: ORIGIN_NOT_PROVEN'
-    >>> sight_line(0, Sight(parked={"LOG_FILE_MISSING": 1}))
-    '0 rows; 1 lane of the log waits, and not all of it was read: LOG_FILE_MISSING (`maia status`)'
-    """
-    parts = [counted(rows, "row")]
-    if sight.closed:
-        parts.append(f"{counted(len(sight.closed), 'attribute')} closed to you: {', '.join(sight.closed)}")
-    if sight.keyless:
-        parts.append(f"this home holds no key for {', '.join(sight.keyless)}: null in every row")
-    if sight.refused:
-        listed = list(sight.refused.items())
-        codes = listed[0][0] if len(listed) == 1 else ", ".join(f"{code} {count:,}" for code, count in listed)
-        parts.append(f"{counted(sum(sight.refused.values()), 'event')} refused: {codes}")
-    if sight.unmatched:
-        parts.append(f"{counted(sight.unmatched, 'event')} not in your right or filter")
-    if sight.parked:
-        lanes = counted(sum(sight.parked.values()), "lane of the log waits", "lanes of the log wait")
-        parts.append(f"{lanes}, and not all of it was read: {', '.join(sight.parked)} (`maia status`)")
-    if sight.silent:
-        lanes = counted(sight.silent, "origin does not say", "origins do not say")
-        parts.append(f"{lanes} any more where its lane ends, so there may be more (`maia status`)")
-    return "; ".join(parts)
 
 
 def _first(rows: Iterator[Row], most: int) -> Iterator[Row]:
@@ -254,4 +241,5 @@ def _lines(view: View) -> Iterator[Callable[[Iterator[Row]], int]]:
 
 
 def _table(view: View, rows: list[Row]) -> int:
-    return show_table(view.columns, rows) if rows else 0
+    # Of a type that omits what is closed, rows have fewer columns than the type.
+    return show_table(list(rows[0]), rows, closed=view.closed()) if rows else 0

@@ -1,4 +1,4 @@
-"""`maia type define|add|show|verify|evolve|diff|lint|from-schema`: event types and their versions.
+"""`maia type define|add|fetch|show|verify|evolve|diff|lint|from-schema`: event types and their versions.
 
 Types live in the home's folder `types`, which is a registry like any other: what is read there is verified before it
 counts. A type is written OWNER/NAME@VERSION, or as the file of a signed definition.
@@ -15,48 +15,65 @@ import typer
 from maia.authority import Verifier
 from maia.cli.read import options
 from maia.cli.read.bundles import CommandPlace, unpacked
-from maia.cli.read.files import read_source
 from maia.cli.read.options import examples, new_app
-from maia.cli.show.exits import ExitCode
 from maia.cli.show.output import answer, note, printable, write_json, write_line
 from maia.cli.type import view
+from maia.cli.type.fetch import EXAMPLE as FETCH_EXAMPLE
+from maia.cli.type.fetch import fetch
+from maia.cli.type.lint import EXAMPLES as LINT_EXAMPLES
+from maia.cli.type.lint import New, Old, lint
 from maia.cli.type.making import Making, OnNetwork, Travel
 from maia.errors import UsageError
 from maia.events import (
     EVENT_TYPE_LIMITS,
     FIRST,
+    AttributeType,
     EventType,
     Operation,
     Remove,
     Rename,
     TypeName,
+    ValueType,
     counted,
     drawn,
     first_attributes,
     hashed,
     misleading_names,
+    parse_attribute_type,
+    parse_compatible_event_type,
     parse_event_type,
-    parse_live_clients,
     parse_version,
 )
 from maia.events import diff as compare
 from maia.events import evolve as make_version
-from maia.events import lint as find_harm
-from maia.home import Folder, find_definition, read_file, verify_with_registry, words
+from maia.home import (
+    Folder,
+    extended_definitions,
+    find_definition,
+    read_file,
+    verify_with_registry,
+    whole_type,
+    words,
+)
 from maia.principals import KeyHash, KeyId
 
 app = new_app("Define, evolve and check event types.")
 
 _TypeArgument = Annotated[str, typer.Argument(metavar="TYPE", help="OWNER/NAME@VERSION, or a file.")]
-_Old = Annotated[str, typer.Argument(metavar="OLD", help="OWNER/NAME@VERSION, or a file.")]
-_New = Annotated[str, typer.Argument(metavar="NEW", help="OWNER/NAME@VERSION, or a file.")]
-_Uids = Annotated[str, typer.Option("--uids", metavar="KIND", help="Where uids come from: sequence, folded, uuid.")]
+_Uids = Annotated[
+    str,
+    typer.Option(
+        "--uids", metavar="KIND",
+        help="Where uids come from: sequence, folded, uuid; folded:N and remainder:N make N octets of a UUID.",
+    ),
+]  # fmt: skip
 
 
 @app.command(
     epilog=examples(
         "maia type define pito/uk.gov.pito.Numberplate@8516 --attribute numberplate:string:3265 \\",
         "    --attribute timestamp:timestamp:9058 --attribute location:string:3467",
+        "maia type define met/uk.police.Pursuit --extends pito/uk.gov.pito.Numberplate@8516 --attribute unit:string",
     )
 )
 @unpacked
@@ -68,7 +85,10 @@ def define(
         typer.Option("--attribute", metavar="NAME:TYPE[:UID]", help="An attribute; uids count from 0 unless given."),
     ] = None,
     extends: Annotated[
-        str | None, typer.Option("--extends", metavar="OWNER/NAME@VERSION", help="Inherit from this type.")
+        str | None,
+        typer.Option(
+            "--extends", metavar="OWNER/NAME@VERSION", help="Inherit from this type; needs its `extend` right."
+        ),
     ] = None,
     travel: Travel,
     uids: _Uids = "sequence",
@@ -76,14 +96,22 @@ def define(
 ) -> None:
     """Define an event type, sign it, and keep it in the home.
 
-    Attribute types: integer, float, decimal, string, boolean, date, timestamp, binary.
+    Attribute types: integer, float, decimal, string, boolean, date, timestamp, binary; decimal(P,S), array<TYPE> and
+    struct<NAME:TYPE,…>, of which the last two are opened whole and never filtered. A type that extends another one
+    names its own attributes only, travels as the other does, and its events are events of the other as well.
     """
     place = making.folder
+    parent = None if extends is None else find_definition(place, extends).definition
+    taken = () if parent is None else (parent, *extended_definitions(place, parent))
     definition = EventType(
         name=words.new_name(name, place),
-        attributes=first_attributes([words.parse_add(text) for text in attribute or ()], words.uid_policy(uids)),
-        options=travel.options(),
-        extends=None if extends is None else find_definition(place, extends).definition.name,
+        attributes=first_attributes(
+            [words.parse_add(text) for text in attribute or ()],
+            words.uid_policy(uids),
+            known=[item for version in taken for item in version.attributes],
+        ),
+        options=travel.options(None if parent is None else parent.options),
+        extends=None if parent is None else parent.name,
     )
     making.keep(definition)
 
@@ -113,10 +141,11 @@ def show(
     if spark:
         from maia.events import to_spark_ddl, to_spark_json
 
-        ddl, schema = to_spark_ddl(found.definition), json_text.loads(to_spark_json(found.definition))
+        whole = whole_type(place, found.definition)
+        ddl, schema = to_spark_ddl(whole), json_text.loads(to_spark_json(whole))
         write_json({"ddl": ddl, "schema": schema}) if json else write_line(ddl)
     elif json:
-        write_json({**view.type_to_json(found), "notes": list(notes)})
+        write_json({**view.type_to_json(found), **view.inherited_to_json(found, place), "notes": list(notes)})
     else:
         view.draw_type(found, place)
     for text in notes:
@@ -148,15 +177,35 @@ def add(
     answer(view.type_to_json(found), f"kept {view.show_name(found.definition.name, folder)}", json=place.json)
 
 
+app.command("fetch", epilog=examples(FETCH_EXAMPLE))(fetch)
+
+
 @app.command(epilog=examples("maia type verify numberplate.type --network 'pito/UK Police Network'"))
 @unpacked
-def verify(type_: _TypeArgument, *, network: OnNetwork = None, place: CommandPlace) -> None:
-    """Check that a definition speaks for its owner now: signature, credentials, previous version, parents."""
+def verify(
+    type_: _TypeArgument,
+    *,
+    network: OnNetwork = None,
+    compatible: Annotated[
+        bool, typer.Option("--compatible", help="Read a file whose signature leaves the credentials out.")
+    ] = False,
+    place: CommandPlace,
+) -> None:
+    """Check that a definition speaks for its owner now: signature, credentials, previous version, parents.
+
+    Definitions in the scope of the healthcare chapter sign names and attributes alone; they are accepted only by name.
+    """
     folder = place.folder
-    found, on = find_definition(folder, type_), words.split_network(network, folder)
-    verified = verify_with_registry(
-        folder.types, found, verifier=Verifier(statements=folder.book()), at=place.instant, network=on
+    on = words.split_network(network, folder)
+    found = (
+        parse_compatible_event_type(read_file(Path(type_), limit=EVENT_TYPE_LIMITS.max_bytes))
+        if compatible
+        else find_definition(folder, type_)
     )
+    verified = verify_with_registry(
+        folder.types, found, verifier=Verifier(statements=folder.book()), at=place.instant, network=on,
+        accept_compatible=compatible,
+    )  # fmt: skip
     ends = "" if verified.expires is None else f", until {verified.expires.isoformat()}"
     signed = f"{view.show_name(verified.definition.name, folder)}, signed by {folder.show(verified.signer.key_id)}"
     answer(view.verified_to_json(verified), f"verified: {signed}{ends}", json=place.json)
@@ -188,6 +237,10 @@ def evolve(
     ] = "uuid",
     uids: _Uids = "folded",
     embed: Annotated[bool, typer.Option("--embed", help="Put the old version into the new one.")] = False,
+    extends: Annotated[
+        str | None,
+        typer.Option("--extends", metavar="OWNER/NAME@VERSION", help="Inherit from this version from now on."),
+    ] = None,
     making: Making,
 ) -> None:
     """Make a new version; the old one stays in use.
@@ -203,8 +256,9 @@ def evolve(
         *(words.parse_retype(text) for text in retype or ()),
         *(words.parse_add(text) for text in add or ()),
     ]
-    if not steps:
-        raise UsageError("say what changes: --add, --remove, --rename, --retype", code="NOTHING_CHANGES")
+    parent = None if extends is None else find_definition(place, extends).definition
+    if not steps and parent is None:
+        raise UsageError("say what changes: --add, --remove, --rename, --retype, --extends", code="NOTHING_CHANGES")
     policies = {"uuid": drawn, "hash": hashed, "counter": counted(old.definition)}
     name = old.definition.name
     new = make_version(
@@ -212,16 +266,21 @@ def evolve(
         steps,
         version=policies[number] if number in policies else parse_version(number),
         uids=words.uid_policy(uids),
-        known=[item.definition for item in place.types.versions(name.owner, name.name)],
+        known=[
+            *(item.definition for item in place.types.versions(name.owner, name.name)),
+            *extended_definitions(place, old.definition),
+            *(() if parent is None else (parent, *extended_definitions(place, parent))),
+        ],
         embed=embed,
+        extends=None if parent is None else parent.name,
     )
     making.keep(new, old=old)
 
 
 @app.command(epilog=examples("maia type diff pito/uk.gov.pito.Numberplate@4799 pito/uk.gov.pito.Numberplate@8516"))
 def diff(
-    old: _Old,
-    new: _New,
+    old: Old,
+    new: New,
     home: options.Home = Path(),
     json: options.Json = False,
 ) -> None:
@@ -242,39 +301,7 @@ def diff(
         note("nothing changes")
 
 
-@app.command(epilog=examples("maia type lint OLD NEW --clients clients.jsonl"))
-def lint(
-    old: _Old,
-    new: _New,
-    clients: Annotated[
-        Path | None,
-        typer.Option(
-            "--clients",
-            metavar="FILE",
-            help='Live clients, one JSON object a line: {"client": "SO", "attributes": ["location"]}; '
-            "attributes by name in OLD, or by uid under `uids`; all when neither is there.",
-        ),
-    ] = None,
-    home: options.Home = Path(),
-    json: options.Json = False,
-) -> int:
-    """Warn about what a new version takes away from live clients; exit code 1 when there is a warning."""
-    place = Folder(home)
-    before, after = find_definition(place, old).definition, find_definition(place, new).definition
-    findings = find_harm(
-        before, after, [] if clients is None else parse_live_clients(read_source(str(clients)), before)
-    )
-    code = ExitCode.FAILED if findings else ExitCode.DONE
-    if json:
-        write_json({"findings": [view.finding_to_json(finding) for finding in findings]}, code=code)
-        return code
-    for finding in findings:
-        who = ", ".join(printable(name) for name in finding.clients)
-        write_line(f"{finding.code}: `{printable(finding.attribute.name)}` ({finding.attribute.uid}) is used by {who}")
-        note(f"advice: {finding.advice}")
-    if not findings:
-        note("nobody is hurt")
-    return code
+app.command("lint", epilog=examples(*LINT_EXAMPLES))(lint)
 
 
 @app.command(
@@ -296,15 +323,24 @@ def from_schema(
         typer.Argument(metavar="OWNER/NAME[@VERSION]", help="Define this type; only show it when left out."),
     ] = None,
     assume_utc: Annotated[bool, typer.Option("--assume-utc", help="Read times without a zone as UTC.")] = False,
+    without: Annotated[
+        list[str] | None, typer.Option("--without", metavar="COLUMN", help="Leave a column out.")
+    ] = None,
+    attribute: Annotated[
+        list[str] | None,
+        typer.Option("--attribute", metavar="NAME:TYPE", help="The type of a column, whatever the file says."),
+    ] = None,
     travel: Travel,
     uids: _Uids = "sequence",
     making: Making,
 ) -> None:
-    """Derive a type from the schema of a file, without loss, and define it when a name is given.
+    """Derive a type from the schema of a file, and define it when a name is given.
 
-    CSV and JSON lines have no schema; their first 10,000 rows are looked at. All columns that do not fit are named.
+    Of a schema nothing is lost. CSV and JSON lines have none: their first 10,000 rows are looked at, and fractions are
+    taken as float, which rounds; a note names such columns. All columns that do not fit are named, each with what to
+    do about it; --without leaves a column out, and --attribute says its type.
     """
-    from maia.home import read_schema
+    from maia.home import is_sample, read_schema
 
     place = making.folder
     # Without a name there is nothing to sign; the attributes are shown under an owner that nobody is.
@@ -315,9 +351,23 @@ def from_schema(
         options=travel.options(),
         uids=words.uid_policy(uids),
         assume_utc=assume_utc,
+        chosen={**dict(map(_column_type, attribute or ())), **dict.fromkeys(without or ())},
     )
+    rounded = [item.name for item in definition.attributes if item.type is AttributeType.FLOAT and is_sample(file)]
+    for column in rounded:
+        note(
+            f"`{column}` is taken as float, which rounds: if it holds amounts, "
+            f"`--attribute '{column}:decimal(12,2)'` keeps them exact"
+        )
     if name is not None:
         making.keep(definition)
         return
-    lines = (f"{item.name}:{item.type}:{item.uid}" for item in definition.attributes)
+    lines = (f"{item.name}:{item.type.value}:{item.uid}" for item in definition.attributes)
     answer({"attributes": [view.attribute_to_json(item) for item in definition.attributes]}, *lines, json=making.json)
+
+
+def _column_type(text: str) -> tuple[str, ValueType]:
+    name, colon, kind = text.partition(":")
+    if not colon:
+        raise UsageError(f"`{text}` is no NAME:TYPE", code="ATTRIBUTE_TYPE")
+    return name, parse_attribute_type(kind)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,18 +23,35 @@ OnNetwork = Annotated[
 class Travel:
     """How events of a type travel."""
 
-    encryption: Annotated[str, typer.Option(metavar="MODE", help="plain, event or attribute.")] = "attribute"
-    closed: Annotated[str, typer.Option(metavar="FORM", help="What a closed attribute becomes: null, omit.")] = "null"
-    release: Annotated[str, typer.Option(metavar="LINKS", help="Which links events take: overlay, direct.")] = "overlay"
-    padding: Annotated[int, typer.Option(metavar="OCTETS", help="Round sealed lengths up to a multiple.")] = 0
+    encryption: Annotated[
+        str | None, typer.Option(metavar="MODE", help="plain, event or attribute, which it is unless named.")
+    ] = None
+    closed: Annotated[
+        str | None, typer.Option(metavar="FORM", help="What a closed attribute becomes: null, unless named, or omit.")
+    ] = None
+    release: Annotated[
+        str | None, typer.Option(metavar="LINKS", help="Which links events take: overlay, unless named, or direct.")
+    ] = None
+    padding: Annotated[
+        int | None, typer.Option(metavar="OCTETS", help="Round sealed lengths up to a multiple; 0 unless named.")
+    ] = None
 
-    def options(self) -> Options:
-        """Read the options of a definition."""
+    compression: Annotated[
+        bool | None,
+        typer.Option("--compression/--no-compression", help="Pack values before sealing, unless named otherwise."),
+    ] = None
+
+    def options(self, like: Options | None = None) -> Options:
+        """Read the options of a definition; what is not named is as elsewhere, or as usual."""
         from maia.events import Options
 
-        return Options(
-            encryption=self.encryption, closed=self.closed, release=self.release, padding=self.padding  # type: ignore[arg-type]
-        )  # fmt: skip
+        named = {
+            "encryption": self.encryption, "closed": self.closed, "release": self.release, "padding": self.padding,
+            "compression": self.compression,
+        }  # fmt: skip
+        said = {name: value for name, value in named.items() if value is not None}
+        # What extends a topic has no place in the tree.
+        return replace(Options() if like is None else replace(like, topic=False), **said)  # type: ignore[arg-type] # read from words
 
 
 @dataclass(frozen=True, kw_only=True)

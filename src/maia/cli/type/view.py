@@ -20,7 +20,7 @@ from maia.events import (
     UnverifiedEventType,
     VersionFinding,
 )
-from maia.home import Folder, words
+from maia.home import Folder, extended_definitions, words
 
 _SEALED = {
     EncryptionMode.PLAIN: "nothing is sealed (encryption: plain)",
@@ -63,11 +63,26 @@ def type_to_json(unverified: UnverifiedEventType) -> dict[str, object]:
             "closed": definition.options.closed.value,
             "release": definition.options.release.value,
             "padding": definition.options.padding,
+            "compression": definition.options.compression,
+            "topic": definition.options.topic,
         },
         "extends": None if definition.extends is None else name_to_json(definition.extends),
         "previous": None if previous is None else previous.hex(),
         "credentials": [item.certificate_id.hex() for item in definition.credentials],
         "signer": subject_to_json(unverified.signer),
+    }
+
+
+def inherited_to_json(unverified: UnverifiedEventType, home: Folder) -> dict[str, object]:
+    """Write what a definition inherits for machines; nothing when it extends no other."""
+    if unverified.definition.extends is None:
+        return {}
+    return {
+        "inherited": [
+            {**attribute_to_json(item), "from": name_to_json(parent.name)}
+            for parent in extended_definitions(home, unverified.definition)
+            for item in parent.attributes
+        ]
     }
 
 
@@ -91,13 +106,23 @@ def draw_type(unverified: UnverifiedEventType, home: Folder) -> None:
     """Draw a definition: its name, attributes, options and evidence."""
     definition = unverified.definition
     write_line(show_name(definition.name, home))
-    draw_table(("attribute", "uid", "type"), [(item.name, item.uid, item.type.value) for item in definition.attributes])
+    if definition.extends is None:
+        own = [(item.name, item.uid, item.type.value) for item in definition.attributes]
+        draw_table(("attribute", "uid", "type"), own)
+    else:
+        whole = [(definition, ""), *((one, one.name.name) for one in extended_definitions(home, definition))]
+        rows = [(item.name, item.uid, item.type.value, of) for one, of in whole for item in one.attributes]
+        draw_table(("attribute", "uid", "type", "inherited from"), rows)
     options = definition.options
+    if options.topic:
+        write_line("a topic: publishing under it needs the right on its super-topics too")
     write_line(_SEALED[options.encryption])
     write_line(_CLOSED[options.closed])
     write_line(_LINKS[options.release])
     if options.padding:
         write_line(f"padding {options.padding}")
+    if not options.compression:
+        write_line("values are not compressed before they are sealed")
     if definition.extends is not None:
         write_line(f"extends {show_name(definition.extends, home)}")
     if definition.previous is not None:

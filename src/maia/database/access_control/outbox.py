@@ -74,6 +74,14 @@ class JournalRows:
         rows = ({"at": at, "action": action, "who": who, "what": what} for action, what, who in lines)
         insert_rows(self._connection, acs_journal, rows)
 
+    def latest(self, action: str, *, who: str | None = None, limit: int = 1_000) -> tuple[JournalRecord, ...]:
+        """Read the lines of one kind, latest first, of one who is named for it or of all."""
+        chosen = select(acs_journal).where(acs_journal.c.action == action)
+        if who is not None:
+            chosen = chosen.where(acs_journal.c.who == who)
+        rows = self._connection.execute(chosen.order_by(acs_journal.c.number.desc()).limit(limit))
+        return tuple(record_of(JournalRecord, row) for row in rows)
+
     def read(self, *, after: int = 0, limit: int = 1_000) -> tuple[JournalRecord, ...]:
         """Read lines in order."""
         chosen = select(acs_journal).where(acs_journal.c.number > after).order_by(acs_journal.c.number).limit(limit)

@@ -33,8 +33,8 @@ class HomeHoldings:
             networks = () if self._home.network is None else (self._home.network,)
             checked = check_types(self._home, verifier=self._home.verifier(), at=at)
             # nobody can be given a right on what does not verify
-            found = (verified.event_type for _, verified in checked if verified is not None)
-            known = self._types = (state, at, TypeCatalogue(found, networks=networks))
+            found = (verified.definition for _, verified in checked if verified is not None)
+            known = self._types = (state, at, TypeCatalogue(found, networks=networks, owners=self._home.folder.keys))
         return known[2]
 
     def evidence(self) -> CertificatePool:

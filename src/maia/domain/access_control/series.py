@@ -21,7 +21,7 @@ class HomeSeries:
     def __init__(self, home: Home, signer: KeyId) -> None:
         """Serve the home of a domain with this key."""
         self._file = SeriesFile(home.path, signer)
-        self._topic = StatementSubscription(NoticeLog(home.log_path), signer)
+        self._topic = StatementSubscription(NoticeLog(home.log_store), signer)
         self._heard: dict[TestKind, tuple[Statement, ...]] = {}
 
     def take(self, kind: TestKind, *, above: int) -> int:

@@ -12,7 +12,7 @@ Rules kept here, in this order:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -93,8 +93,11 @@ def admit_peer(
     sent = bind_sent(home, answer.invitation, key)
     known_as = know_key(home, invitation.peer, key)
     agreed = _countersigned(home, signer, answer, at=at)
-    issued = give_agreed(home, service, signer, agreed, at=at)
-    keep_sent(home, replace(sent, certificates=tuple(item.certificate_id for item in issued)))
+    # What was issued is written down before anybody gets it, so that a connection that exists can be ended.
+    issued = give_agreed(
+        home, service, signer, agreed, at=at,
+        keep=lambda made: keep_sent(home, replace(sent, certificates=tuple(item.certificate_id for item in made))),
+    )  # fmt: skip
     groups = welcome_brokers(
         home, signer, own, agreed, answer.offer, evidence=issued, history=invitation.history, at=at
     )
@@ -106,14 +109,21 @@ def admit_peer(
 
 
 def give_agreed(
-    home: Home, service: AccessControl, signer: Signer, agreed: SignedAgreement, *, at: datetime
+    home: Home,
+    service: AccessControl,
+    signer: Signer,
+    agreed: SignedAgreement,
+    *,
+    at: datetime,
+    keep: Callable[[Sequence[Certificate]], None] = lambda _made: None,
 ) -> tuple[Certificate, ...]:
-    """Issue what an agreement gives, with the right to connect, and send it with its chain over the log."""
+    """Issue what an agreement gives and the right to connect, ``keep`` it, and send it with its chain over the log."""
     receiver = agreed.agreement.receiver
     handed = service.honour(agreed, at=at)
     issued = [*handed.certificates, *_connection(home, service, receiver, at=at)]
     for certificate in issued:
         home.certificates.add(certificate)
+    keep(issued)
     chain = [verify_certificate(parse_certificate(raw)) for raw in handed.chain]
     push_certificates(home_notices(home), signer, receiver.key_id, [*chain, *issued], at=at)
     return tuple(issued)

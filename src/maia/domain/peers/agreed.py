@@ -69,7 +69,7 @@ def answer_with_keys(
 def _asked(home: Home, signed: SignedAgreement) -> peers.JoinOffer | None:
     """Find the newest ask of the receiver for an agreement."""
     agreement = signed.agreement
-    reader = NoticeLog(home.log_path).reader(NoticeKind.PEER, agreement.receiver.key_id, agreement.giver.key_id)
+    reader = NoticeLog(home.log_store).reader(NoticeKind.PEER, agreement.receiver.key_id, agreement.giver.key_id)
     found = None
     for record in reader.since(START, limit=_READ).records:
         try:

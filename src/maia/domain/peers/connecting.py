@@ -29,7 +29,7 @@ def connect_peer(
     *,
     at: datetime,
     readers: Sequence[str] = (),
-    log: Path | None = None,
+    log: Path | str | None = None,
     confirm: Callable[[PeerState], None] = _agree,
 ) -> PeerState:
     """Answer an invitation (`answer_peer`), or admit the domain that answered one of this home (`admit_peer`).

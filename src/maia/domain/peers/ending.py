@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from maia.access_control import AccessControl, Revocation
@@ -11,6 +12,7 @@ from maia.domain.peers.states import PeerState
 from maia.encoding import did_you_mean
 from maia.errors import NotFoundError
 from maia.home import Home
+from maia.principals import CertificateId, Name, Subject, parse_certificate
 
 
 def disconnect_peer(home: Home, service: AccessControl, peer: str, *, at: datetime) -> tuple[PeerState, Revocation]:
@@ -25,13 +27,16 @@ def disconnect_peer(home: Home, service: AccessControl, peer: str, *, at: dateti
     Raises:
         NotFoundError: No peer of this name is connected: ``NO_SUCH_PEER``.
     """
-    live = {entry.certificate_id for entry in service.register(at=at)}
-    connected = [item for item in all_sent(home) if item.bound is not None and live.intersection(item.certificates)]
+    live: dict[CertificateId, Subject] = {
+        entry.certificate_id: parse_certificate(entry.certificate).body.subject for entry in service.register(at=at)
+    }
+    sent = [item for item in all_sent(home) if item.bound is not None]
+    connected = [item for item in sent if _issued(item, live)]
     found = [item for item in connected if peer in _names(home, item)]
     if not found or found[0].bound is None:
         near = did_you_mean(peer, [name for item in connected for name in _names(home, item)])
         raise NotFoundError(f"no peer `{peer}` is connected to this home{near}", code="NO_SUCH_PEER")
-    ids = [identity for item in found for identity in item.certificates if identity in live]
+    ids = [identity for item in found for identity in _issued(item, live)]
     revoked = service.revoke(at=at, certificates=dict.fromkeys(ids))
     key, invitation = found[0].bound, found[0].signed.invitation
     state = PeerState(
@@ -40,6 +45,18 @@ def disconnect_peer(home: Home, service: AccessControl, peer: str, *, at: dateti
         certificates=len(revoked.certificates),
     )  # fmt: skip
     return state, revoked
+
+
+def _issued(sent: SentInvitation, live: Mapping[CertificateId, Subject]) -> list[CertificateId]:
+    """List what lives of an invitation: what was written down, and whatever else was issued to the key that answered.
+
+    A process that was killed may have issued without writing it down.
+    """
+    return [
+        identity
+        for identity, subject in live.items()
+        if identity in sent.certificates or sent.bound == (subject.base if isinstance(subject, Name) else subject)
+    ]
 
 
 def _names(home: Home, sent: SentInvitation) -> tuple[str, ...]:

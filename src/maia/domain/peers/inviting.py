@@ -20,10 +20,11 @@ from maia.domain.own_key_manager import OwnKeyManager
 from maia.domain.peers.brokers import assure_broker
 from maia.domain.peers.names import key_name
 from maia.domain.peers.records import SentInvitation, keep_sent
+from maia.domain.releases import agreed_attributes, check_no_direct
 from maia.domain.types import check_types
 from maia.errors import DeniedError, NotFoundError, UsageError
 from maia.events import EncryptionMode, EventType, TypeId, UnverifiedEventType
-from maia.home import Home, words
+from maia.home import Home, check_key_name, words
 from maia.kernel import KEY_MANAGER
 from maia.policy import draft_rows, peers
 from maia.principals import KeySigner, Naming, Principal, PublicKey, Signer
@@ -99,13 +100,15 @@ def invite_peer(
         raise UsageError("an invitation is open from now on, for at most a year", code="PEER_INVITATION_PERIOD")
     if not peer.isprintable() or not peer.strip():
         raise UsageError("a peer's name is one line of printable characters", code="DOMAIN_NAME")
+    check_key_name(key_name(peer))
     if not give:
         raise UsageError(
             "say what the peer may read, such as --give 'researcher |- subscribe Result(ward, test)'",
             code="AGREEMENT_ROWS",
         )
     catalogue = HomeHoldings(home).types(at=at)
-    rows = draft_rows("\n".join(give), catalogue)
+    check_no_direct(home)
+    rows = draft_rows("\n".join(give), catalogue, allowed=agreed_attributes(home, peer, key_name(peer)))
     offered = peers.types_of_rows(rows)
     definitions = _definitions(home, offered, at=at)
     owners = {item.definition.type_id: item.definition.name.owner for item in definitions}
@@ -125,7 +128,7 @@ def invite_peer(
     invitation = peers.PeerInvitation(
         title=f"{key_name(peer)}-{secret.public_key.key_id.hex()[:_SHOWN]}", name=home.config.name,
         key=signer.public_key, peer=peer, peer_key=peer_key, begins=begins, ends=ends, one_time_key=secret.public_key,
-        network=home.network, log=str(home.log_path) if log is None else log, manager=_manager_key(home),
+        network=home.network, log=home.log_place if log is None else log, manager=_manager_key(home),
         manager_address=home.config.key_manager, history=history, keys=_keys(home, definitions),
         types=tuple(item.raw for item in definitions), certificates=_manager_names(home), rows=rows,
     )  # fmt: skip

@@ -14,15 +14,18 @@ import logging
 from collections.abc import Iterator
 from datetime import datetime
 
+from maia.authority import ListStatement
 from maia.domain.agreement_files import agreement_path, read_agreement, write_agreement
+from maia.domain.certificates import read_chain
 from maia.domain.memberships import GroupKeys
 from maia.domain.peers.records import Joining, all_joining, forget_joining
 from maia.encryption import EpochId, KeyGroupId, OpenedPlace, open_earlier_keys, open_join_answer
 from maia.errors import MaiaError, SealError, UnavailableError, VerificationError
 from maia.events import TypeId
 from maia.home import Home, locked
-from maia.log import START, NoticeKind, NoticeLog
+from maia.log import START, NoticeKind, NoticeLog, StatementSubscription
 from maia.policy import SignedAgreement, peers, verify_agreement
+from maia.principals import TestKind
 
 _READ = 100
 _MAX_ROUNDS = 100
@@ -43,6 +46,29 @@ def take_welcomes(home: Home, notices: NoticeLog, *, at: datetime) -> int:
             except MaiaError as error:
                 _log.warning("a welcome to `%s` is refused: %s", joining.title, error.code)
     return taken
+
+
+def is_welcome(home: Home, joining: Joining, notices: NoticeLog) -> bool:
+    """Tell whether the log answers a join, and nothing took it up yet; nothing is taken up by asking."""
+    try:
+        digest = read_agreement(agreement_path(home, joining.title)).agreement.digest
+    except MaiaError:
+        return False
+    return any(welcome.agreement == digest for welcome in _welcomes(home, joining, notices))
+
+
+def is_ended(home: Home, joining: Joining, notices: NoticeLog, *, at: datetime) -> bool:
+    """Tell whether the log says that all that the other domain gave to this one is withdrawn; nothing is taken up."""
+    domain, giver = home.key(home.config.domain).key_id, joining.giver.key_id
+    try:
+        sent = notices.reader(NoticeKind.CERTIFICATE, giver, domain).since(START, limit=_READ).records
+        said = StatementSubscription(notices, giver).state(at=at)
+        chains = [read_chain(record.body, frozenset({giver})) for record in sent]
+    except MaiaError:
+        return False
+    given = {item.certificate_id for chain in chains for item in chain}
+    lists = [item.body for item in said if isinstance(item.body, ListStatement) and item.body.kind is TestKind.CRL]
+    return bool(given) and given <= {identity for item in lists for identity in item.certificates}
 
 
 def _welcomes(home: Home, joining: Joining, notices: NoticeLog) -> Iterator[peers.PeerWelcome]:

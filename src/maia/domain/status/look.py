@@ -11,31 +11,32 @@ from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from maia.authority import Action, ListStatement, StatementBook, parse_statement
+from maia.authority import Action
 from maia.domain.grounds import missing_certificates
 from maia.domain.own_right import prove_own_right
 from maia.domain.parked import read_parked
 from maia.domain.shares import SHARES_FILE, read_shares
 from maia.domain.snapshot import Snapshot
+from maia.domain.status.lists import list_statuses
 from maia.domain.status.steps import next_steps
 from maia.domain.status.values import (
     DomainStatus,
     KeyStatus,
-    ListStatus,
     LogStatus,
     Renewal,
     RightStatus,
     TypeStatus,
 )
+from maia.domain.structure import Structure, domain_structure
 from maia.domain.types import find_type, show_type, type_conflicts
 from maia.domain.wanted import read_subscriptions
 from maia.encryption import WHOLE_EVENT, Keyring, groups_of
 from maia.errors import MaiaError, RevokedError, VerificationError
 from maia.events import EventType
-from maia.home import read_file
-from maia.kernel import ask_version, instant_at, milliseconds, read_mark
+from maia.home import ClockFile, read_file
+from maia.kernel import BROKERS, Descent, MemberNames, instant_at, milliseconds, read_mark, requests_for
 from maia.log import LogDirectory, Outbox, read_place
-from maia.principals import CertificateId, OnlineTest, PublicKey, TestKind
+from maia.principals import CertificateId, OnlineTest, PublicKey
 
 if TYPE_CHECKING:
     from maia.domain.domain import Domain
@@ -84,11 +85,13 @@ class _Look:
         self.broker = domain.home.key(domain.home.config.broker)
         self.problems: list[str] = []
         self.known: Snapshot | None = None
+        self._clock()
         try:
             self.known = domain.known(at=at)
         except MaiaError as error:
             self.problems.append(f"certificates, statements or types cannot be read: {error}")
         else:
+            self._kinds(self.known)
             for name in type_conflicts(self.home, verifier=self.known.verifier, at=at):
                 self.problems.append(
                     f"two signed definitions of `{show_type(self.home, name)}` contradict each other "
@@ -109,8 +112,9 @@ class _Look:
             network=network,
             connect=None if network is None else self._connect(),
             at=self.at,
+            structure=self._structure(),
             types=types,
-            lists=tuple(self._lists()),
+            lists=() if self.known is None else tuple(list_statuses(self.folder, self.known, at=self.at)),
             renewals=tuple(self._renewals()),
             log=self._log(),
         )
@@ -120,6 +124,32 @@ class _Look:
             steps=steps,
             problems=tuple(self.problems),
         )
+
+    def _structure(self) -> Structure | None:
+        """Read what the domain says that belongs to it; one that is both kinds of group serves nobody."""
+        key = self.folder.keys.get(self.home.config.domain)
+        if key is None:
+            return None
+        try:
+            return domain_structure(self.folder, key, at=self.at)
+        except MaiaError:
+            return None  # `_kinds` says why
+
+    def _kinds(self, known: Snapshot) -> None:
+        """Say when a domain that has this broker is both kinds of group: then it serves nobody."""
+        names = MemberNames(known.pool, verifier=known.verifier, at=self.at)
+        for domain in sorted(names.namers(self.broker.key_id, BROKERS)):
+            try:
+                names.check_kind(domain)
+            except MaiaError as error:
+                self.problems.append(f"the broker serves nobody: {self.folder.decorate(str(error))}")
+
+    def _clock(self) -> None:
+        """Say when nothing can be planned here: whoever follows the log asks for the same."""
+        try:
+            ClockFile(self.home.path / "clock").check(self.domain.clock())
+        except MaiaError as error:
+            self.problems.append(f"nothing works here: {error}")
 
     def _connect(self) -> RightStatus:
         if self.known is None:
@@ -148,15 +178,15 @@ class _Look:
                 publish=self._publish(self.known, event_type),
                 publishers=tuple(self._holders(self.known, event_type, Action.PUBLISH)),
                 readers=tuple(self._holders(self.known, event_type, Action.SUBSCRIBE)),
-                keys=tuple(_keys(ring, event_type)),
+                keys=tuple(_keys(ring, event_type, self.known.sessions.descent(event_type.type_id))),
                 managed=self.home.config.key_manager is not None,
             )
 
     def _publish(self, known: Snapshot, event_type: EventType) -> RightStatus:
         """Ask for what a plan asks for: the broker's right on this version."""
-        request = ask_version(Action.PUBLISH, event_type)
         try:
-            prove_own_right(known.verifier, request, self.broker, known.pool, at=self.at)
+            for request in requests_for(Action.PUBLISH, event_type):
+                prove_own_right(known.verifier, request, self.broker, known.pool, at=self.at)
         except VerificationError as error:
             return RightStatus(held=False, code=error.code, reason=self.folder.decorate(error.message))
         return RightStatus(held=True)
@@ -179,30 +209,6 @@ class _Look:
         except MaiaError as error:
             self.problems.append(f"the keyring cannot be opened: {error}")
             return Keyring()
-
-    def _lists(self) -> Iterator[ListStatus]:
-        if self.known is None:
-            return
-        book = self.known.verifier.statements
-        found: dict[tuple[str, str], ListStatus] = {}
-        for body in _held_lists(book):
-            key = (self.folder.show(body.signer.key_id), body.kind.value)
-            if body.in_force(self.at) and body.sequence > (-1 if key not in found else found[key].number or -1):
-                ends = _reach(book, body, self.at)
-                found[key] = ListStatus(
-                    signer=key[0], kind=key[1], number=body.sequence, ends=ends, certificates=len(body.certificates)
-                )
-        for test, _ in self._demanded():
-            key = (self.folder.show(test.signer.key_id), test.kind.value)
-            if key not in found and test.kind is not TestKind.ONE_TIME:
-                found[key] = ListStatus(signer=key[0], kind=key[1], number=None, ends=None)
-        yield from (found[key] for key in sorted(found))
-
-    def _demanded(self) -> Iterator[tuple[OnlineTest, CertificateId]]:
-        if self.known is not None:
-            for certificate in self.known.pool:
-                for test in certificate.body.tests:
-                    yield test, certificate.certificate_id
 
     def _renewals(self) -> Iterator[Renewal]:
         """List what ends soon: within a quarter of its life, and within two weeks."""
@@ -256,7 +262,7 @@ class _Look:
                 yield {"certificate": item.identity.hex(), "clients": ", ".join(item.clients)}
 
     def _log(self) -> LogStatus | None:
-        log = LogDirectory(self.home.log_path, before_lanes=self.home.log_before_lanes)
+        log = LogDirectory(self.home.log_store, before_lanes=self.home.log_before_lanes, memory=self.home.seen_path)
         outbox = Outbox(self.home.path / "outbox")
         try:
             wanted = len(read_subscriptions(self.home.path))
@@ -264,7 +270,9 @@ class _Look:
             upto = {} if head is None else head.upto
             ids = {name.type_id for name in self.home.types.names()}
             types = [identity.hex() for type_id in ids for identity in self.home.wire_ids(type_id)]
-            lanes = [lane for lane in log.lanes(types, first=tuple(upto)) if lane.count]
+            lanes = log.lanes(types, first=tuple(upto))
+            self.problems += [f"{lane.finding.message} (`{lane.finding.code}`)" for lane in lanes if lane.finding]
+            lanes = [lane for lane in lanes if lane.count]
             parked = [{**asdict(item), "waits": item.waits} for item in read_parked(self.home.path)]
             stamps = self.home.path / "stamps"
             mark = read_mark(read_file(stamps, limit=64)) if stamps.exists() else 0
@@ -284,9 +292,17 @@ class _Look:
             return None
 
 
-def _keys(ring: Keyring, event_type: EventType) -> Iterator[KeyStatus]:
+def _keys(ring: Keyring, event_type: EventType, descent: Descent) -> Iterator[KeyStatus]:
+    """Tell of each key that a type's events need; an inherited attribute is sealed by the group of its own type."""
     names = {item.uid.encode(): item.name for item in event_type.attributes}
-    for group in groups_of(event_type.type_id, list(names), event_type.options.encryption):
+    needed = (
+        group
+        for label in names
+        for group in groups_of(
+            descent.type_of(label.decode()) or event_type.type_id, [label], event_type.options.encryption
+        )
+    )
+    for group in dict.fromkeys(needed):
         epochs = ring.epochs(group)
         whole = group.label == WHOLE_EVENT
         yield KeyStatus(
@@ -294,22 +310,3 @@ def _keys(ring: Keyring, event_type: EventType) -> Iterator[KeyStatus]:
             uid=None if whole else group.label.decode("utf-8", "replace"),
             since=instant_at(epochs[-1]) if epochs else None,
         )
-
-
-def _held_lists(book: StatementBook) -> Iterator[ListStatement]:
-    for raw in book.raw_statements():
-        body = parse_statement(raw).body
-        if isinstance(body, ListStatement):
-            yield body
-
-
-def _reach(book: StatementBook, first: ListStatement, at: datetime) -> datetime | None:
-    """Tell until when the lists of a signer follow one another without a gap; a plain list has no end."""
-    if first.ends is None:
-        return None
-    mine = [item for item in _held_lists(book) if (item.signer, item.kind) == (first.signer, first.kind)]
-    end = first.ends
-    for item in sorted((item for item in mine if item.starts is not None), key=lambda item: item.starts or at):
-        if item.starts is not None and item.ends is not None and item.starts <= end < item.ends:
-            end = item.ends
-    return end

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
+from maia.domain.structure import Structure
 from maia.encoding import counted, html_table
 
 
@@ -56,9 +57,17 @@ class TypeStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListStatus:
-    """A signer's validity lists: the number of the newest in force, and until when lists reach without a gap.
+    """A signer's validity lists.
 
-    ``number`` is empty when certificates of this home demand a list and none is in force.
+    Attributes:
+        signer: Whose.
+        kind: What they say.
+        number: That of the newest in force; empty when certificates of this home demand a list and none is in force.
+        ends: Until when timed lists reach without a gap; empty where all are plain.
+        certificates: How many the newest names.
+        starts: When the last of these timed lists begins.
+        renews: Whether this home, or its service, signs the next one by itself.
+        names: What a revalidation has to name.
     """
 
     signer: str
@@ -66,6 +75,15 @@ class ListStatus:
     number: int | None
     ends: datetime | None
     certificates: int = 0
+    starts: datetime | None = None
+    renews: bool = False
+    names: tuple[str, ...] = ()
+
+    def due(self, at: datetime, *, share: int) -> bool:
+        """Tell whether less than a share of the last timed list is left."""
+        if self.ends is None or self.starts is None:
+            return False
+        return self.ends - at < (self.ends - self.starts) / share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +144,7 @@ class DomainStatus:
         domain: Fingerprint of the key that speaks for it, when it is known here.
         network: ``owner/name``, when it belongs to one.
         connect: The broker's right to connect to it.
+        structure: What belongs to the domain, by its own word, when its key is known here.
         at: When this was so.
         types: Every version that the home keeps.
         lists: Validity lists that are in force, or are demanded and missing.
@@ -142,6 +161,7 @@ class DomainStatus:
     network: str | None
     connect: RightStatus | None
     at: datetime
+    structure: Structure | None = None
     types: tuple[TypeStatus, ...] = ()
     lists: tuple[ListStatus, ...] = ()
     renewals: tuple[Renewal, ...] = ()
@@ -151,9 +171,10 @@ class DomainStatus:
 
     def __str__(self) -> str:
         """Say it in a line, and each thing to do in one of its own."""
-        todo = "nothing to do" if not self.steps else f"{len(self.steps)} to do"
+        todo = f"{len(self.steps)} to do" if self.steps else "nothing else to do" if self.problems else "nothing to do"
         first = f"{self.name}, a domain in {self.home}: {counted(len(self.types), 'type')}, {todo}"
-        return "\n".join([first, *(f"  {step.why}: {step.command}" for step in self.steps)])
+        problems = [f"  problem: {text}" for text in self.problems]
+        return "\n".join([first, *problems, *(f"  {step.why}: {step.command}" for step in self.steps)])
 
     def __repr__(self) -> str:
         """Say it in one line."""

@@ -51,8 +51,11 @@ class HomeSurroundings:
     path: str
 
     def __call__(self) -> HomePlace:
-        """Open the surroundings here; anew when their configuration has changed."""
-        return _opened(self.path, _state(Path(self.path) / POLICY_FOLDER / PROVIDERS_FILE))
+        """Open the surroundings here; anew when their configuration has changed, or could not be read before."""
+        try:
+            return _opened(self.path, _state(Path(self.path) / POLICY_FOLDER / PROVIDERS_FILE))
+        except MaiaError:
+            return HomePlace(Environment(), RateLedger(Path(self.path) / RATES_FILE))
 
 
 def _state(path: Path) -> tuple[int, int, int] | None:
@@ -66,8 +69,4 @@ def _state(path: Path) -> tuple[int, int, int] | None:
 @lru_cache(maxsize=64)
 def _opened(path: str, _state: tuple[int, int, int] | None) -> HomePlace:
     home = Path(path)
-    try:
-        environment = read_providers(home / POLICY_FOLDER).environment
-    except MaiaError:
-        environment = Environment()
-    return HomePlace(environment, RateLedger(home / RATES_FILE))
+    return HomePlace(read_providers(home / POLICY_FOLDER).environment, RateLedger(home / RATES_FILE))

@@ -32,13 +32,14 @@ from maia.authority import (
 )
 from maia.encoding import Sexp, did_you_mean, parse_advanced
 from maia.errors import MalformedError, TagError, UsageError
-from maia.events import Attribute, AttributeType, EventType, parse_uid
+from maia.events import Attribute, AttributeType, EventType, ValueType, parse_uid
 from maia.home.folder import Folder
+from maia.home.words.bounds import parse_bounds
 from maia.home.words.principals import parse_principal_text
 from maia.home.words.rights import describe_tag
 from maia.principals import KeyHash, KeyId, Principal, fingerprint, principal_id
 
-_OPERATORS = r"<=|>=|!=|=|<|>|\bin\b|\bprefix\b|\bsuffix\b|\bcontains\b"
+_OPERATORS = r"<=|>=|!=|=|<|>|\bin\b|\bprefix\b|\bsuffix\b|\bcontains\b|\bany\b"
 _UID = "uid:"
 _MAX_VALUE = 4096
 _Value = str | int | bool | Decimal | date | datetime
@@ -79,6 +80,7 @@ def parse_right(
     attributes: Sequence[str] | None = None,
     on_violation: str | None = None,
     enforced: bool = False,
+    bounds: Sequence[str] | None = None,
 ) -> Right:
     """Read a right; exactly one of ``type_``, ``network`` and ``tag`` is given.
 
@@ -95,11 +97,14 @@ def parse_right(
         raise UsageError("--on-violation goes with --type", code="RIGHT_OPTIONS")
     if enforced and type_ is None:
         raise UsageError("--enforced goes with --type", code="RIGHT_OPTIONS")
+    if bounds and type_ is None:
+        raise UsageError("--bound goes with --type", code="RIGHT_OPTIONS")
     if actions and tag is not None:
         raise UsageError("--action goes with --type or --network; a tag says it itself", code="RIGHT_OPTIONS")
     chosen = [_action(word.strip()) for text in actions or () for word in text.split(",")] or None
     if type_ is not None:
-        return _type_right(home, type_, chosen, attributes, _parse_violation(on_violation), enforced=enforced)
+        broken = _parse_violation(on_violation)
+        return _type_right(home, type_, chosen, attributes, broken, enforced=enforced, bounds=bounds or ())
     if network is not None:
         return _network_right(home, network, chosen)
     return _raw_right(home, tag or "")
@@ -110,7 +115,7 @@ def _action(word: str) -> Action:
         return Action.parse(word)
     except TagError as error:
         near = did_you_mean(word, [action.value for action in Action])
-        raise TagError(f"{error.message}{near}", code=error.code) from error
+        raise UsageError(f"{error.message}{near}", code=error.code) from error
 
 
 def _is_ground(expression: Sexp) -> bool:
@@ -145,6 +150,7 @@ def _type_right(
     on_violation: OnViolation | None,
     *,
     enforced: bool,
+    bounds: Sequence[str],
 ) -> Right:
     owner: Principal | None = None
     known: tuple[EventType, ...] = ()
@@ -162,7 +168,7 @@ def _type_right(
         raise UsageError("--enforced speaks of a demand on the row, and there is none", code="RIGHT_OPTIONS")
     make = partial(
         type_right, actions=actions, attributes=uids, constraints=constraints, on_violation=on_violation,
-        enforced=enforced,
+        enforced=enforced, bounds=parse_bounds(bounds, known, uids),
     )  # fmt: skip
     if owner is None:
         whole = actions is None and uids is None and on_violation is None
@@ -175,14 +181,13 @@ def _type_right(
 def _versioned(right: Right, home: Folder) -> Right:
     """Say what the versions have of the one type that a right is about, where its own is among those known here.
 
-    Nor where a version takes attributes over from another type: which, only the kernel puts together.
+    What they inherit is not among it: rights on the type that it comes from speak of that.
     """
     match right.tag.to_sexp():
         case (b"maia-type", bytes() as owner, bytes() as name, *rest):
             kept = home.versions(owner, name.decode("utf-8", "replace"))
             known = KnownVersions.of((item.name.version.text, (one.uid for one in item.attributes)) for item in kept)
-            whole = kept and all(item.extends is None for item in kept)
-            return replace(right, versions=known) if whole and known.knows(_version(rest)) else right
+            return replace(right, versions=known) if kept and known.knows(_version(rest)) else right
         case _:
             return right
 
@@ -218,7 +223,7 @@ def split_type(text: str, home: Folder) -> tuple[Principal, str, str | None]:
     """Read OWNER/NAME[@VERSION]; the owner may be left out where one owner in the home has the name.
 
     Raises:
-        UsageError: No owner is named, and none or several fit.
+        UsageError: No owner is named, and none or several fit, or the home wants full names.
     """
     bare = _slash(text) is None
     owner_text, rest = ("", text.strip()) if bare else split_owner(text)
@@ -227,6 +232,8 @@ def split_type(text: str, home: Folder) -> tuple[Principal, str, str | None]:
     if not bare:
         return parse_principal_text(owner_text, home), name, exact
     owners = {item.owner_id: item.owner for item in home.types.names() if item.name == name}
+    if home.config is not None and home.config.names == "full":
+        raise UsageError(f"`{text}` does not say whose it is; write OWNER/NAME", code="TYPE_TEXT")
     if len(owners) == 1:
         return owners.popitem()[1], name, exact
     if owners:
@@ -274,14 +281,17 @@ def parse_attribute(text: str, known: Sequence[EventType] = ()) -> tuple[str, Co
     names = sorted({item.name for version in known for item in version.attributes}, key=len, reverse=True)
     word = "|".join([*(re.escape(name) for name in names), r"[^\s=<>!'\"]+"])
     found = re.fullmatch(rf"\s*({word})\s*(?:({_OPERATORS})\s*(.*))?", text, re.DOTALL)
-    if found is None or len(text) > _MAX_VALUE:
+    if found is None or len(text) > _MAX_VALUE or (found[2] == "any" and found[3]):
         raise UsageError(
-            f"`{text}` is no attribute; write NAME, NAME=VALUE, NAME>=VALUE or `NAME in (A, B)`", code="ATTRIBUTE_TEXT"
+            f"`{text}` is no attribute; write NAME, NAME=VALUE, NAME>=VALUE, `NAME in (A, B)` or `NAME any`",
+            code="ATTRIBUTE_TEXT",
         )
     uid, kind = find_attribute(found[1], known)
     operator, value = found[2], found[3]
     if operator is None:
         return uid, None
+    if operator == "any":
+        return uid, Constraint(uid, "any", ())
     if operator == "in":
         inner = value.strip()
         if not (inner.startswith("(") and inner.endswith(")")):
@@ -291,7 +301,7 @@ def parse_attribute(text: str, known: Sequence[EventType] = ()) -> tuple[str, Co
     return uid, Constraint(uid, operator, _typed(value, kind, found[1]))
 
 
-def find_attribute(word: str, known: Sequence[EventType]) -> tuple[str, AttributeType | None]:
+def find_attribute(word: str, known: Sequence[EventType]) -> tuple[str, ValueType | None]:
     """Find the uid of an attribute, and its type where a version says it; ``uid:N`` need not be known.
 
     Raises:
@@ -309,8 +319,9 @@ def find_attribute(word: str, known: Sequence[EventType]) -> tuple[str, Attribut
         return item.uid, item.type
     if known and not by_uid:
         near = did_you_mean(word, {item.name for item in every})
-        what = known[0].name.name
-        raise UsageError(f"`{what}` has no attribute `{word}`{near}", code="NO_SUCH_ATTRIBUTE")
+        what, parents = known[0].name.name, {item.extends.name for item in known if item.extends is not None}
+        own = f" of its own; rights on {', '.join(f'`{name}`' for name in sorted(parents))} give what it inherits"
+        raise UsageError(f"`{what}` has no attribute `{word}`{own if parents else ''}{near}", code="NO_SUCH_ATTRIBUTE")
     try:
         return parse_uid(word.removeprefix(_UID)), None
     except MalformedError as error:
@@ -334,11 +345,12 @@ def _list_items(text: str) -> list[str]:
     return [*items, text[start:]]
 
 
-def _typed(text: str, kind: AttributeType | None, word: str) -> _Value:
+def _typed(text: str, whole: ValueType | None, word: str) -> _Value:
     """Read a value as an attribute's type demands; by how it is written when that is not known."""
     value = parse_value(text)
-    if kind is None:
+    if whole is None:
         return value
+    kind = whole.base
     if kind is AttributeType.STRING:
         return value if isinstance(value, str) else text.strip()
     if kind in (AttributeType.FLOAT, AttributeType.DECIMAL) and type(value) is int:
@@ -348,7 +360,7 @@ def _typed(text: str, kind: AttributeType | None, word: str) -> _Value:
         AttributeType.BOOLEAN: bool, AttributeType.DATE: date, AttributeType.TIMESTAMP: datetime,
     }.get(kind)  # fmt: skip
     if wanted is None:
-        raise UsageError(f"`{word}` is {kind.value}, on which no demand can be made", code="ATTRIBUTE_VALUE")
+        raise UsageError(f"`{word}` is {whole.value}, on which no demand can be made", code="ATTRIBUTE_UNCOMPARED")
     if type(value) is not wanted:
         article = "an" if kind.value[0] in "aeiou" else "a"
         raise UsageError(f"`{word}` is {article} {kind.value}, which `{text.strip()}` is not", code="ATTRIBUTE_VALUE")

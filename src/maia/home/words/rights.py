@@ -12,7 +12,9 @@ from types import MappingProxyType
 
 from maia.authority import alternatives
 from maia.encoding import Sexp, format_advanced, printable
+from maia.filters import Bound
 from maia.home.folder import Folder
+from maia.home.words.bounds import bounds_of, describe_bounds
 from maia.principals import KeyId
 
 ANY: Sexp = (b"*",)
@@ -38,6 +40,7 @@ class RightView:
     attributes: tuple[str, ...] | None
     rows: tuple[tuple[str, str], ...]
     broken: str | None = None
+    bounds: tuple[tuple[Bound, ...], ...] = ()
     names: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def text(self, *, uids: bool = False) -> str:
@@ -67,7 +70,14 @@ class RightView:
                 shown[0] = f"attributes {shown[0]}" if len(shown) > 1 else f"attribute {shown[0]}"
         text = ", ".join(shown)
         text += "".join(f", where {known.get(uid, uid)} {demand}" for uid, demand in demands.items())
-        return text if self.broken is None else f"{text} ({self.broken})"
+        text = text if self.broken is None else f"{text} ({self.broken})"
+        within = self.within(known)
+        return f"{text}, within {within}" if within else text
+
+    def within(self, names: Mapping[str, str] | None = None) -> str:
+        """Say which bounds hold: those of one alternative all, of the alternatives one."""
+        known = self.names if names is None else names
+        return " or ".join(describe_bounds(together, known) for together in self.bounds)
 
     def brief(self, names: Mapping[str, str] | None = None, known: RightView | None = None) -> str:
         """Say it in few words, where the reader knows which network and type are meant; ``known`` says them."""
@@ -87,6 +97,7 @@ class RightView:
             "actions": None if self.actions is None else list(self.actions),
             "attributes": None if self.attributes is None else list(self.attributes),
             "constraints": dict(self.rows), "broken": self.broken, "names": dict(self.names),
+            "bounds": [describe_bounds(together, self.names) for together in self.bounds],
         }  # fmt: skip
 
     def _what(self, noun: str) -> str:
@@ -158,13 +169,17 @@ def _view(item: Sexp, home: Folder) -> RightView | None:
         case (b"maia-network", *rest) if len(rest) <= 3:
             owner, name, action = _padded(rest, 3)
             return _fields(home, "network", owner, name, ANY, action, ANY, ANY)
-        case (b"maia-type", *rest) if len(rest) <= 7:
-            owner, name, version, action, uids, rows, broken = _padded(rest, 7)
+        case (b"maia-type", *rest) if len(rest) <= 8:
+            owner, name, version, action, uids, rows, broken, bounds = _padded(rest, 8)
             view = _fields(home, "type", owner, name, version, action, uids, rows)
             if view is None:
                 return None
             ends = None if broken == ANY else _BROKEN.get(broken, format_advanced(broken))
-            return replace(view, broken=ends, names=_attribute_names(home, owner, name, version))
+            forms = [form for form in alternatives(bounds) if form != ANY]
+            within = tuple(map(bounds_of, forms))
+            if not all(within):  # something that is no bound: nobody says what it means
+                return None
+            return replace(view, broken=ends, bounds=within, names=_attribute_names(home, owner, name, version))
         case _:
             return None
 
@@ -200,8 +215,9 @@ def name_attributes(uids: Iterable[str], tag: Sexp, home: Folder) -> tuple[str, 
 
 
 def _attribute_names(home: Folder, owner: Sexp, name: Sexp, version: Sexp) -> Mapping[str, str]:
-    """Name the uids of one type; a pattern of types has no names, since each type counts its own uids."""
-    if not isinstance(owner, bytes) or not isinstance(name, bytes):
+    """Name the uids of one type, or of topics, which share them; of a pattern of types each counts its own uids."""
+    name = _topic(name) or name
+    if not isinstance(owner, bytes) or len(owner) != 32 or not isinstance(name, bytes):
         return {}
     found: dict[str, str] = {}
     for definition in home.versions(owner, name.decode("utf-8", "replace")):
@@ -229,8 +245,19 @@ def _name(name: Sexp) -> str:
             return _text(pattern, quoted=False)
         case (b"*", b"pieces", *pieces):
             return "*".join(_text(_raw(piece), quoted=False) for piece in pieces)
+        case _ if (topic := _topic(name)) is not None:
+            return f"{_text(topic, quoted=False)} and its sub-topics"
         case _:
             return format_advanced(name)
+
+
+def _topic(name: Sexp) -> bytes | None:
+    """Give the topic of a right on it and on all below it, see `maia.authority.type_right`."""
+    match name:
+        case (b"*", b"set", (b"*", b"prefix", bytes() as start), bytes() as topic) if start == topic + b".":
+            return topic
+        case _:
+            return None
 
 
 def _action(action: Sexp) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from maia.encoding import did_you_mean
-from maia.errors import UsageError
+from maia.errors import MalformedError, UsageError
 from maia.events import (
     Add,
     AttributeType,
@@ -14,6 +14,7 @@ from maia.events import (
     SequenceUids,
     TypeName,
     UidPolicy,
+    ValueType,
     WholeUuids,
     check_owner,
     parse_attribute_type,
@@ -26,9 +27,10 @@ from maia.home.words.principals import parse_principal_text
 from maia.principals import Principal, PublicKey
 
 _ATTRIBUTE = re.compile(
-    r"(?:(?P<first>[0-9]+|x[0-9a-f]+)=)?(?P<name>[^:]+?)(?::(?P<type>[a-z]+)(?::(?P<uid>[0-9a-fx-]+))?)?"
+    r"(?:(?P<first>[0-9]+|x[0-9a-f]+)=)?(?P<name>[^:]+?)(?::(?P<type>[a-z]+(?:[<(].*[>)])?)(?::(?P<uid>[0-9a-fx-]+))?)?"
 )
 _UID_POLICIES: dict[str, UidPolicy] = {"sequence": SequenceUids(), "folded": FoldedUids(), "uuid": WholeUuids()}
+_FOLDED = re.compile(r"(?P<how>folded|remainder):(?P<octets>[1-9]|1[0-5])", re.ASCII)
 
 
 def parse_add(text: str) -> Add:
@@ -38,15 +40,24 @@ def parse_add(text: str) -> Add:
     Add(name='numberplate', type=<AttributeType.STRING: 'string'>, uid='3265')
     >>> parse_add("3=glucose:float")
     Add(name='glucose', type=<AttributeType.FLOAT: 'float'>, uid='3')
+    >>> parse_add("price:decimal(10, 2)").type.value, parse_add("tags:array<string>:7").type.value
+    ('decimal(10,2)', 'array<string>')
     """
     found = _ATTRIBUTE.fullmatch(text)
     if found is None or (found["type"] is None and found["first"] is None) or (found["first"] and found["uid"]):
         raise UsageError(f"`{text}` is no attribute; write NAME:TYPE or NAME:TYPE:UID", code="ATTRIBUTE_TEXT")
     uid, kind = found["first"] or found["uid"], found["type"] or AttributeType.STRING.value
-    if kind not in list(AttributeType):
-        near = did_you_mean(kind, [item.value for item in AttributeType])
-        raise UsageError(f"`{kind}` is no type of attributes{near}", code="ATTRIBUTE_TYPE")
-    return Add(found["name"], parse_attribute_type(kind), None if uid is None else parse_uid(uid))
+    return Add(found["name"], _read_type(kind), None if uid is None else parse_uid(uid))
+
+
+def _read_type(text: str) -> ValueType:
+    """Read a type; spaces do not count, and ``decimal(38,18)`` is ``decimal``."""
+    try:
+        return parse_attribute_type(re.sub(r"\s*([,:<>()])\s*", r"\1", text).replace("decimal(38,18)", "decimal"))
+    except MalformedError as error:
+        near = did_you_mean(text, [*(item.value for item in AttributeType), "array<string>", "struct<name:string>"])
+        why = f": {error.message}" if "<" in text or "(" in text else ""
+        raise UsageError(f"`{text}` is no type of attributes{why}{near}", code="ATTRIBUTE_TYPE") from error
 
 
 def parse_retype(text: str) -> Retype:
@@ -64,13 +75,19 @@ def parse_pair(text: str) -> tuple[str, str]:
 
 
 def uid_policy(word: str) -> UidPolicy:
-    """Choose where uids come from.
+    """Choose where uids come from; `folded:4` folds UUIDs to 4 octets, `remainder:4` cuts them.
 
     Raises:
-        UsageError: The word is none of `sequence`, `folded` and `uuid`.
+        UsageError: The word is none of `sequence`, `folded`, `folded:N`, `remainder:N` and `uuid`.
+
+    >>> uid_policy("remainder:4").octets
+    4
     """
+    if found := _FOLDED.fullmatch(word):
+        return FoldedUids(octets=int(found["octets"]), remainder=found["how"] == "remainder")
     if word not in _UID_POLICIES:
-        raise UsageError(f"uids come from {', '.join(_UID_POLICIES)}, not `{word}`", code="UID_POLICY")
+        known = ", ".join((*_UID_POLICIES, "folded:N", "remainder:N"))
+        raise UsageError(f"uids come from {known} (N octets, 1 to 15), not `{word}`", code="UID_POLICY")
     return _UID_POLICIES[word]
 
 

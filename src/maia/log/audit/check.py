@@ -4,15 +4,15 @@ Found is: an entry that was changed, removed, put elsewhere or added without the
 before the remembered head; a former audit's file that was changed, removed or added since the journal began; files that
 others may read.
 
-Not found is what whoever has both the home and the broker's key does: it can write the whole journal and the head anew.
-Nor is a home that was put back as a whole to an earlier day. Both need a witness elsewhere.
+What whoever has both the home and the broker's key does, writing the whole journal and the head anew, and a home that
+was put back as a whole to an earlier day, are found by a checkpoint that somebody else kept, and not without one.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -20,9 +20,11 @@ from pathlib import Path
 from maia.errors import EncodingError, UnavailableError
 from maia.log.audit.entries import NO_ENTRY, AuditEntry, Open, parse_entry, track
 from maia.log.audit.files import JOURNAL, Head, earlier_digest, earlier_files, journal_files, read_head
+from maia.log.audit.notes import Checkpoint, verify_checkpoint
 from maia.log.audit.processes import is_gone
-from maia.log.audit.reading import walk_lines
+from maia.log.audit.reading import MAX_LOST, walk_lines
 from maia.log.audit.rows import UNFINISHED
+from maia.log.audit.tree import EMPTY_ROOT, Frontier, leaf_hash, missing_leaf
 from maia.log.numbered import named_errors
 from maia.principals import PublicKey
 
@@ -52,6 +54,7 @@ class CheckedAudit:
         breaks: What is wrong, the first hundred.
         unfinished: Intents without a result whose process is gone, and those that were told so.
         running: Intents without a result yet.
+        edge: The right edge of the tree over the entries.
     """
 
     entries: int = 0
@@ -62,6 +65,7 @@ class CheckedAudit:
     breaks: list[Break] = field(default_factory=list)
     unfinished: list[int] = field(default_factory=list)
     running: list[int] = field(default_factory=list)
+    edge: Frontier = field(default_factory=Frontier)
 
     @property
     def sound(self) -> bool:
@@ -74,7 +78,9 @@ class CheckedAudit:
             self.breaks.append(Break(code, where, what))
 
 
-def check_audit(folder: Path, head: Path, key: PublicKey, *, at: datetime) -> CheckedAudit:
+def check_audit(
+    folder: Path, head: Path, key: PublicKey, *, at: datetime, checkpoints: Sequence[Checkpoint] = ()
+) -> CheckedAudit:
     """Check the audit of a home; nothing is written.
 
     Args:
@@ -82,17 +88,22 @@ def check_audit(folder: Path, head: Path, key: PublicKey, *, at: datetime) -> Ch
         head: Where the home remembers its head.
         key: The broker's key.
         at: Now.
+        checkpoints: What the broker stated of the audit before, as somebody kept it.
 
     Raises:
+        SignatureError: The broker did not sign a checkpoint: ``CHECKPOINT_SIGNATURE``.
         UnavailableError: The system refused.
     """
     found = CheckedAudit()
+    given = [verify_checkpoint(one, key) for one in checkpoints]
     with named_errors(folder):
         sizes, remembered = _snapshot(folder, head, key)
         found.files = len(sizes)
         earlier: tuple[int, str] | None = None
         seen: dict[int, str] = {}
         waiting: dict[int, Open] = {}
+        stated = None if remembered is None else remembered.checkpoint
+        roots: dict[int, bytes | None] = {one.size: None for one in (*given, *([] if stated is None else [stated]))}
         for path, line in _lines(sizes):
             entry = _entry(found, path, line, key)
             if entry is None:
@@ -100,11 +111,20 @@ def check_audit(folder: Path, head: Path, key: PublicKey, *, at: datetime) -> Ch
             _follows(found, entry, path)
             track(waiting, entry)
             _past(found, entry)
+            _grow(found, entry, roots)
             if entry.draft.earlier is not None and earlier is None:
                 earlier = entry.draft.earlier
             if remembered is not None and entry.number == remembered.number:
                 seen[entry.number] = entry.digest
         _reaches(found, head, remembered, seen)
+        # Where entries are missing or changed, so is the tree over them: that is said already.
+        known = found.sound and stated is not None and stated.size <= found.edge.size
+        if stated is not None and known and roots[stated.size] != stated.root:
+            found.wrong(
+                "AUDIT_CHECKPOINT", head.name, "the entries are not those that the remembered checkpoint states"
+            )
+        for one in given:
+            _states(found, one, roots)
         _earlier(found, folder, earlier)
         _modes(found, folder, head)
         for number, item in waiting.items():
@@ -161,6 +181,28 @@ def _follows(found: CheckedAudit, entry: AuditEntry, path: Path) -> None:
         found.begun = entry.draft.at
 
 
+def _grow(found: CheckedAudit, entry: AuditEntry, roots: dict[int, bytes | None]) -> None:
+    """Put an entry into the tree, and look at the root where a checkpoint states one."""
+    lost = range(found.edge.size, entry.number)
+    if entry.number < found.edge.size or len(lost) > MAX_LOST:
+        return
+    for leaf in (*map(missing_leaf, lost), leaf_hash(bytes.fromhex(entry.digest))):
+        found.edge = found.edge.extend([leaf])
+        if found.edge.size in roots:
+            roots[found.edge.size] = found.edge.root()
+
+
+def _states(found: CheckedAudit, checkpoint: Checkpoint, roots: dict[int, bytes | None]) -> None:
+    """Compare the journal with a checkpoint that somebody kept."""
+    # SECURITY: it is signed, so whichever of the two is not as the other, the broker stated what is not there.
+    if checkpoint.size > found.edge.size:
+        what = f"a checkpoint states {checkpoint.size} entries, and there are {found.edge.size}"
+        found.wrong("AUDIT_TRUNCATED", "checkpoint", what)
+    elif (roots[checkpoint.size] if checkpoint.size else EMPTY_ROOT) != checkpoint.root:
+        what = f"the first {checkpoint.size} entries are not those that a checkpoint states"
+        found.wrong("AUDIT_FORKED", "checkpoint", what)
+
+
 def _past(found: CheckedAudit, entry: AuditEntry) -> None:
     """Take in what the journal says about itself: a line that was torn is harmless, a loss is not."""
     for row in entry.draft.rows:
@@ -192,7 +234,9 @@ def _earlier(found: CheckedAudit, folder: Path, earlier: tuple[int, str] | None)
 
 def _modes(found: CheckedAudit, folder: Path, head: Path) -> None:
     """Look whether others may read the audit."""
-    open_ = [path for path in (folder, *journal_files(folder), *earlier_files(folder), head) if path.exists()]
+    states = ((folder / "evidence"), *(folder / "evidence").glob("*"))
+    every = (folder, *journal_files(folder), *earlier_files(folder), *states, head)
+    open_ = [path for path in every if path.exists()]
     for path in open_:
         if path.stat().st_mode & _OTHERS:
             found.wrong("AUDIT_MODE", path.name, "others than the owner may read or write it: `chmod go=`")

@@ -22,8 +22,8 @@ from maia.errors import EncodingError, SignatureError, UnavailableError
 from maia.log.audit.rows import UNFINISHED, AuditRow
 from maia.principals import Kind, PublicKey, Signer, verify_signature
 
-ENTRY_FORMAT = 1
-"""The format of entries that this Maia writes."""
+ENTRY_FORMAT = 2
+"""The newest format of entries: those that hold a decision. Others are of format 1, as before."""
 MAX_LINE = 16 << 20
 """The octets of a line at most."""
 ENTRY_KINDS = ("begin", "intent", "rows", "result", "note")
@@ -80,11 +80,19 @@ class AuditEntry:
 
 
 def make_entry(draft: Draft, number: int, previous: str, signer: Signer) -> AuditEntry:
-    """Number, chain and sign an entry."""
+    """Number, chain and sign an entry.
+
+    Raises:
+        EncodingError: It could not be read back as it is: ``AUDIT_DAMAGED``. Nothing was written.
+    """
     body = _body(draft, number, previous)
     digest = hashlib.sha256(body).hexdigest()
     signature = sign_head_of(number, digest, signer)
     line = _signed(body, signature)
+    # INVARIANT: what is in the journal can be read; one entry that cannot hides all that it tells.
+    if len(line) >= MAX_LINE:
+        raise EncodingError("an entry of the audit is too long", code="AUDIT_DAMAGED")
+    parse_entry(line)
     return AuditEntry(number=number, previous=previous, draft=draft, digest=digest, signature=signature, line=line)
 
 
@@ -106,12 +114,23 @@ def parse_entry(line: bytes) -> AuditEntry:
         signature = b64decode(value.pop("sig"), validate=True)
         draft, number, previous = _draft(value), int(value["n"]), str(value["previous"])
         body = _body(draft, number, previous)
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError) as error:
         raise EncodingError("a line of the audit is no entry", code="AUDIT_DAMAGED") from error
     if line != _signed(body, signature) or draft.kind not in ENTRY_KINDS:
         raise EncodingError("a line of the audit is no entry", code="AUDIT_DAMAGED")
     digest = hashlib.sha256(body).hexdigest()
     return AuditEntry(number=number, previous=previous, draft=draft, digest=digest, signature=signature, line=line)
+
+
+def rows_of_body(body: bytes) -> tuple[int, tuple[AuditRow, ...]]:
+    """Read an entry without its signature, as a proof shows it: its number, and its rows.
+
+    Raises:
+        EncodingError: It is none: ``AUDIT_DAMAGED``.
+        UnavailableError: A newer Maia wrote it: ``FORMAT_NEWER``.
+    """
+    entry = parse_entry(_signed(body, b""))
+    return entry.number, entry.rows()
 
 
 def sign_head_of(number: int, digest: str, signer: Signer) -> bytes:
@@ -185,7 +204,7 @@ def row_from_json(value: dict[str, Any]) -> AuditRow:
 
 def _body(draft: Draft, number: int, previous: str) -> bytes:
     value: dict[str, Any] = {
-        "v": ENTRY_FORMAT, "n": number, "previous": previous, "entry": draft.kind, "at": _instant(draft.at),
+        "v": _format(draft), "n": number, "previous": previous, "entry": draft.kind, "at": _instant(draft.at),
         "rows": [row_to_json(row) for row in draft.rows],
     }  # fmt: skip
     if draft.operation is not None:
@@ -197,6 +216,11 @@ def _body(draft: Draft, number: int, previous: str) -> bytes:
     if draft.earlier is not None:
         value["earlier"] = list(draft.earlier)
     return json.dumps(value, sort_keys=True, separators=(",", ":")).encode("ascii")
+
+
+def _format(draft: Draft) -> int:
+    """Tell the format of an entry: a former Maia reads what it knows, and says of the rest that it is newer."""
+    return ENTRY_FORMAT if any(row.decision for row in draft.rows) else 1
 
 
 def _draft(value: dict[str, Any]) -> Draft:

@@ -14,8 +14,12 @@ import os
 from base64 import b64decode, b64encode
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from maia.errors import MaiaError
 from maia.log.audit.entries import Open, is_end, row_from_json, row_to_json, without_result
+from maia.log.audit.notes import Checkpoint, parse_checkpoint, verify_checkpoint
+from maia.log.audit.tree import Frontier
 from maia.principals import PublicKey
 
 JOURNAL = "journal"
@@ -34,6 +38,8 @@ class Head:
         file: The file it is in.
         size: Where that file ended.
         waiting: The intents that had no result then.
+        checkpoint: What was stated of the audit then, signed; nothing in a head of a Maia that stated nothing.
+        edge: The right edge of the tree over the entries, which the checkpoint's root vouches for.
     """
 
     number: int
@@ -42,6 +48,8 @@ class Head:
     file: str = ""
     size: int = 0
     waiting: dict[int, Open] = field(default_factory=dict)
+    checkpoint: Checkpoint | None = None
+    edge: Frontier | None = None
 
 
 def journal_files(folder: Path) -> list[Path]:
@@ -86,11 +94,24 @@ def read_head(path: Path, key: PublicKey) -> Head | None:
         }
         head = Head(
             number=int(value["n"]), digest=str(value["digest"]), signature=b64decode(value["sig"], validate=True),
-            file=str(value["file"]), size=int(value["size"]), waiting=waiting,
+            file=str(value["file"]), size=int(value["size"]), waiting=waiting, **_stated(value, key),
         )  # fmt: skip
         return head if is_end(head.number, head.digest, head.signature, key) else None
     except (FileNotFoundError, ValueError, TypeError, KeyError, AttributeError):
         return None
+
+
+def _stated(value: dict[str, Any], key: PublicKey) -> dict[str, Any]:
+    """Read what was stated of the audit; nothing when the broker did not sign just that."""
+    try:
+        checkpoint = verify_checkpoint(parse_checkpoint(value["checkpoint"].encode()), key)
+        edge = Frontier(int(value["n"]) + 1, tuple(bytes.fromhex(one) for one in value["edge"]))
+        # SECURITY: the edge is not signed itself; were it believed, whoever writes files would choose what is signed.
+        if checkpoint.size != edge.size or not edge.is_whole() or edge.root() != checkpoint.root:
+            return {}
+    except (KeyError, AttributeError, TypeError, ValueError, MaiaError):
+        return {}
+    return {"checkpoint": checkpoint, "edge": edge}
 
 
 def write_head(path: Path, head: Head) -> None:
@@ -103,6 +124,8 @@ def write_head(path: Path, head: Head) -> None:
         "v": 1, "n": head.number, "digest": head.digest, "sig": b64encode(head.signature).decode(), "file": head.file,
         "size": head.size, "waiting": waiting,
     }  # fmt: skip
+    if head.checkpoint is not None and head.edge is not None:
+        value |= {"checkpoint": head.checkpoint.text, "edge": [one.hex() for one in head.edge.nodes]}
     part = path.with_name(f".{path.name}.part")
     descriptor = open_private(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:

@@ -8,9 +8,12 @@ Rules kept here:
 - a line that a crash tore is put aside, said in an entry of its own, and the journal goes on. So is a journal that is
   behind the remembered head: its loss stays visible, since the chain goes on from the head;
 - an intent without a result whose process is gone gets one that says ``UNFINISHED`` as soon as another one begins;
-- folders are 0700 and files 0600, also those of a former audit.
+- folders are 0700 and files 0600, also those of a former audit;
+- with each batch of entries a checkpoint is signed over all of them, and remembered with the head: see `notes`. Where
+  the tree has to be made again, every entry must be signed and continue the one before it; otherwise no checkpoint is
+  signed, an alarm says which entry is wrong, and checkpoints go on when it is right again.
 
-Whoever holds the home and the broker's key can write all of it anew: that is what copies elsewhere are for.
+Whoever holds the home and the broker's key can write all of it anew: that is what checkpoints elsewhere are for.
 """
 
 from __future__ import annotations
@@ -50,8 +53,11 @@ from maia.log.audit.files import (
     write_all,
     write_head,
 )
+from maia.log.audit.notes import sign_checkpoint
 from maia.log.audit.processes import is_gone, process_name
+from maia.log.audit.reading import proven_edge, walk_entries
 from maia.log.audit.rows import AuditRow
+from maia.log.audit.tree import Frontier, leaf_hash
 from maia.log.numbered import named_errors, sync_folder
 from maia.principals import Signer
 
@@ -72,6 +78,7 @@ class _Tail:
     digest: str
     path: Path | None
     waiting: dict[int, Open]
+    edge: Frontier | None
     wrong: Sequence[_Wrong] = ()
 
 
@@ -112,6 +119,17 @@ class Audit:
         """Give the intents that have no result, by number."""
         head = read_head(self._head, self._signer.public_key)
         return {} if head is None else {number: item.row for number, item in head.waiting.items()}
+
+    def open_parts(self) -> dict[tuple[int, int], AuditRow]:
+        """Give what is known of the intents that have no result, by number and by each part that told none yet."""
+        head = read_head(self._head, self._signer.public_key)
+        waiting = {} if head is None else head.waiting
+        return {
+            (number, part): item.row
+            for number, item in waiting.items()
+            for part in range(item.left.bit_length())
+            if item.left >> part & 1
+        }
 
     def end(self, operation: int, result: AuditRow, *, rows: Sequence[AuditRow] = (), part: int | None = None) -> None:
         """Keep what became of an operation, or of one part of it."""
@@ -157,12 +175,13 @@ class Audit:
             os.close(descriptor)
 
     def _write(self, tail: _Tail, todo: Sequence[Draft]) -> int:
-        data, entry = bytearray(), None
+        data, entry, leaves = bytearray(), None, list[bytes]()
         number, digest, path = tail.number, tail.digest, tail.path
         for draft in todo:
             number += 1
             entry = make_entry(draft, number, digest, self._signer)
             digest = entry.digest
+            leaves.append(leaf_hash(bytes.fromhex(digest)))
             data += entry.line + b"\n"
             track(tail.waiting, entry)
         before = 0 if path is None else path.stat().st_size
@@ -181,29 +200,36 @@ class Audit:
         if not before:
             sync_folder(self._journal)
         if entry is not None:
-            size = before + len(data)
+            size, edge = before + len(data), None if tail.edge is None else tail.edge.extend(leaves)
+            stated = None if edge is None else sign_checkpoint(edge.size, edge.root(), self._signer)
             write_head(
                 self._head,
                 Head(
                     number=number, digest=digest, signature=sign_end_of(number, digest, self._signer), file=path.name,
-                    size=size, waiting=tail.waiting,
+                    size=size, waiting=tail.waiting, checkpoint=stated, edge=edge,
                 ),
             )  # fmt: skip
         return number
 
     def _tail(self) -> _Tail:
         """Find where the journal ends: where it was left, or else by reading it and mending what a crash left."""
-        head, files = read_head(self._head, self._signer.public_key), journal_files(self._folder)
+        key = self._signer.public_key
+        head, files = read_head(self._head, key), journal_files(self._folder)
         if head is not None and files and files[-1].name == head.file and files[-1].stat().st_size == head.size:
-            return _Tail(number=head.number, digest=head.digest, path=files[-1], waiting=head.waiting)
+            edge, bad = head.edge, list[_Wrong]()
+            if edge is None:
+                edge, bad = proven_edge(walk_entries(self._folder), key, last=(head.number, head.digest))
+            return _Tail(
+                number=head.number, digest=head.digest, path=files[-1], waiting=head.waiting, edge=edge, wrong=bad
+            )
         wrong: list[_Wrong] = []
         entries: list[AuditEntry] = []
+        since = -1 if head is None else head.number
         while files and not entries:
-            entries = self._mend(files[-1], wrong)
+            entries = self._mend(files[-1], wrong, since=since)
             if not entries:
                 files.pop().unlink()
         number, digest = (entries[-1].number, entries[-1].digest) if entries else (-1, NO_ENTRY)
-        since = -1 if head is None else head.number
         if head is None and entries:
             wrong.append(("AUDIT_HEAD_LOST", "audit-head", 1))
         elif head is not None and since > number:
@@ -216,18 +242,34 @@ class Audit:
         for entry in entries:
             if entry.number > since:
                 track(waiting, entry)
-        return _Tail(number=number, digest=digest, path=files[-1] if files else None, waiting=waiting, wrong=wrong)
+        told, last = [item[:2] for item in wrong], (number, digest)
+        if head is None or head.edge is None:
+            edge, bad = proven_edge(walk_entries(self._folder), key, last=last, told=told)
+        else:
+            since_then = [entry for entry in entries if entry.number > since]
+            edge, bad = proven_edge(since_then, key, last=last, edge=head.edge, after=head.digest, told=told)
+        path = files[-1] if files else None
+        return _Tail(number=number, digest=digest, path=path, waiting=waiting, edge=edge, wrong=[*wrong, *bad])
 
-    def _mend(self, path: Path, wrong: list[_Wrong]) -> list[AuditEntry]:
-        """Read the entries of a file; what stands behind the last one is put aside."""
+    def _mend(self, path: Path, wrong: list[_Wrong], *, since: int) -> list[AuditEntry]:
+        """Read the entries of a file; what stands behind the last one is put aside.
+
+        SECURITY: behind what the home remembers only that is an entry which the broker signed, or the chain would go on
+        from what somebody else wrote there.
+        """
         data = path.read_bytes()
         entries: list[AuditEntry] = []
         good = start = 0
         newer: UnavailableError | None = None
+        forged: list[_Wrong] = []
         while (end := data.find(b"\n", start)) >= 0:
             try:
-                entries.append(parse_entry(data[start:end]))
-                good, newer = end + 1, None
+                entry = parse_entry(data[start:end])
+                if entry.number <= since or entry.check(self._signer.public_key):
+                    entries.append(entry)
+                    good, newer, forged = end + 1, None, []
+                else:
+                    forged.append(("AUDIT_SIGNATURE", f"entry {entry.number}", 1))
             except EncodingError:
                 pass  # a line that is no entry is what `check_audit` finds
             except UnavailableError as error:
@@ -246,7 +288,7 @@ class Audit:
                 finally:
                     os.close(descriptor)
             sync_folder(self._journal)
-            wrong.append(("AUDIT_TORN", aside.name, len(data) - good))
+            wrong += [("AUDIT_TORN", aside.name, len(data) - good), *forged]
         return entries
 
     def _digests(self, number: int) -> set[str]:

@@ -7,9 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-AUDIT_KINDS = ("publish", "deliver", "withhold", "refuse", "notice", "alarm", "expire", "intent", "result")
-"""What can be told of events: published, delivered, kept from a client, refused, noticed, alarming, forgotten; and of
-an operation: what somebody set out to do, and what became of it."""
+AUDIT_KINDS = (
+    "publish", "deliver", "withhold", "refuse", "notice", "alarm", "expire", "intent", "result",
+    "advertise", "unadvertise", "subscribe", "unsubscribe", "release", "login", "revoke",
+)  # fmt: skip
+"""What can be told of events: published, delivered, kept from a client, refused, noticed, alarming, forgotten; of an
+operation: what somebody set out to do, and what became of it; of a session: what a client began and ended; that rows
+left for another domain or a study; and who logged in to the console and revoked something there."""
 OK = "OK"
 STOPPED = "STOPPED"
 """The result of a read that its reader left before the end."""
@@ -30,17 +34,19 @@ class AuditRow:
         kind: One of `AUDIT_KINDS`.
         principal: Fingerprint of whoever acted: for a client, of the key that was proven.
         type_id: Which type.
-        source: The publication, the log file that was read, or the part of the log that was asked for.
+        source: The publication, the log file that was read, the part of the log that was asked for, for whom a
+            release was, or which certificate was revoked.
         subject: The client or the subscription, by name.
-        code: ``OK`` or the code of the refusal; of an intent, what is to be done: ``READ``, ``PUBLISH``, ``DELIVER``.
+        code: ``OK`` or the code of the refusal; of what is to be done: ``READ``, ``PUBLISH``, ``DELIVER``, ``REVOKE``.
         events: How many events.
         clauses: The chains that opened them, by hash.
-        certificates: Of an intent, the certificates behind the right, by id.
-        attributes: Of an intent, what was asked for, by name.
-        closed: Of an intent, those of them that no right opens: null in every row.
+        certificates: Of an intent, or of what a session begins, the certificates behind the right, by id.
+        attributes: Of an intent, what was asked for, by name; of a release, what left.
+        closed: Of these, those that no right opens: null in every row.
         filter: Of an intent, the client's own filter, with a mark in place of each value.
         plan: Of an intent, the digest of the plan.
         operation: The number of the intent that it belongs to.
+        decision: What was decided, by what, in a form that can be decided again; see `maia.domain.decisions`.
     """
 
     at: datetime
@@ -58,6 +64,7 @@ class AuditRow:
     filter: str = ""
     plan: str = ""
     operation: int | None = None
+    decision: str = ""
 
 
 def chain_hash(chain: Iterable[bytes]) -> str:

@@ -21,6 +21,7 @@ from maia.policy import FactKind
 from maia.services.access_control.open_routes import aware, open_routes
 from maia.services.access_control.views import (
     MAX_CERTIFICATE,
+    ActivationBody,
     CertificateBody,
     DoneView,
     EnrolBody,
@@ -78,9 +79,10 @@ def _member_routes(service: AccessControl) -> APIRouter:
         return EnrolmentView(member=show_member(found.member), handed=show_handed(found.handed))
 
     @router.post("/roles/activate")
-    def activate(body: RoleBody, caller: Signed) -> ProofView:
+    def activate(body: ActivationBody, caller: Signed) -> ProofView:
         """Activate a role."""
-        return ProofView(proof=list(service.activate(caller.authenticated, body.role, at=caller.at).lines()))
+        proof = service.activate(caller.authenticated, body.role, at=caller.at, anonymous=body.anonymous)
+        return ProofView(proof=list(proof.lines()))
 
     @router.post("/roles/deactivate")
     def deactivate(body: RoleBody, caller: Signed) -> RevocationView:

@@ -84,6 +84,12 @@ class RoleBody(Body):
     role: AtomText
 
 
+class ActivationBody(RoleBody):
+    """A role to activate, and whether the journal leaves out who it is; as the domain says when that is not told."""
+
+    anonymous: bool | None = None
+
+
 class ProofView(Body):
     """Why a role is active, a line a step."""
 

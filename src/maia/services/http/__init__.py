@@ -1,7 +1,7 @@
 """What the services share over HTTP: the app around every request, its limits, sessions and standbys."""
 
 from maia.services.http.app import Body, Now, Signed, blob_field, make_app, octets_field
-from maia.services.http.envelope import HttpLimits
+from maia.services.http.envelope import Envelope, HttpLimits
 from maia.services.http.serving import App, Listening, serve
 from maia.services.http.sessions import Caller
 from maia.services.http.standby import ROUND_SECONDS, Standby
@@ -12,6 +12,7 @@ __all__ = [
     "App",
     "Body",
     "Caller",
+    "Envelope",
     "HttpLimits",
     "Listening",
     "Now",

@@ -25,6 +25,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp
 
 from maia import database
 from maia.errors import MaiaError, SignatureError, VerificationError
@@ -151,6 +152,7 @@ def make_app(
     limits: HttpLimits | None = None,
     lifespan: Lifespan | None = None,
     unproven: Unproven = lambda _key, _path, _code, _at: None,
+    websocket: ASGIApp | None = None,
 ) -> FastAPI:
     """Put a service's routes behind signatures, limits and problem details.
 
@@ -167,6 +169,7 @@ def make_app(
         limits: What one request may take.
         lifespan: What runs beside the requests.
         unproven: Hears of keys that were not proven.
+        websocket: Serves WebSocket connections, which are refused without it.
     """
     app = FastAPI(
         title=title, version=__version__, docs_url=None, redoc_url=None, lifespan=lifespan, redirect_slashes=False
@@ -184,6 +187,7 @@ def make_app(
         authorities=frozenset(name.lower() for name in authorities),
         only_loopback=channel == LOOPBACK,
         limits=limits or HttpLimits(),
+        websocket=websocket,
     )
     app.openapi = lambda: _describe(app)  # type: ignore[method-assign] # FastAPI's documented way
     return app

@@ -38,6 +38,7 @@ class GuardedProtocol(H11Protocol):
         super().__init__(*args, **options)
         self.since = time.monotonic()
         self.served = False
+        self._handed_on = False
         self._deadline: asyncio.TimerHandle | None = None
 
     @property
@@ -63,7 +64,7 @@ class GuardedProtocol(H11Protocol):
         super().data_received(data)
         if self.cycle is not answered:
             self._unset()  # the head is here; the body has a limit of its own
-        elif self._deadline is None and not self._under_way():
+        elif self._deadline is None and not self._under_way() and not self._handed_on:
             self._expect()
 
     def on_response_complete(self) -> None:
@@ -83,6 +84,12 @@ class GuardedProtocol(H11Protocol):
         """Go on: it reads."""
         self._unset()
         super().resume_writing()
+
+    def handle_websocket_upgrade(self, event: Any) -> None:  # noqa: ANN401 - a request of a library below
+        """Hand the connection on; whoever takes it has deadlines of its own."""
+        self._handed_on = True
+        self._unset()
+        super().handle_websocket_upgrade(event)
 
     def drop(self) -> None:
         """Cut the connection off, whatever is still to be written."""

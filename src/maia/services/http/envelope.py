@@ -6,7 +6,7 @@ Rules kept here:
   once it is whole, so that a slow one costs only itself. Some places are kept for requests inside sessions, no address
   but this machine's takes more than a share, and health is told without a place;
 - a body is read within a limit of octets and of time, and is never inflated: a content coding is refused (415);
-- a body is JSON with one reading (400, 415);
+- a body is JSON with one reading (400, 415); a service of pages also takes what a form sends;
 - a request names a host that this service is (400), and on a channel without TLS comes from this machine (403);
 - the answer to a signed request is signed, a refusal as well; every answer forbids caches and browsers to use it.
 """
@@ -17,7 +17,7 @@ import asyncio
 import ipaddress
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -37,6 +37,7 @@ _HEADERS = {
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
 }
+_JSON, _FORM = "application/json", "application/x-www-form-urlencoded"
 _MAX_PATH = 8192
 _ALL, _UNSIGNED = "all", "unsigned"  # no address is written so
 _log = logging.getLogger(__name__)
@@ -78,6 +79,8 @@ class Envelope:
         authorities: frozenset[str],
         only_loopback: bool,
         limits: HttpLimits,
+        websocket: ASGIApp | None = None,
+        pages: Mapping[str, str] | None = None,
     ) -> None:
         """Wrap a service.
 
@@ -88,8 +91,14 @@ class Envelope:
             authorities: The hosts (with ports, as a client writes them) that this service is.
             only_loopback: Whether only this machine may connect.
             limits: What one request may take.
+            websocket: Serves WebSocket connections that name this host; without it there are none.
+            pages: For a service that browsers use: what every answer tells them, in place of using nothing of it; its
+                forms are taken as well as JSON.
         """
         self._app = app
+        self._headers = _HEADERS if pages is None else pages
+        self._kinds = frozenset((_JSON,)) if pages is None else frozenset((_JSON, _FORM))
+        self._websocket = websocket
         self._signer = signer
         self._clock = clock
         self._authorities = authorities
@@ -103,17 +112,29 @@ class Envelope:
             await self._app(scope, receive, send)
             return
         if scope["type"] != "http":
-            await send({"type": "websocket.close", "code": 1008})
+            await self._connect(scope, receive, send)
             return
         request = _message_of(scope)
         await self._send(await self._answer(scope, receive, request), send)
+
+    async def _connect(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Hand a WebSocket connection on, if there are any here and it is meant for this host."""
+        try:
+            self._check_peer(scope, _message_of({**scope, "method": "GET"}))
+        except _RefusedError:
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        if self._websocket is None:
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        await self._websocket(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, request: ServiceRequest) -> Answer:
         try:
             self._check_peer(scope, request)
             request.body = await self._read(receive, request)
             with self._place(scope, request):
-                _check_body(request)
+                _check_body(request, self._kinds)
                 scope[KEY] = request
                 return await _run(self._app, scope, request)
         except _RefusedError as refusal:
@@ -179,7 +200,7 @@ class Envelope:
             raise _RefusedError(Problem(status=408, code="REQUEST_TOO_SLOW")) from None
 
     async def _send(self, answer: Answer, send: Send) -> None:
-        for name, value in _HEADERS.items():
+        for name, value in self._headers.items():
             answer.headers[name] = value
         answer.headers["content-length"] = str(len(answer.body))
         if answer.status_code in (429, 503):
@@ -207,14 +228,16 @@ def _message_of(scope: Scope) -> ServiceRequest:
     )
 
 
-def _check_body(request: ServiceRequest) -> None:
+def _check_body(request: ServiceRequest, kinds: frozenset[str]) -> None:
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise _RefusedError(Problem(status=415, code="CONTENT_CODING", detail="a body is sent as it is"))
     if not request.body:
         return
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        raise _RefusedError(Problem(status=415, code="CONTENT_TYPE", detail="a body is `application/json`"))
+    if kind not in kinds:
+        raise _RefusedError(Problem(status=415, code="CONTENT_TYPE", detail=f"a body is `{min(kinds)}`"))
+    if kind == _FORM:
+        return
     try:
         read_json(request.body)
     except MaiaError as error:

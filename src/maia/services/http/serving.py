@@ -17,10 +17,12 @@ from fastapi import FastAPI
 
 from maia.errors import MalformedError, NotFoundError, UnavailableError, UsageError
 from maia.services.http.connections import GuardedProtocol
+from maia.services.http.sockets import GuardedSocket
 from maia.wire import LOOPBACK, channel_of
 
 _STOP_SECONDS = 5
 _KEEP_ALIVE_SECONDS = 15
+_PING_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,18 +84,25 @@ App = FastAPI
 """A service over HTTP."""
 
 
-def serve(app: App, listening: Listening, *, started: Callable[[int], None] = lambda _port: None) -> None:
+def serve(
+    app: App,
+    listening: Listening,
+    *,
+    started: Callable[[int], None] = lambda _port: None,
+    websocket: int | None = None,
+) -> None:
     """Serve until SIGTERM or SIGINT, then let what is under way end; for the main thread of a process.
 
     Args:
         app: What `make_app` made.
         listening: Where.
         started: Called with the port once connections are accepted.
+        websocket: Octets of a message, for a service that has connections; the others have none.
 
     Raises:
         UnavailableError: The address cannot be used.
     """
-    server = _Server(_configure(app, listening), started)
+    server = _Server(_configure(app, listening, websocket), started)
     # uvicorn ends its work at SIGTERM and then sends the signal on; being told to stop is no failure.
     before = signal.signal(signal.SIGTERM, lambda *_: None)
     try:
@@ -106,7 +115,7 @@ def serve(app: App, listening: Listening, *, started: Callable[[int], None] = la
         raise UnavailableError("the service did not start", code="ADDRESS_UNAVAILABLE")
 
 
-def _configure(app: FastAPI, listening: Listening) -> uvicorn.Config:
+def _configure(app: FastAPI, listening: Listening, websocket: int | None) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         host=listening.host,
@@ -119,7 +128,11 @@ def _configure(app: FastAPI, listening: Listening) -> uvicorn.Config:
         date_header=True,
         proxy_headers=False,
         lifespan="on",
-        ws="none",
+        ws="none" if websocket is None else GuardedSocket,
+        ws_max_size=websocket or 0,
+        ws_per_message_deflate=False,  # what is compressed with what others chose tells its length
+        ws_ping_interval=_PING_SECONDS,
+        ws_ping_timeout=_PING_SECONDS,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=_STOP_SECONDS,
         h11_max_incomplete_event_size=32 << 10,

@@ -1,4 +1,4 @@
-"""Telling the audit who spoke for a key over HTTP and did not prove it.
+"""Telling the audit who spoke for a key over HTTP and did not prove it, or proved one that may nothing.
 
 Rules kept here:
 

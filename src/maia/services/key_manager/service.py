@@ -13,12 +13,13 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from fastapi import FastAPI
 
 from maia import database
-from maia.domain import manager_signer, open_home_groups, open_key_manager
+from maia.domain import key_settings, manager_signer, open_home_groups, open_key_manager
 from maia.errors import NotFoundError, UnavailableError, UsageError, VerificationError
 from maia.events import TypeName
 from maia.home import Home
@@ -56,7 +57,7 @@ def make_key_manager(
     engine = database.open_database(home.database_url)
     database.migrate(engine)
     manager, leadership = open_key_manager(
-        home, settings=settings or KeySettings(rhythm=SERVED_RHYTHM), standby=True, engine=engine
+        home, settings=settings or replace(key_settings(home), rhythm=SERVED_RHYTHM), standby=True, engine=engine
     )
     if leadership is None:  # `standby` gives one
         raise UsageError("a key manager that serves has a leadership", code="KEY_SETTINGS")

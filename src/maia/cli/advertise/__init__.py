@@ -1,0 +1,1 @@
+"""`maia advertise`: what clients say that they will publish."""

@@ -1,0 +1,1 @@
+"""`maia code`: the code repository of a home."""

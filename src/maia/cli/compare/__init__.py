@@ -1,0 +1,1 @@
+"""`maia compare`: the steps that events went through."""

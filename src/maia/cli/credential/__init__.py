@@ -1,0 +1,1 @@
+"""`maia credential`: the credentials of the overlay, a view on certificates."""

@@ -1,0 +1,1 @@
+"""`maia directory`: unique names for objects and principals."""

@@ -1,0 +1,1 @@
+"""The verb `handler`: code on image streams, in sandboxes."""

@@ -1,0 +1,1 @@
+"""`maia link add|pull|status|remove`: copy logs that other domains serve into the own one."""

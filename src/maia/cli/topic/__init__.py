@@ -1,0 +1,1 @@
+"""`maia topic define|show|grant`: topics, and rights on them."""

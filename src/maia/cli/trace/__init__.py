@@ -1,0 +1,1 @@
+"""`maia trace`: the steps that events went through."""

@@ -1,0 +1,1 @@
+"""`maia translate`: a client between two types."""

@@ -1,0 +1,1 @@
+"""`maia what-if`: the steps that events went through."""

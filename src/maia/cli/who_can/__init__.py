@@ -1,0 +1,1 @@
+"""`maia who-can`: the steps that events went through."""

@@ -1,0 +1,1 @@
+"""`maia worker`: name the machines that run the tasks of a domain."""
