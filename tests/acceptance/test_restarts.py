@@ -55,10 +55,25 @@ def test_a_stream_survives_a_killed_worker(spark: Any, homes: NumberplateHomes, 
 
 
 @pytest.mark.fault("F06")
-def test_what_cannot_be_audited_is_not_shown(homes: NumberplateHomes) -> None:
-    """The audit cannot be written: the reader gets no row, and is told why."""
+def test_what_cannot_be_audited_is_not_planned(homes: NumberplateHomes) -> None:
+    """The audit cannot be written: a read ends before anything is planned, and says why."""
     client = maia.open(homes.ccs).client("BO")
+    put_in_the_way(homes)
+    with pytest.raises(maia.MaiaError) as refused:
+        client.read(TYPE_NAME)
+    assert refused.value.code == "AUDIT_UNAVAILABLE"
+
+
+@pytest.mark.fault("F06")
+def test_what_cannot_be_audited_is_not_shown(homes: NumberplateHomes) -> None:
+    """The audit cannot be written any more when a planned read runs: the reader gets no row, and is told why."""
+    frame = maia.open(homes.ccs).client("BO").read(TYPE_NAME)
+    put_in_the_way(homes)
+    with pytest.raises(PySparkException, match="AUDIT_UNAVAILABLE"):
+        frame.collect()
+
+
+def put_in_the_way(homes: NumberplateHomes) -> None:
+    """Put a file where the audit has its folder."""
     shutil.rmtree(homes.ccs / "audit")
     (homes.ccs / "audit").write_text("in the way", "utf-8")
-    with pytest.raises(PySparkException, match="AUDIT_UNAVAILABLE"):
-        client.read(TYPE_NAME).collect()
