@@ -15,6 +15,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 import maia
+from maia.errors import UnavailableError
 from maia.testing import TYPE_NAME, NumberplateHomes, numberplate_homes
 
 AT = datetime(2026, 6, 1, 9, tzinfo=UTC)
@@ -59,7 +60,7 @@ def test_what_cannot_be_audited_is_not_planned(homes: NumberplateHomes) -> None:
     """The audit cannot be written: a read ends before anything is planned, and says why."""
     client = maia.open(homes.ccs).client("BO")
     put_in_the_way(homes)
-    with pytest.raises(maia.MaiaError) as refused:
+    with pytest.raises(UnavailableError) as refused:
         client.read(TYPE_NAME)
     assert refused.value.code == "AUDIT_UNAVAILABLE"
 
