@@ -15,6 +15,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,6 @@ from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipP
 from maia.spark.session import forget_dead_java
 
 ROOT = Path(__file__).resolve().parents[2]
-CLI = ROOT / "src" / "maia" / "cli" / "__init__.py"
 PAGES = {
     str(path.relative_to(ROOT)): path
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -35,7 +35,12 @@ NEEDS_KAFKA = re.compile(r"kafka://\$NODE")
 NEEDS_SPARK = re.compile(r"^\$ maia (?:publish|subscribe|demo)\b|^>>> .*\.client\(", re.MULTILINE)
 
 
-def marked(page: str) -> object:
+def pages(*folders: str) -> list[object]:
+    """Give the pages below some folders as cases of a test; a file of tests a folder lets workers share them."""
+    return [_marked(page) for page in PAGES if page.startswith(folders)]
+
+
+def _marked(page: str) -> object:
     """Say of a page that moves rows that it needs Spark."""
     text = PAGES[page].read_text("utf-8")
     if NEEDS_KAFKA.search(text):
@@ -109,12 +114,14 @@ class Console:
             assert missing is None, f"$ {command}\ndoes not print `{missing}` in its turn:\n{run.stdout}"
 
 
-@pytest.fixture
+@contextmanager
 def own_spark() -> Iterator[None]:
     """Leave no Spark session behind that a page started, and none before it that a page would take up."""
     _stop_spark()
-    yield
-    _stop_spark()
+    try:
+        yield
+    finally:
+        _stop_spark()
 
 
 def _stop_spark() -> None:
@@ -142,61 +149,21 @@ def _end_java() -> None:
         SparkContext._gateway = SparkContext._jvm = None
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.timeout(900)  # the README and the tutorial start Spark more than once
-@pytest.mark.usefixtures("own_spark")
-@pytest.mark.parametrize("page", [marked(page) for page in PAGES])
-def test_snippets_run(
-    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> None:
-    """Every example of a page runs as shown."""
+def run_page(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    """Run every example of a page in a folder of its own, as shown."""
     text = PAGES[page].read_text("utf-8")
-    if re.search(r"^ *```console", text, re.MULTILINE) and not CLI.is_file():
-        pytest.skip("there is no command line yet")
     if NEEDS_KAFKA.search(text):
         monkeypatch.setenv("NODE", request.getfixturevalue("kafka").address)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    parsers = [SkipParser(), PythonCodeBlockParser(), CodeBlockParser("console", Console(tmp_path))]
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("HOME", str(folder))
+    parsers = [SkipParser(), PythonCodeBlockParser(), CodeBlockParser("console", Console(folder))]
     examples = list(Document.parse(str(PAGES[page]), *parsers, encoding="utf-8").examples())
     assert examples
-    for example in examples:
-        try:
-            example.evaluate()
-        except pytest.skip.Exception:  # one skipped block does not skip the page
-            continue
-        except Exception as error:
-            raise AssertionError(f"{page}, line {example.line}: {error}") from error
-
-
-def test_every_python_block_of_the_readme_runs() -> None:
-    """The README shows no Python in a block that is not run, and skips none."""
-    text = (ROOT / "README.md").read_text("utf-8")
-    blocks = re.findall(r"^```(\w*)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    shows_python = re.compile(r"^(>>> |import |from \w+ import )|maia\.open\(", re.MULTILINE)
-    unrun = [body for language, body in blocks if language not in {"python", "console"}]
-    assert [body for body in unrun if shows_python.search(body)] == []
-    assert sum(language == "python" for language, _ in blocks) >= 3
-    assert "skip: next" not in text
-
-
-CONSOLE = {
-    "lines in order": (["a", "b"], "a\nx\nb\n", None),
-    "lines out of order": (["b", "a"], "a\nb\n", "a"),
-    "anything in between": (["key ... made"], "key ed25519:abc made\n", None),
-    "a line that is not there": (["z"], "a\n", "z"),
-}
-
-
-@pytest.mark.parametrize("expected, output, missing", CONSOLE.values(), ids=CONSOLE)
-def test_expected_lines_must_appear_in_order(expected: list[str], output: str, missing: str | None) -> None:
-    """The comparison of outputs refuses a line that is missing or comes too early."""
-    assert missing_line(expected, output) == missing
-
-
-def test_console_blocks_split_into_commands() -> None:
-    """A prompt starts a command, a backslash continues it, other lines are output."""
-    assert commands("$ one \\\n  two\nout\n$ three  # exits 3\n") == [
-        ("one \\\n  two", ["out"]),
-        ("three  # exits 3", []),
-    ]
+    with own_spark():
+        for example in examples:
+            try:
+                example.evaluate()
+            except pytest.skip.Exception:  # one skipped block does not skip the page
+                continue
+            except Exception as error:
+                raise AssertionError(f"{page}, line {example.line}: {error}") from error
