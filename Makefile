@@ -17,8 +17,8 @@ JOBS ?= 2
 MARKS := .build/marks
 # On a machine that others load, CI plays a test that failed once more; the run says which (`rerun`), and they are to be mended.
 AGAIN := $(if $(CI),--reruns 1 -raR)
-# Of the long tests outside tests/acceptance, CI takes those that the commit chooses; `make test` takes all.
-SHARE = --one-in 8 --sample-seed "$$(git rev-parse HEAD 2>/dev/null || echo 0)"
+# Of the long tests and pages that show no row, CI takes those that the commit chooses; `make test` takes all.
+SHARE = --one-in 6 --sample-seed "$$(git rev-parse HEAD 2>/dev/null || echo 0)"
 QUICK := not slow and not spark and not browser and not postgres
 REST := slow or spark or browser or postgres
 SCRIPTS := $(wildcard scripts benchmarks vectors examples)
@@ -61,16 +61,17 @@ quick: $(READY)  ## run the tests that need neither Spark nor a server
 	@$(BIN)/pytest -n $(JOBS) --dist loadfile -m '$(QUICK)'
 
 # The tests that need neither Spark nor a server show what the floors that decide are covered by; the others would only be slower.
-coverage: $(READY)
-	@rm -f $(MARKS)/test.json
-	@$(BIN)/pytest -n $(JOBS) --dist loadfile --record-marks=$(MARKS)/quick.json $(AGAIN) --cov --cov-report= -m '$(QUICK)'
+# Tracing makes them 2.8 times as long, so CI leaves it out.
+coverage: $(READY)  ## measure the branches that the quick tests take; those of the floors that decide have a threshold
+	@$(BIN)/pytest -n $(JOBS) --dist loadfile --cov --cov-report= -m '$(QUICK)'
 	@$(BIN)/coverage report
 	@$(BIN)/coverage report --include='$(DECIDING)' --fail-under=$(DECIDING_COVERAGE) >/dev/null || { \
 		echo "branch coverage of the floors that decide is below $(DECIDING_COVERAGE) %" >&2; exit 1; }
 
-check: $(READY)  ## lint, test with branch coverage, docs, vectors, rows, some mutations: what CI runs
+check: $(READY)  ## lint, test, docs, vectors, rows, some mutations: what CI runs
 	@$(MAKE) --no-print-directory lint
-	@$(MAKE) --no-print-directory coverage
+	@rm -f $(MARKS)/test.json
+	@$(BIN)/pytest -n $(JOBS) --dist loadfile --record-marks=$(MARKS)/quick.json $(AGAIN) $(SHARE) --durations=20 --durations-min=10 -m '$(QUICK)'
 	@$(BIN)/pytest -n $(JOBS) --dist loadfile --record-marks=$(MARKS)/rest.json $(AGAIN) $(SHARE) --durations=40 --durations-min=5 -m '$(REST)'
 	@$(MAKE) --no-print-directory docs
 	@if [ -e vectors/make.py ]; then $(BIN)/python vectors/make.py --check; fi

@@ -45,7 +45,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from kafka import kafka, kafka_node
 from postgres import database_url, postgres, postgres_server
 from s3 import s3, s3_server
-from sample import taken
+from sample import drawn, left_to_chance
 
 __all__ = ["database_url", "kafka", "kafka_node", "postgres", "postgres_server", "s3", "s3_server"]
 
@@ -198,11 +198,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what a sample leaves out, and let the marks travel with the reports."""
     one_in, seed = config.getoption("--one-in"), config.getoption("--sample-seed")
-    left = [
-        item
-        for item in items
-        if item.get_closest_marker("always") is None and not taken(item.nodeid, one_in=one_in, seed=seed)
-    ]
+    left = [item for item in items if left_to_chance(item) and not drawn(item.nodeid, one_in=one_in, seed=seed)]
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if item not in set(left)]

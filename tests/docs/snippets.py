@@ -45,8 +45,9 @@ def _marked(page: str) -> object:
     text = PAGES[page].read_text("utf-8")
     if NEEDS_KAFKA.search(text):
         return pytest.param(page, marks=pytest.mark.slow)
+    always = (pytest.mark.always,) if page == "README.md" else ()
     moves = NEEDS_SPARK.search(text)
-    return pytest.param(page, marks=(pytest.mark.spark, pytest.mark.slow) if moves else ())
+    return pytest.param(page, marks=(pytest.mark.spark, pytest.mark.slow, *always) if moves else always)
 
 
 def commands(block: str) -> list[tuple[str, list[str]]]:

@@ -1,29 +1,57 @@
-"""The sample of long tests: a share, another one for each commit, and never what a requirement row hangs on."""
+"""The sample of long tests: a share, another one for each commit, and never what a row hangs on."""
 
 from __future__ import annotations
 
-from sample import FOLDERS, taken
+import pytest
+from sample import drawn, left_to_chance
 
-LONG = [f"{folder}test_x.py::test_{number}" for folder in FOLDERS for number in range(100)]
+NODES = [f"tests/spark/test_x.py::test_{number}" for number in range(400)]
+
+
+class Item:
+    """A test with marks, as pytest collects it."""
+
+    def __init__(self, nodeid: str, *marks: str) -> None:
+        """Take its name and its marks."""
+        self.nodeid = nodeid
+        self.marks = [getattr(pytest.mark, mark).mark for mark in marks]
+
+    def iter_markers(self) -> list[pytest.Mark]:
+        """Give the marks."""
+        return self.marks
+
+
+CASES = {
+    "long": (Item("tests/acceptance/test_x.py::test_a", "spark"), True),
+    "long, in any folder": (Item("tests/unit/log/test_x.py::test_a", "slow"), True),
+    "a page": (Item("tests/docs/test_how_to.py::test_snippets_run[docs/how-to/x.md]"), True),
+    "long, with a row": (Item("tests/acceptance/test_x.py::test_a", "spark", "requirement"), False),
+    "long, with a threat": (Item("tests/acceptance/test_x.py::test_a", "slow", "threat"), False),
+    "long, with a fault": (Item("tests/faults/test_x.py::test_a", "postgres", "fault"), False),
+    "long, and always": (Item("tests/scenarios/test_x.py::test_a", "slow", "always"), False),
+    "short": (Item("tests/acceptance/test_x.py::test_a"), False),
+    "a test of how pages are read": (Item("tests/docs/test_other_pages.py::test_console_blocks_split"), False),
+}
+
+
+@pytest.mark.parametrize("item, expected", CASES.values(), ids=CASES)
+def test_what_shows_a_row_and_what_is_short_is_always_taken(item, expected):
+    """The others wait for their commit."""
+    assert left_to_chance(item) is expected
 
 
 def test_a_commit_takes_its_share_and_all_come_in_turn():
     """About a third of them each time, and after some commits every one."""
     seen = set()
     for commit in range(30):
-        chosen = {nodeid for nodeid in LONG if taken(nodeid, one_in=3, seed=str(commit))}
-        assert 0.2 < len(chosen) / len(LONG) < 0.5
+        chosen = {nodeid for nodeid in NODES if drawn(nodeid, one_in=3, seed=str(commit))}
+        assert 0.2 < len(chosen) / len(NODES) < 0.5
         seen |= chosen
-    assert seen == set(LONG)
+    assert seen == set(NODES)
 
 
-def test_the_same_commit_takes_the_same():
+def test_the_same_commit_takes_the_same_and_one_in_one_takes_all():
     """Every worker of a run collects the tests for itself."""
-    first, again = ([taken(nodeid, one_in=3, seed="a") for nodeid in LONG] for _ in range(2))
+    first, again = ([drawn(nodeid, one_in=3, seed="a") for nodeid in NODES] for _ in range(2))
     assert first == again
-
-
-def test_what_shows_a_row_is_always_taken():
-    """Acceptance tests, and all where no sample was asked for."""
-    assert all(taken(f"tests/acceptance/test_x.py::test_{number}", one_in=3, seed="a") for number in range(100))
-    assert all(taken(nodeid, one_in=1, seed="a") for nodeid in LONG)
+    assert all(drawn(nodeid, one_in=1, seed="a") for nodeid in NODES)
