@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from sample import drawn, left_to_chance
 
 NODES = [f"tests/spark/test_x.py::test_{number}" for number in range(400)]
