@@ -17,8 +17,8 @@ JOBS ?= 2
 MARKS := .build/marks
 # On a machine that others load, CI plays a test that failed once more; the run says which (`rerun`), and they are to be mended.
 AGAIN := $(if $(CI),--reruns 1 -raR)
-# Of the long tests and pages that show no row, CI takes those that the commit chooses; `make test` takes all.
-SHARE = --one-in 6 --sample-seed "$$(git rev-parse HEAD 2>/dev/null || echo 0)"
+# Of the long tests and pages that show no requirement, CI takes those that the commit chooses; `make test` takes all.
+SHARE = --one-in 10 --sample-seed "$$(git rev-parse HEAD 2>/dev/null || echo 0)"
 QUICK := not slow and not spark and not browser and not postgres
 REST := slow or spark or browser or postgres
 SCRIPTS := $(wildcard scripts benchmarks vectors examples)

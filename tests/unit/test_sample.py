@@ -1,4 +1,4 @@
-"""The sample of long tests: a share, another one for each commit, and never what a row hangs on."""
+"""The sample of long tests: a share, another one for each commit, and never what a requirement hangs on."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ CASES = {
     "long": (Item("tests/acceptance/test_x.py::test_a", "spark"), True),
     "long, in any folder": (Item("tests/unit/log/test_x.py::test_a", "slow"), True),
     "a page": (Item("tests/docs/test_how_to.py::test_snippets_run[docs/how-to/x.md]"), True),
-    "long, with a row": (Item("tests/acceptance/test_x.py::test_a", "spark", "requirement"), False),
-    "long, with a threat": (Item("tests/acceptance/test_x.py::test_a", "slow", "threat"), False),
-    "long, with a fault": (Item("tests/faults/test_x.py::test_a", "postgres", "fault"), False),
+    "long, with a requirement": (Item("tests/acceptance/test_x.py::test_a", "spark", "requirement"), False),
+    "long, with a threat": (Item("tests/acceptance/test_x.py::test_a", "slow", "threat"), True),
+    "short, with a threat": (Item("tests/acceptance/test_x.py::test_a", "threat"), False),
     "long, and always": (Item("tests/scenarios/test_x.py::test_a", "slow", "always"), False),
     "short": (Item("tests/acceptance/test_x.py::test_a"), False),
     "a test of how pages are read": (Item("tests/docs/test_other_pages.py::test_console_blocks_split"), False),
@@ -36,7 +36,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("item, expected", CASES.values(), ids=CASES)
-def test_what_shows_a_row_and_what_is_short_is_always_taken(item, expected):
+def test_what_shows_a_requirement_and_what_is_short_is_always_taken(item, expected):
     """The others wait for their commit."""
     assert left_to_chance(item) is expected
 
