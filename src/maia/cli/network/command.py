@@ -173,15 +173,18 @@ def _watch(
     from maia.cli.network.standing import Watcher
     from maia.cli.network.view import picture, rates_of, tell_progress
 
-    watcher, before, looked = Watcher(network), None, float("-inf")
+    watcher, before, looked, due = Watcher(network), None, float("-inf"), 0.0
     begun = time.monotonic()
     drawn = sys.stdout.isatty() and not json
     with _drawing(drawn) as draw:
         while not pressed.wait(_EVERY) and (seconds is None or time.monotonic() - begun < seconds):
             keep(children.look(), quiet=drawn)
-            if time.monotonic() - looked < _LOOK:
+            if time.monotonic() < due:
                 continue
-            found, passed, looked = watcher.look(), time.monotonic() - looked, time.monotonic()
+            started = time.monotonic()
+            found, passed, looked = watcher.look(), started - looked, started
+            # Looking costs time of the processes that are looked at: a tenth of it at most.
+            due = started + max(_LOOK, 10 * (time.monotonic() - started))
             if drawn:
                 draw(picture(found, rates_of(before, found, passed)))
             else:

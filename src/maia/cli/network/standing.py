@@ -99,6 +99,7 @@ class Watcher:
     network: NetworkDescription
     _homes: dict[str, Home] = field(default_factory=dict)
     _ends: dict[tuple[str, str], str] = field(default_factory=dict)
+    _known: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def look(self) -> NetworkStanding:
         """Tell how it stands now."""
@@ -138,14 +139,12 @@ class Watcher:
 
     def _types(self, domain: NetworkDomain) -> tuple[str, ...]:
         home = self._home(domain.name)
-        if home is None:
-            return ()
+        if home is None or domain.name in self._known:
+            return self._known.get(domain.name, ())
         names = {bytes(key.key_id): name for name, key in home.folder.keys.items()}
-        return tuple(
-            sorted(
-                {f"{names.get(item.owner_id) or item.owner_id.hex()[:16]}/{item.name}" for item in home.types.names()}
-            )
-        )
+        found = {f"{names.get(item.owner_id) or item.owner_id.hex()[:16]}/{item.name}" for item in home.types.names()}
+        self._known[domain.name] = tuple(sorted(found))
+        return self._known[domain.name]
 
     def _refused(self, domain: NetworkDomain, since: str | None) -> tuple[tuple[str, int], ...]:
         home = self._home(domain.name)
