@@ -6,6 +6,8 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -53,6 +55,13 @@ def shown(events: list[dict[str, Any]]) -> list[tuple[Any, Any]]:
     return [(event["numberplate"], event["location"]) for event in events]
 
 
+def octets(path: Path) -> bytes:
+    """Read a file of a home that is at work: one that was only for a moment is gone."""
+    with suppress(FileNotFoundError):
+        return path.read_bytes()
+    return b""
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # thirteen processes, on a machine with other work
 @pytest.mark.requirement("24.07")
@@ -81,7 +90,7 @@ def test_a_relay_without_a_type_right_carries_ciphertext_only(world: NetworkWorl
     assert [path for path in carried if path.match("log/type=*/origin=*/date=*/*")], "the events lie at Kent"
     said = set(world.file.with_suffix(".running").glob(f"{RELAY}.*"))
     for path in carried | said:
-        assert not any(word in path.read_bytes() for word in SECRETS), path
+        assert not any(word in octets(path) for word in SECRETS), path
     pids = world.pids(RELAY)
     assert set(pids) == {"log", "gateway", "link pito", "link ccs"}
     for what, pid in pids.items():
@@ -102,7 +111,7 @@ def test_a_relay_without_a_type_right_carries_ciphertext_only(world: NetworkWorl
     assert late is not None
     assert shown([late]) == [(WANTED, PLACE)]
     assert inboxes["smith"].next(seconds=2) is None, "once"
-    changes = {(item["part"], item["change"]) for item in running.said if item.get("domain") == RELAY}
+    changes = {(item.get("part"), item["change"]) for item in running.said if item.get("domain") == RELAY}
     assert {(part, change) for part in ("log", "link ccs") for change in ("died", "again")} <= changes
     for client in (*clients.values(), camera):
         client.close()
