@@ -19,7 +19,7 @@ from link_world import PLACE, PLATE, LinkWorld, make_world, smith_reads
 from processes import MAIA, environment, free_port
 
 import maia
-from maia.errors import MaiaError
+from maia.errors import DeniedError, VerificationError
 from maia.testing import TYPE_NAME, Command, read_here
 
 EVENTS = 2
@@ -81,7 +81,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> LinkWorld:
 @pytest.mark.requirement("6.07")
 def test_links_are_sealed_and_a_key_lets_in_not_a_host(world: LinkWorld, tmp_path: Path) -> None:
     """The wire shows nothing; a broker that moved is the same one, another with a good certificate is not."""
-    met, kent = world.reader(tmp_path), Command(world.kent)
+    met, kent = world.reader(tmp_path), Command(world.relay(tmp_path))
     maia.open(met.home).home.add_public_key("CB", world.homes.network.key("CB"))
     with served_over(world.ccs, tmp_path, "first") as (between, ca):
         address = f"https://{between.name}"
@@ -106,8 +106,7 @@ def test_links_are_sealed_and_a_key_lets_in_not_a_host(world: LinkWorld, tmp_pat
     assert [row["numberplate"] for row in smith_reads(met.home)] == [PLATE] * (EVENTS + 1)
     # Connecting is not reading: the right to the type is asked for on top.
     kent.keys("carrier")
-    with pytest.raises(MaiaError) as refused:
+    with pytest.raises((DeniedError, VerificationError)):
         read_here(maia.open(kent.home).home, TYPE_NAME, as_="carrier")
-    assert refused.value.code
-    ran = Command(world.ccs)("serve", "log", "--host", "0.0.0.0", "--json")  # noqa: S104 - it is refused
+    ran = Command(world.ccs)("serve", "log", "--host", "0.0.0.0")  # noqa: S104 - it is refused
     assert (ran.code, "TLS_REQUIRED" in ran.err) == (2, True)
