@@ -93,6 +93,7 @@ REPOSITORY = "test_directory_and_code.py"
 CHANNELS, OWN_IMAGES = "test_channels.py", "test_own_image_policies.py"
 REPLAY = "test_replay.py"
 LINKS = "test_links.py"
+NETWORK = "test_network_command.py"
 NEIGHBOURS, ROUNDS = "../unit/services/test_log_neighbours.py", "../unit/domain/test_links.py"
 ENDLESS, SERVED = "../unit/log/test_endless_lanes.py", "../unit/clients/test_log.py"
 DIRECT, WISHES, SEALED_FILTERS = (
@@ -312,6 +313,20 @@ MUTATIONS = (
         "        check_neighbour(domain, key, shown.certificates, shown.statements)\n",
         "        del shown, key\n",
         (f"{LINKS}::test_a_neighbour_that_is_another_or_out_of_the_network_is_not_copied",),
+    ),
+    Mutation(
+        "A network file replaces no key that a home knows by that name",
+        "cli/network/linking.py",
+        "if home.public_path(name).exists():",
+        "if False:",
+        (f"{NETWORK}::test_what_a_home_has_is_not_replaced[another key of that name]",),
+    ),
+    Mutation(
+        "A network file starts no link that leads to another key than its neighbour's",
+        "cli/network/linking.py",
+        "!= link or kept.key not in known:",
+        "!= link:",
+        (f"{NETWORK}::test_what_a_home_has_is_not_replaced[a link with another key]",),
     ),
     Mutation(
         "links: what a neighbour shows is kept in the home",
