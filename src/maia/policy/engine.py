@@ -2,12 +2,14 @@
 
 Rules:
     1. A role becomes active only when its principal activates it and all premises of one rule are met. Any one rule
-       suffices; nothing is negated.
+       suffices; no premise is negated.
     2. An activation that fails changes nothing.
     3. A role that fell stays down until it is activated anew, even when what it stood on comes back.
     4. A privilege belongs to the holder of an active role, while the conditions of its rule are met: they are asked
        at each question, not at activation.
-    5. Every search has a stated number of steps; what is not shown within them is refused.
+    5. A denial that concerns somebody overrides every rule that gives; of rights on event types it takes the cells it
+       names, where they are issued (`denials`), of everything else the privilege itself.
+    6. Every search has a stated number of steps; what is not shown within them is refused.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ from dataclasses import dataclass, replace
 from maia.errors import DeniedError, UncheckedError, UsageError
 from maia.policy.activations import Activations, Support
 from maia.policy.checking import require_runnable
+from maia.policy.denials import DENIED_BY_RULE, DenialInForce
 from maia.policy.facts import Fact, FactKind, FactStore
+from maia.policy.issuing import as_event_right
 from maia.policy.language import parse_fact, parse_privilege
 from maia.policy.proofs import PolicyDecision, PolicyProof
 from maia.policy.rules import ActivationRule, AttributeUse, AuthorisationRule, Policy, Privilege
@@ -30,6 +34,7 @@ _SHOWN_RULES = 3
 _SHOWN_DEPTH = 64
 _SHOWN_PREMISES = 1_000  # roles that share prerequisites would otherwise fill a tree without end
 _MAX_PRINCIPAL = 4_096
+_ALIASES = {"advertise": "publish", "define": "manage"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +94,7 @@ class PolicyEngine:
         self._store = FactStore()
         self._active = Activations(self._store)
         self._roles = policy.roles
+        self._denials = policy.denials
         self._activations: dict[tuple[str, int], list[ActivationRule]] = {}
         for rule in policy.activations:
             self._activations.setdefault(rule.head.signature, []).append(rule)
@@ -210,11 +216,23 @@ class PolicyEngine:
             raise UncheckedError(message, code="POLICY_STEPS") from error
         return tuple(sorted(found, key=lambda each: (each[0], str(each[1]))))
 
+    def denials(self, principal: str) -> tuple[DenialInForce, ...]:
+        """List what is denied to a principal now, whatever its roles give, in the order of the rules.
+
+        Raises:
+            UncheckedError: The denials need more steps than allowed: nobody can say what is given.
+        """
+        try:
+            return self._denied(principal, Steps(self._limits.steps))
+        except StepsUsedUpError as error:
+            message = f"the denials of a principal need more than {self._limits.steps} steps"
+            raise UncheckedError(message, code="POLICY_STEPS") from error
+
     def decide(self, privilege: Privilege | str, *, principal: str) -> PolicyDecision:
         """Say whether a principal has exactly this privilege now, and why.
 
         A right on an event type is compared as a whole; what it allows to a request is decided by the capability that
-        is issued for it.
+        is issued for it. A denial that may take something of it denies: the whole is not held then.
 
         Raises:
             PolicySyntaxError: The text is no privilege.
@@ -222,6 +240,13 @@ class PolicyEngine:
         wanted = parse_privilege(privilege) if isinstance(privilege, str) else privilege
         budget = Steps(self._limits.steps)
         try:
+            for item in self._denied(principal, budget):
+                if _may_concern(item.privilege, wanted):
+                    facts = tuple(PolicyProof(conclusion=fact) for fact in item.facts)
+                    denial = PolicyProof(
+                        conclusion=f"{principal}: not {item.privilege}", rule=item.rule, line=item.line, premises=facts
+                    )
+                    return PolicyDecision(allowed=False, reason=DENIED_BY_RULE, proof=denial)
             for role in self._active.held_by(principal):
                 for given, rule, conditions in self._given(role, budget):
                     if given == wanted:
@@ -323,12 +348,30 @@ class PolicyEngine:
 
     def _given(self, role: Fact, budget: Steps) -> Iterator[tuple[Privilege, AuthorisationRule, tuple[Fact, ...]]]:
         search = Search(store=self._store, principal=role.holder, budget=budget)
+        # SECURITY: a denial overrides, whichever rule gives; rights on types are cut down where they are issued.
+        denied = {item.privilege for item in self._denied(role.holder, budget)}
         for rule in self._authorisations.get(role.atom.signature, ()):
             binding = search.start()
             if match(rule.role, role.atom, binding):
                 goals = [(FactKind.ENVIRONMENT, condition.atom) for condition in rule.conditions]
                 for facts, bound in search.solve(goals, binding):
-                    yield _filled(rule.privilege, bound), rule, facts
+                    given = _filled(rule.privilege, bound)
+                    if given not in denied:
+                        yield given, rule, facts
+
+    def _denied(self, principal: str, budget: Steps) -> tuple[DenialInForce, ...]:
+        search = Search(store=self._store, principal=principal, budget=budget)
+        found: dict[tuple[Privilege, int], DenialInForce] = {}
+        for rule in self._denials:
+            budget.spend()
+            goals = [(FactKind.APPOINTMENT, premise.atom) for premise in rule.premises]
+            for facts, bound in search.solve(goals, search.start()):
+                denied = _filled(rule.privilege, bound)
+                found.setdefault(
+                    (denied, rule.line),
+                    DenialInForce(privilege=denied, rule=str(rule), line=rule.line, facts=tuple(map(str, facts))),
+                )
+        return tuple(found.values())
 
     def _explain(self, role: Fact) -> PolicyProof:
         return self._shown(role, _SHOWN_DEPTH, Steps(_SHOWN_PREMISES))
@@ -387,6 +430,18 @@ def _filled(privilege: Privilege, binding: Bound) -> Privilege:
 
 def _filled_use(use: AttributeUse, binding: Bound) -> AttributeUse:
     return use if use.value is None else replace(use, value=_value(use.value, binding))
+
+
+def _may_concern(denied: Privilege, wanted: Privilege) -> bool:
+    """Tell whether a denial may take something of a privilege; where types are called differently, by their last part.
+
+    SECURITY: an engine knows no types, so where it cannot tell it says yes.
+    """
+    one, other = as_event_right(denied), as_event_right(wanted)
+    if one is None or other is None:
+        return denied == wanted
+    words = {right.event_type.partition("@")[0].rpartition("/")[2].rpartition(".")[2] for right in (one, other)}
+    return len(words) == 1 and _ALIASES.get(one.action, one.action) == _ALIASES.get(other.action, other.action)
 
 
 def _value(value: Variable | Constant, binding: Bound) -> Constant:
