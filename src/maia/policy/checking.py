@@ -65,7 +65,8 @@ def check(policy: Policy, *, types: Mapping[str, Collection[str]] | None = None)
     Returns:
         The findings; none when the policy is good.
     """
-    found = [*_unbound(policy), *wrong_denials(policy), *_unreachable(policy), *_roleless(policy), *_duplicates(policy), *_arities(policy)]
+    looks = (_unbound, wrong_denials, _unreachable, _roleless, _duplicates, _arities)
+    found = [finding for look in looks for finding in look(policy)]
     if types is not None:
         found += _unknown(policy, types)
     return tuple(sorted(found, key=lambda finding: (finding.line, finding.column, finding.code)))
@@ -242,7 +243,7 @@ def _arities(policy: Policy) -> Iterator[PolicyFinding]:
 
 
 def _unknown(policy: Policy, types: Mapping[str, Collection[str]]) -> Iterator[PolicyFinding]:
-    for rule in (*policy.authorisations, *policy.denials):
+    for rule in policy.on_privileges:
         right = rule.privilege
         if not isinstance(right, EventRight):
             continue

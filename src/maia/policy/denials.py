@@ -83,9 +83,7 @@ class _Part:
     demands: tuple[Constraint, ...]
 
 
-def compile_allowed(
-    privilege: Privilege, denials: Sequence[DenialInForce], catalogue: TypeCatalogue
-) -> AllowedRight:
+def compile_allowed(privilege: Privilege, denials: Sequence[DenialInForce], catalogue: TypeCatalogue) -> AllowedRight:
     """Write what denials leave of a privilege as a right.
 
     >>> from maia.events import EventType, TypeName, attribute, parse_version
@@ -134,7 +132,8 @@ def _without(
     uses = right.attributes or ()
     opened = {find_attribute(known, use.name).uid for use in uses} if uses else _uids(known, None)
     demands = tuple(made for use in uses if (made := row_demand(known, use, partial=False)) is not None)
-    parts, taking = [_Part(frozenset(map(str, opened)), demands)], []
+    parts = [_Part(frozenset(map(str, opened)), demands)]
+    taking: list[DenialInForce] = []
     for item, denied in about:
         left = _subtract(parts, denied, catalogue.find(denied.event_type), action)
         if left != parts:

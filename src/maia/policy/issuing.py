@@ -39,7 +39,9 @@ _METHODS = {
     "subscribe": Action.SUBSCRIBE,
 }
 _NO_TYPE = ("POLICY_TYPE", "POLICY_ACTION")
-_PLACED = re.compile(r"'(?:[^'\n]|'')*'|\"(?:[^\"\n]|\"\")*\"|#[^\n]*|\|-|!-|[^\W\d][\w.-]*(?:/[\w.-]+)?(?:@[\w.]+)?|\n|.")
+_PLACED = re.compile(
+    r"'(?:[^'\n]|'')*'|\"(?:[^\"\n]|\"\")*\"|#[^\n]*|[|!]-|[^\W\d][\w.-]*(?:/[\w.-]+)?(?:@[\w.]+)?|\n|."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +114,7 @@ def check_privileges(policy: Policy, catalogue: TypeCatalogue, *, text: str = ""
         text: The text they were read from, which tells the columns.
     """
     found: list[PolicyFinding] = []
-    for rule in (*policy.authorisations, *policy.denials):
+    for rule in policy.on_privileges:
         wrong: dict[str, PolicyFinding] = {}
         for part, column, alone in _parts(rule.privilege):
             if alone and wrong:

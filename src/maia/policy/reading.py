@@ -48,7 +48,9 @@ _EXPECTATIONS = {
     "COMMA": "`,`",
     "$END": "the end",
 }
-_APPOINTMENTS_ALONE = "left of `!-` stand appointments alone: what is asked outside may be away, and would deny nothing then"
+_APPOINTMENTS_ALONE = (
+    "left of `!-` stand appointments alone: what is asked outside may be away and deny nothing"
+)
 T = TypeVar("T")
 
 

@@ -160,6 +160,11 @@ class Policy:
         return tuple(rule for rule in self.rules if isinstance(rule, DenialRule))
 
     @property
+    def on_privileges(self) -> tuple[AuthorisationRule | DenialRule, ...]:
+        """The rules that give privileges or take them away."""
+        return (*self.authorisations, *self.denials)
+
+    @property
     def roles(self) -> frozenset[tuple[str, int]]:
         """The roles: each head of an activation rule, by name and number of parameters."""
         return frozenset(rule.head.signature for rule in self.activations)
