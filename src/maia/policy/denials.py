@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from maia.authority import Action, Constraint, Tag, intersect, is_nothing, one_of, type_right
+from maia.authority import Action, Constraint, Tag, intersect, is_nothing, one_of, rows_tag, type_right
 from maia.errors import MalformedError, UncheckedError
 from maia.filters import Bound
 from maia.policy.bounds import check_bounds, compile_bounds
@@ -154,7 +154,7 @@ def _subtract(parts: list[_Part], denied: EventRight, known: KnownType, action: 
     demands = [made for use in uses if (made := row_demand(known, use, partial=False)) is not None]
     found: list[_Part] = []
     for part in parts:
-        if not part.uids & closed:
+        if not part.uids & closed or is_nothing(rows_tag((*part.demands, *demands))):
             found.append(part)
             continue
         forced = action is Action.PUBLISH and any(item.uid in closed for item in part.demands)

@@ -356,7 +356,7 @@ class PolicyEngine:
                 goals = [(FactKind.ENVIRONMENT, condition.atom) for condition in rule.conditions]
                 for facts, bound in search.solve(goals, binding):
                     given = _filled(rule.privilege, bound)
-                    if given not in denied:
+                    if given not in denied or as_event_right(given) is not None:
                         yield given, rule, facts
 
     def _denied(self, principal: str, budget: Steps) -> tuple[DenialInForce, ...]:
