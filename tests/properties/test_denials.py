@@ -20,7 +20,11 @@ KNOWN = TypeCatalogue(
     [
         EventType(
             name=TypeName(OWNER, "uk.Seen", parse_version("1")),
-            attributes=(attribute("plate", 1, "string"), attribute("speed", 2, "integer"), attribute("place", 3, "string")),
+            attributes=(
+                attribute("plate", 1, "string"),
+                attribute("speed", 2, "integer"),
+                attribute("place", 3, "string"),
+            ),
         )
     ]
 )
@@ -47,8 +51,7 @@ rows = st.fixed_dictionaries({name: st.none() | VALUES[name] for name in NAMES})
 
 def written(listed: list[Use]) -> str:
     """Write a right as a rule does."""
-    parts = [" ".join(str(part) if part == value != name else part for part in (name, word, value) if part not in ("", None))
-             if not isinstance(value, str) else f"{name} {word} '{value}'" for name, word, value in listed]  # fmt: skip
+    parts = [f"{name} {word}" + ("" if value is None else f" '{value}'") for name, word, value in listed]
     return "subscribe Seen" + (f"({', '.join(parts)})" if parts else "")
 
 
@@ -81,7 +84,9 @@ def shown(gives: list[Use], denies: list[list[Use]], row: Mapping[str, Value | N
     left = compile_allowed(parse_privilege(written(gives)), items, KNOWN).right
     if left is None:
         return set()
-    ground = dict(row_request({UIDS[name]: str(value).encode() for name, value in row.items() if value is not None})[1:])
+    ground = dict(
+        row_request({UIDS[name]: str(value).encode() for name, value in row.items() if value is not None})[1:]
+    )
     return {
         name
         for cells in cell_rights(left.tag)

@@ -138,6 +138,9 @@ def check_policy(sources: Sequence[PolicySource], home: Home | None, *, at: date
         found += [(source.name, finding) for finding in sorted(findings, key=lambda item: (item.line, item.column))]
     if not broken:
         whole = parse_policy(combine_sources(sources))
+        # a role of one file on which a denial of another one stands
+        denials = [_placed(sources, finding) for finding in check(whole) if finding.code == "POLICY_DENIAL"]
+        found += [placed for placed in denials if placed not in found]
         if catalogue is not None:
             found += [_placed(sources, _idle(view)) for view in view_denials(whole, catalogue) if view.idle]
     return tuple(found)

@@ -48,9 +48,7 @@ _EXPECTATIONS = {
     "COMMA": "`,`",
     "$END": "the end",
 }
-_APPOINTMENTS_ALONE = (
-    "left of `!-` stand appointments alone: what is asked outside may be away and deny nothing"
-)
+_APPOINTMENTS_ALONE = "left of `!-` stand appointments alone: what is asked outside may be away and deny nothing"
 T = TypeVar("T")
 
 

@@ -4,7 +4,7 @@ Rules:
     1. A child may add roles, and give privileges to roles of its parent's set. It may not add ways to activate a role
        of that set: whoever asks for a national role meets the national rules, in every child alike.
     2. What one child adds, no sibling sees.
-    3. A denial of any file holds in all of them, and stands on appointments: no file makes a role of one.
+    3. A denial of any file holds in all of them.
     4. Every problem names the file in which it stands, with the line and column there.
 """
 
@@ -56,17 +56,15 @@ def combine_sources(sources: Iterable[PolicySource]) -> str:
         The text of the whole policy.
 
     Raises:
-        PolicySyntaxError: A file is no policy, or activates a role of a parent's set (``ROLE_TAKEN``), or
-            a denial stands on a role (``POLICY_DENIAL``).
+        PolicySyntaxError: A file is no policy, or activates a role of a parent's set (``ROLE_TAKEN``).
     """
     ordered = _ordered(sources)
     if len(ordered) > _MAX_SOURCES:
         raise PolicySyntaxError(f"a policy has at most {_MAX_SOURCES} files", code="POLICY_LIMIT")
     owners: dict[tuple[str, int], str] = {}
     parts: list[str] = []
-    policies = [parse_source(source) for source in ordered]
-    _check_denials(ordered, policies)
-    for source, policy in zip(ordered, policies, strict=True):
+    for source in ordered:
+        policy = parse_source(source)
         for rule in policy.activations:
             owner = owners.get(rule.head.signature)
             if owner is not None and not source.inherited:
@@ -77,17 +75,6 @@ def combine_sources(sources: Iterable[PolicySource]) -> str:
         body = source.text if source.text.endswith("\n") or not source.text else f"{source.text}\n"
         parts.append(f"# {_one_line(source.name)}\n{body}")
     return "".join(parts)
-
-
-def _check_denials(sources: Iterable[PolicySource], policies: list[Policy]) -> None:
-    """Refuse a denial that stands on a role of another file."""
-    roles = frozenset(role for policy in policies for role in policy.roles)
-    for source, policy in zip(sources, policies, strict=True):
-        for rule in policy.denials:
-            for premise in rule.premises:
-                if premise.atom.signature in roles:
-                    message = f"`{source.name}`, line {rule.line}: `{premise.atom.name}` is a role, which may be left"
-                    raise PolicySyntaxError(message, code="POLICY_DENIAL", line=rule.line)
 
 
 def parse_source(source: PolicySource) -> Policy:
