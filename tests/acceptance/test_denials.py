@@ -204,6 +204,6 @@ def test_what_denies_is_not_handed_to_the_one_whom_it_concerns(met: Command) -> 
     """An appointment that is brought along can be left at home, so one that denies is recorded here alone."""
     out = met.home / "fact.cert"
     asked = ("domain", "appoint", "kim", "suspended(kim)", "--key", "jones", "--out", str(out))
-    assert met.refused(*asked)[1] == "POLICY_DENIAL"
+    assert met.refused(*asked)[1] == "APPOINTMENT_DENIES"
     assert not out.exists()
     met.do("domain", "appoint", "kim", "detective(kim)", "--key", "jones", "--out", str(out))

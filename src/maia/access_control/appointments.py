@@ -54,7 +54,7 @@ def issue_appointment(
 
     Raises:
         DeniedError: Exactly this one was revoked: ``WITHDRAWN``.
-        UsageError: A denial stands on it: ``POLICY_DENIAL``.
+        UsageError: A denial stands on it: ``APPOINTMENT_DENIES``.
     """
     appointed = parse_fact(fact) if isinstance(fact, str) else fact
     tag = appointment_tag(register.key, name, appointed)
@@ -66,7 +66,7 @@ def issue_appointment(
             # SECURITY: whoever it concerns would not bring it along.
             raise UsageError(
                 f"`{appointed.name}` denies by the policy in force: record it, and do not hand it out",
-                code="POLICY_DENIAL",
+                code="APPOINTMENT_DENIES",
             )
         certificate = issue(body, register.signer)
         known = records.certificates.find(certificate.certificate_id)

@@ -86,10 +86,12 @@ def require_runnable(policy: Policy) -> None:
     Raises:
         PolicySyntaxError: A variable of a head or a privilege is bound by no premise.
     """
-    for finding in (*_unbound(policy), *wrong_denials(policy)):
+    for finding in _unbound(policy):
         message = f"line {finding.line}, column {finding.column}: {finding.message}"
-        code = "POLICY_UNBOUND" if finding.code == "UNBOUND_VARIABLE" else finding.code
-        raise PolicySyntaxError(message, code=code, line=finding.line, column=finding.column)
+        raise PolicySyntaxError(message, code="POLICY_UNBOUND", line=finding.line, column=finding.column)
+    for finding in wrong_denials(policy):
+        message = f"line {finding.line}, column {finding.column}: {finding.message}"
+        raise PolicySyntaxError(message, code="POLICY_DENIAL", line=finding.line, column=finding.column)
 
 
 def wrong_denials(policy: Policy) -> Iterator[PolicyFinding]:

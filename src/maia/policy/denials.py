@@ -104,7 +104,7 @@ def compile_allowed(privilege: Privilege, denials: Sequence[DenialInForce], cata
 
     Raises:
         MalformedError: The privilege, or a denial that may be about it, cannot be a right: see `compile_privilege`.
-        UncheckedError: What is left is too much to be written: ``POLICY_LIMIT``.
+        UncheckedError: What is left is too much to be written: ``DENIAL_LIMIT``.
     """
     given = compile_privilege(privilege, catalogue)
     right = as_event_right(privilege)
@@ -139,7 +139,7 @@ def _without(
         if left != parts:
             parts, taking = left, [*taking, item]
         if len(parts) > _MOST_PARTS:
-            raise UncheckedError(f"denials leave `{right}` in more than {_MOST_PARTS} parts", code="POLICY_LIMIT")
+            raise UncheckedError(f"denials leave `{right}` in more than {_MOST_PARTS} parts", code="DENIAL_LIMIT")
     if not taking:
         return AllowedRight(right=given)
     bounds = compile_bounds(right.bounds, known)

@@ -15,26 +15,26 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from maia.errors import DeniedError, UncheckedError, UsageError
 from maia.policy.activations import Activations, Support
 from maia.policy.checking import require_runnable
 from maia.policy.denials import DENIED_BY_RULE, DenialInForce
 from maia.policy.facts import Fact, FactKind, FactStore
+from maia.policy.filling import filled, may_concern
 from maia.policy.issuing import as_event_right
 from maia.policy.language import parse_fact, parse_privilege
 from maia.policy.proofs import PolicyDecision, PolicyProof
-from maia.policy.rules import ActivationRule, AttributeUse, AuthorisationRule, Policy, Privilege
-from maia.policy.solving import Bound, Search, Steps, StepsUsedUpError, kind_of
-from maia.policy.terms import Atom, Constant, Variable, match, substitute, variables
+from maia.policy.rules import ActivationRule, AuthorisationRule, Policy, Privilege
+from maia.policy.solving import Search, Steps, StepsUsedUpError, kind_of
+from maia.policy.terms import Atom, match, variables
 from maia.policy.unmet import UnmetRule, find_unmet
 
 _SHOWN_RULES = 3
 _SHOWN_DEPTH = 64
 _SHOWN_PREMISES = 1_000  # roles that share prerequisites would otherwise fill a tree without end
 _MAX_PRINCIPAL = 4_096
-_ALIASES = {"advertise": "publish", "define": "manage"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,7 +241,7 @@ class PolicyEngine:
         budget = Steps(self._limits.steps)
         try:
             for item in self._denied(principal, budget):
-                if _may_concern(item.privilege, wanted):
+                if may_concern(item.privilege, wanted):
                     facts = tuple(PolicyProof(conclusion=fact) for fact in item.facts)
                     denial = PolicyProof(
                         conclusion=f"{principal}: not {item.privilege}", rule=item.rule, line=item.line, premises=facts
@@ -355,7 +355,7 @@ class PolicyEngine:
             if match(rule.role, role.atom, binding):
                 goals = [(FactKind.ENVIRONMENT, condition.atom) for condition in rule.conditions]
                 for facts, bound in search.solve(goals, binding):
-                    given = _filled(rule.privilege, bound)
+                    given = filled(rule.privilege, bound)
                     if given not in denied or as_event_right(given) is not None:
                         yield given, rule, facts
 
@@ -366,7 +366,7 @@ class PolicyEngine:
             budget.spend()
             goals = [(FactKind.APPOINTMENT, premise.atom) for premise in rule.premises]
             for facts, bound in search.solve(goals, search.start()):
-                denied = _filled(rule.privilege, bound)
+                denied = filled(rule.privilege, bound)
                 found.setdefault(
                     (denied, rule.line),
                     DenialInForce(privilege=denied, rule=str(rule), line=rule.line, facts=tuple(map(str, facts))),
@@ -404,47 +404,3 @@ def _ground(fact: Atom | str) -> Atom:
     if any(True for _ in variables(atom)):
         raise UsageError(f"the fact `{atom}` holds variables", code="POLICY_GROUND")
     return atom
-
-
-def _filled(privilege: Privilege, binding: Bound) -> Privilege:
-    if isinstance(privilege, Constant):
-        return privilege
-    if isinstance(privilege, Atom):
-        return Atom(privilege.name, tuple(substitute(argument, binding) for argument in privilege.arguments))
-    uses = privilege.attributes
-    return replace(
-        privilege,
-        attributes=None if uses is None else tuple(_filled_use(use, binding) for use in uses),
-        bounds=tuple(
-            replace(
-                bound,
-                demands=tuple(
-                    replace(demand, values=tuple(_value(value, binding) for value in demand.values))
-                    for demand in bound.demands
-                ),
-            )
-            for bound in privilege.bounds
-        ),
-    )
-
-
-def _filled_use(use: AttributeUse, binding: Bound) -> AttributeUse:
-    return use if use.value is None else replace(use, value=_value(use.value, binding))
-
-
-def _may_concern(denied: Privilege, wanted: Privilege) -> bool:
-    """Tell whether a denial may take something of a privilege; where types are called differently, by their last part.
-
-    SECURITY: an engine knows no types, so where it cannot tell it says yes.
-    """
-    one, other = as_event_right(denied), as_event_right(wanted)
-    if one is None or other is None:
-        return denied == wanted
-    words = {right.event_type.partition("@")[0].rpartition("/")[2].rpartition(".")[2] for right in (one, other)}
-    return len(words) == 1 and _ALIASES.get(one.action, one.action) == _ALIASES.get(other.action, other.action)
-
-
-def _value(value: Variable | Constant, binding: Bound) -> Constant:
-    found = substitute(value, binding)
-    # A term with parameters becomes its text: attributes hold plain values.
-    return found if isinstance(found, Constant) else Constant(str(found))
