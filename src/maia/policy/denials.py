@@ -26,9 +26,12 @@ from maia.errors import MalformedError, UncheckedError
 from maia.filters import Bound
 from maia.policy.bounds import check_bounds, compile_bounds
 from maia.policy.catalogue import TypeCatalogue
+from maia.policy.facts import FactKind
+from maia.policy.filling import filled
 from maia.policy.issuing import CompiledRight, as_event_right, compile_privilege, right_action, row_demand
 from maia.policy.known_types import KnownType, find_attribute
-from maia.policy.rules import EventRight, Privilege
+from maia.policy.rules import DenialRule, EventRight, Privilege
+from maia.policy.solving import Search, Steps
 
 DENIED_BY_RULE = "DENIED_BY_RULE"
 _MOST_PARTS = 256
@@ -81,6 +84,25 @@ class _Part:
 
     uids: frozenset[str]
     demands: tuple[Constraint, ...]
+
+
+def denials_in_force(rules: Iterable[DenialRule], search: Search, budget: Steps) -> tuple[DenialInForce, ...]:
+    """List the denials that concern the principal of a search, in the order of the rules.
+
+    Raises:
+        StepsUsedUpError: They need more steps than are left.
+    """
+    found: dict[tuple[Privilege, int], DenialInForce] = {}
+    for rule in rules:
+        budget.spend()
+        goals = [(FactKind.APPOINTMENT, premise.atom) for premise in rule.premises]
+        for facts, bound in search.solve(goals, search.start()):
+            denied = filled(rule.privilege, bound)
+            found.setdefault(
+                (denied, rule.line),
+                DenialInForce(privilege=denied, rule=str(rule), line=rule.line, facts=tuple(map(str, facts))),
+            )
+    return tuple(found.values())
 
 
 def compile_allowed(privilege: Privilege, denials: Sequence[DenialInForce], catalogue: TypeCatalogue) -> AllowedRight:

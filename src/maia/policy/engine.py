@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from maia.errors import DeniedError, UncheckedError, UsageError
 from maia.policy.activations import Activations, Support
 from maia.policy.checking import require_runnable
-from maia.policy.denials import DENIED_BY_RULE, DenialInForce
+from maia.policy.denials import DENIED_BY_RULE, DenialInForce, denials_in_force
 from maia.policy.facts import Fact, FactKind, FactStore
 from maia.policy.filling import filled, may_concern
 from maia.policy.issuing import as_event_right
@@ -361,17 +361,7 @@ class PolicyEngine:
 
     def _denied(self, principal: str, budget: Steps) -> tuple[DenialInForce, ...]:
         search = Search(store=self._store, principal=principal, budget=budget)
-        found: dict[tuple[Privilege, int], DenialInForce] = {}
-        for rule in self._denials:
-            budget.spend()
-            goals = [(FactKind.APPOINTMENT, premise.atom) for premise in rule.premises]
-            for facts, bound in search.solve(goals, search.start()):
-                denied = filled(rule.privilege, bound)
-                found.setdefault(
-                    (denied, rule.line),
-                    DenialInForce(privilege=denied, rule=str(rule), line=rule.line, facts=tuple(map(str, facts))),
-                )
-        return tuple(found.values())
+        return denials_in_force(self._denials, search, budget)
 
     def _explain(self, role: Fact) -> PolicyProof:
         return self._shown(role, _SHOWN_DEPTH, Steps(_SHOWN_PREMISES))
