@@ -93,6 +93,7 @@ REPOSITORY = "test_directory_and_code.py"
 CHANNELS, OWN_IMAGES = "test_channels.py", "test_own_image_policies.py"
 REPLAY = "test_replay.py"
 LINKS = "test_links.py"
+NETWORK = "test_network_command.py"
 NEIGHBOURS, ROUNDS = "../unit/services/test_log_neighbours.py", "../unit/domain/test_links.py"
 ENDLESS, SERVED = "../unit/log/test_endless_lanes.py", "../unit/clients/test_log.py"
 DIRECT, WISHES, SEALED_FILTERS = (
@@ -107,6 +108,7 @@ ORACLES, COSTLY, QUESTIONS = (
 )
 REASONING, POLICY_REASONING = "test_reasoning.py", "test_policy_reasoning.py"
 POLICY_TESTS = "test_policy_tests.py"
+DENIALS = "test_denials.py"
 INTEGRITY = "test_integrity_reasoning.py"
 
 MUTATIONS = (
@@ -144,6 +146,76 @@ MUTATIONS = (
         "            if not direct.wants(lane, neighbour):\n",
         "            if not direct:\n",
         (f"{DIRECT}::test_what_a_third_domain_carries_all_the_same_is_not_taken_from_it",),
+    ),
+    Mutation(
+        "denials: a denial takes nothing of what is issued",
+        "access_control/certificates.py",
+        "            allowed = compile_allowed(privilege, denials, catalogue)\n",
+        "            allowed = compile_allowed(privilege, (), catalogue)\n",
+        (f"{DENIALS}::test_credentials_add_up_and_a_denial_overrides_all_of_them",),
+    ),
+    Mutation(
+        "denials: a denial closes no attribute",
+        "policy/denials.py",
+        "            found.append(replace(part, uids=part.uids - closed))\n",
+        "            found.append(part)\n",
+        (f"{DENIALS}::test_credentials_add_up_and_a_denial_overrides_all_of_them",),
+    ),
+    Mutation(
+        "denials: what is denied stays certified",
+        "access_control/facts.py",
+        "    if not any(fact.kind is FactKind.APPOINTMENT and denies(register, fact.atom) for fact in facts):\n",
+        "    if facts:\n",
+        (f"{DENIALS}::test_credentials_add_up_and_a_denial_overrides_all_of_them",),
+    ),
+    Mutation(
+        "denials: one with demands on the row takes nothing",
+        "policy/denials.py",
+        "        if part.uids - closed and not forced:\n",
+        "        found += [part] if demands else []\n        if part.uids - closed and not forced:\n",
+        (f"{DENIALS}::test_what_is_denied_reaches_no_reader_through_the_kernel",),
+    ),
+    Mutation(
+        "denials: a word is given that is denied",
+        "policy/engine.py",
+        "                    if given not in denied or as_event_right(given) is not None:\n",
+        "                    if given or denied:\n",
+        (f"{DENIALS}::test_a_denial_is_explained_noted_and_shown_before_it_is_in_force",),
+    ),
+    Mutation(
+        "denials: a role denies, which can be left",
+        "policy/checking.py",
+        '            if premise.atom.signature in policy.roles:\n                message = f"`{premise',
+        '            if not policy.roles:\n                message = f"`{premise',
+        (f"{DENIALS}::test_a_denial_that_could_be_stepped_around_is_refused",),
+    ),
+    Mutation(
+        "denials: a circumstance denies, which may not be asked",
+        "policy/reading.py",
+        "            if each.premise.environment or each.premise.monitored:\n",
+        "            if each.premise.monitored:\n",
+        (f"{DENIALS}::test_a_denial_that_could_be_stepped_around_is_refused",),
+    ),
+    Mutation(
+        "denials: a denial is on one version",
+        "policy/checking.py",
+        '        if "@" in right.event_type:\n',
+        '        if "@@" in right.event_type:\n',
+        (f"{DENIALS}::test_a_denial_that_could_be_stepped_around_is_refused",),
+    ),
+    Mutation(
+        "denials: what denies is handed to the one whom it concerns",
+        "access_control/appointments.py",
+        "        if denies(register, appointed):\n",
+        "        if not appointed:\n",
+        (f"{DENIALS}::test_what_denies_is_not_handed_to_the_one_whom_it_concerns",),
+    ),
+    Mutation(
+        "denials: the analysis finds an effect where there is none",
+        "policy/denials.py",
+        "        if not part.uids & closed or is_nothing(rows_tag((*part.demands, *demands))):\n",
+        "        if not part.uids & closed:\n",
+        (f"{DENIALS}::test_the_analysis_shows_what_each_denial_takes_and_which_takes_nothing",),
     ),
     Mutation(
         "filters: their keys are those of events",
@@ -312,6 +384,20 @@ MUTATIONS = (
         "        check_neighbour(domain, key, shown.certificates, shown.statements)\n",
         "        del shown, key\n",
         (f"{LINKS}::test_a_neighbour_that_is_another_or_out_of_the_network_is_not_copied",),
+    ),
+    Mutation(
+        "A network file replaces no key that a home knows by that name",
+        "cli/network/linking.py",
+        "if home.public_path(name).exists():",
+        "if False:",
+        (f"{NETWORK}::test_what_a_home_has_is_not_replaced[another key of that name]",),
+    ),
+    Mutation(
+        "A network file starts no link that leads to another key than its neighbour's",
+        "cli/network/linking.py",
+        "!= link or kept.key not in known:",
+        "!= link:",
+        (f"{NETWORK}::test_what_a_home_has_is_not_replaced[a link with another key]",),
     ),
     Mutation(
         "links: what a neighbour shows is kept in the home",

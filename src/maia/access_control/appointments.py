@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from maia.access_control.certificates import line_of
+from maia.access_control.denied import denies
 from maia.access_control.lists import sign_due
 from maia.access_control.register import Register
 from maia.authority import Request, StatementBook, Verifier, ask
 from maia.encoding import Sexp
-from maia.errors import DeniedError, VerificationError
+from maia.errors import DeniedError, UsageError, VerificationError
 from maia.policy import Atom, parse_fact
 from maia.principals import (
     Authorisation,
@@ -53,17 +54,25 @@ def issue_appointment(
 
     Raises:
         DeniedError: Exactly this one was revoked: ``WITHDRAWN``.
+        UsageError: A denial stands on it: ``APPOINTMENT_DENIES``.
     """
-    tag = appointment_tag(register.key, name, fact)
+    appointed = parse_fact(fact) if isinstance(fact, str) else fact
+    tag = appointment_tag(register.key, name, appointed)
     period = Period(at.replace(microsecond=0), until)
     tests = register.settings.online_tests(register.key)
     body = Authorisation(issuer=register.key, subject=subject, delegate=False, tag=tag, period=period, tests=tests)
     with register.writing(at) as records:
+        if denies(register, appointed):
+            # SECURITY: whoever it concerns would not bring it along.
+            raise UsageError(
+                f"`{appointed.name}` denies by the policy in force: record it, and do not hand it out",
+                code="APPOINTMENT_DENIES",
+            )
         certificate = issue(body, register.signer)
         known = records.certificates.find(certificate.certificate_id)
         if known is not None and known.withdrawn is not None:
             raise DeniedError("exactly this appointment was revoked; issue it a second later", code="WITHDRAWN")
-        what = f"appointment: {parse_fact(fact) if isinstance(fact, str) else fact}"
+        what = f"appointment: {appointed}"
         records.certificates.add([line_of(certificate, at=at, privilege=what)])
         records.journal.note("appoint", what, who=None, at=at)
         sign_due(register, records, at=at)

@@ -5,12 +5,13 @@ Rules kept here:
 - a capability ends with the appointment behind it, and lives no longer than the domain's settings say;
 - every certificate carries the domain's on-line tests, so that it can be withdrawn;
 - only a member that is a domain may pass its rights on;
-- what the policy says of attributes that are closed to the domain becomes no certificate: it would give nothing.
+- what the policy says of attributes that are closed to the domain becomes no certificate: it would give nothing;
+- what the policy denies is taken out before anything is signed, of whatever a member would have (choice C17).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeAlias
@@ -32,7 +33,17 @@ from maia.authority import (
 from maia.encoding import encode
 from maia.errors import MaiaError, MalformedError, UncheckedError
 from maia.kernel import DOMAINS
-from maia.policy import BROKERS, CompiledRight, EventRight, Privilege, TypeCatalogue, compile_privilege, role_name
+from maia.policy import (
+    BROKERS,
+    DENIED_BY_RULE,
+    CompiledRight,
+    DenialInForce,
+    EventRight,
+    Privilege,
+    TypeCatalogue,
+    compile_allowed,
+    role_name,
+)
 from maia.principals import (
     Authorisation,
     Body,
@@ -126,6 +137,7 @@ def entitlements_of(
     catalogue: TypeCatalogue,
     settings: Settings,
     closed_to_domain: Callable[[CompiledRight], bool] = lambda _: False,
+    denials: Sequence[DenialInForce] = (),
 ) -> tuple[tuple[Entitlement, ...], Refused]:
     """List what a member may have, and the privileges that cannot become a right, with the code that says why.
 
@@ -136,6 +148,7 @@ def entitlements_of(
         catalogue: The known types.
         settings: How the domain issues.
         closed_to_domain: Whether a right speaks of attributes that are closed to the domain, and so would give nothing.
+        denials: What the policy denies to the member.
     """
     found = [Entitlement(privilege=MEMBER, name=member.name)]
     refused: list[tuple[str, str]] = []
@@ -145,7 +158,7 @@ def entitlements_of(
         found.append(Entitlement(privilege=DOMAINS, name=DOMAINS))
     if settings.connect:
         try:
-            connect = compile_privilege(_CONNECT, catalogue)
+            connect = compile_allowed(_CONNECT, denials, catalogue).right
         except MalformedError:
             connect = None  # the domain belongs to no network
         if connect is not None:
@@ -155,14 +168,17 @@ def entitlements_of(
     ]
     for privilege, until in privileges.items():
         try:
-            right = compile_privilege(privilege, catalogue)
+            allowed = compile_allowed(privilege, denials, catalogue)
         except MaiaError as error:
             refused.append((str(privilege), error.code))
             continue
+        right, said = allowed.right, allowed.words(privilege)
+        if allowed.whole:
+            refused.append((str(privilege), DENIED_BY_RULE))
         if right is not None and closed_to_domain(right):
-            refused.append((str(privilege), SPEAKS_OF_CLOSED))
+            refused.append((said, SPEAKS_OF_CLOSED))
         elif right is not None:
-            found.append(Entitlement(privilege=str(privilege), tag=right.tag, until=until, owner=right.owner))
+            found.append(Entitlement(privilege=said, tag=right.tag, until=until, owner=right.owner))
     return tuple(found), tuple(refused)
 
 

@@ -23,6 +23,7 @@ from typing import TypeAlias, TypeVar
 
 from maia import database
 from maia.access_control.appointments import read_appointment
+from maia.access_control.facts import deny_now
 from maia.access_control.issue import hand_out
 from maia.access_control.lists import book_of, sign_due
 from maia.access_control.register import Records, Register
@@ -92,7 +93,9 @@ def enrol_all(register: Register, applications: Iterable[Application], *, at: da
         newcomers = _admit(register, records, applying, at=at)
         members = [member for member, _ in newcomers]
         register.add_members(records, members)
-        register.roles.record(records.roles, [fact for _, facts in newcomers for fact in facts])
+        known = [fact for _, facts in newcomers for fact in facts]
+        register.roles.record(records.roles, known)
+        deny_now(register, records, [fact for fact, _ in known], at=at)
         roles = [
             Fact(FactKind.ROLE, atom, member.name)
             for member, atoms in zip(members, wanted, strict=True)

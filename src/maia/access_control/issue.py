@@ -65,6 +65,7 @@ def entitled(
             catalogue=catalogue,
             settings=register.settings,
             closed_to_domain=speech.offends,
+            denials=register.roles.engine.denials(member.name),
         )
         for member in members
     ]

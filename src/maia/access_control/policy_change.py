@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from maia.access_control.denied import held_privileges
 from maia.access_control.register import Records, Register
 from maia.access_control.values import Difference, PolicyChange
 from maia.access_control.withdraw import cascade
@@ -55,11 +56,11 @@ def _change(
     at: datetime,
 ) -> PolicyChange:
     register.changes()
-    before, held_under = _held(register), register.roles.engine
+    before, held_under = _held(register, at=at), register.roles.engine
     if number:
         records.touch(policy=number)
     fallen = register.change_policy(records, text, policy, at=at)
-    after = _held(register)
+    after = _held(register, at=at)
     changed = {name for name in register.members if before.get(name, set()) != after.get(name, set())}
     ended = cascade(register, records, fallen, (), at=at, changed=changed, held_under=held_under).certificates
     names = sorted(changed | {role.holder for role in fallen} | {item.holder for item in ended if item.holder})
@@ -79,9 +80,11 @@ def _change(
     )
 
 
-def _held(register: Register) -> dict[str, set[str]]:
-    """Give what each principal has, in words of the policy."""
-    found: dict[str, set[str]] = {}
-    for holder, privilege in register.roles.engine.privileges():
-        found.setdefault(holder, set()).add(str(privilege))
+def _held(register: Register, *, at: datetime) -> dict[str, set[str]]:
+    """Give what each principal has, in words of the policy, with what is denied of it."""
+    engine, found = register.roles.engine, dict[str, set[str]]()
+    holders = {role.holder for role in engine.roles()}
+    for holder in holders:
+        held = held_privileges(register, holder, at=at)
+        found[holder] = {item.words for item in held if not item.whole}
     return found

@@ -1,4 +1,4 @@
-"""Facts and roles of members: what is recorded, what is activated, and what the journal says of it."""
+"""Roles of members: what is activated, and what the journal says of it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from datetime import datetime
 
 from maia.access_control.register import Records, Register
 from maia.access_control.role_book import as_atom
-from maia.errors import DeniedError, UsageError
+from maia.errors import DeniedError
 from maia.policy import Atom, Fact, FactKind, PolicyProof
-from maia.principals import Authenticated, check_aware
+from maia.principals import Authenticated
 
 ADMINISTER = Atom("administer")
 """The privilege of those who may change policy, appoint, invite and withdraw."""
@@ -27,17 +27,6 @@ def require_administrator(register: Register, who: Authenticated, *, at: datetim
         member = register.find(who)
         if member is None or not register.roles.decide(ADMINISTER, principal=member.name):
             raise DeniedError("only administrators of the domain may do this", code="NOT_ADMINISTRATOR")
-
-
-def record(register: Register, fact: Fact, *, at: datetime, until: datetime | None) -> bool:
-    """Record a fact that holds up to and including an instant; say whether it is new."""
-    if until is not None and check_aware(until) < at:
-        raise UsageError("a fact that has ended already", code="FACT_ENDED")
-    with register.writing(at) as records:
-        register.changes()
-        (new,) = register.roles.record(records.roles, [(fact, until)])
-        records.journal.note("appoint" if fact.kind is FactKind.APPOINTMENT else "observe", str(fact), who=None, at=at)
-        return new
 
 
 def activate(

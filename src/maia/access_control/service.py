@@ -26,7 +26,9 @@ from sqlalchemy import Connection, Engine
 from maia import database
 from maia.access_control import (
     appointments,
+    denied,
     enrol,
+    facts,
     grants,
     issue,
     lists,
@@ -49,6 +51,7 @@ from maia.access_control.values import (
     Enrolment,
     Entry,
     Handed,
+    HeldPrivilege,
     Holdings,
     Invitation,
     Member,
@@ -62,7 +65,17 @@ from maia.access_control.values import (
 )
 from maia.authority import Challenge, Statement, Tag
 from maia.errors import DeniedError
-from maia.policy import Atom, Fact, FactKind, PolicyDecision, PolicyProof, Privilege, SignedAgreement, UnmetRule
+from maia.policy import (
+    Atom,
+    DenialInForce,
+    Fact,
+    FactKind,
+    PolicyDecision,
+    PolicyProof,
+    Privilege,
+    SignedAgreement,
+    UnmetRule,
+)
 from maia.principals import (
     Authenticated,
     Certificate,
@@ -228,8 +241,13 @@ class AccessControl:
     # ------------------------------------------------------------------ facts and roles
 
     def appoint(self, fact: Atom | str, *, at: datetime, until: datetime | None = None) -> bool:
-        """Record an appointment that holds up to and including an instant; say whether it is new."""
-        return roles.record(self._register, Fact(FactKind.APPOINTMENT, as_atom(fact)), at=at, until=until)
+        """Record an appointment that holds up to and including an instant; say whether it is new.
+
+        Where a denial stands on it, the certificates that it takes away end with this.
+        """
+        new, ended = facts.record(self._register, Fact(FactKind.APPOINTMENT, as_atom(fact)), at=at, until=until)
+        self._told(ended, at=at)
+        return new
 
     def issue_appointment(
         self, subject: PublicKey, name: str, fact: Atom | str, *, at: datetime, until: datetime | None = None
@@ -241,7 +259,8 @@ class AccessControl:
 
     def observe(self, fact: Atom | str, *, at: datetime, until: datetime | None = None) -> bool:
         """Record that an environment predicate is true; say whether that is new."""
-        return roles.record(self._register, Fact(FactKind.ENVIRONMENT, as_atom(fact)), at=at, until=until)
+        new, _ = facts.record(self._register, Fact(FactKind.ENVIRONMENT, as_atom(fact)), at=at, until=until)
+        return new
 
     def retract(self, fact: Atom | str, *, at: datetime, kind: FactKind | None = None) -> Revocation:
         """Take back an appointment or what was recorded as true, with everything that stands on it."""
@@ -270,6 +289,16 @@ class AccessControl:
         """List who has which privilege now."""
         with self._register.reading(at):
             return self._register.roles.engine.privileges(principal)
+
+    def held(self, principal: str, *, at: datetime) -> tuple[HeldPrivilege, ...]:
+        """List what the roles of a member give, each with what denials take of it, by which rule and which facts."""
+        with self._register.reading(at):
+            return denied.held_privileges(self._register, principal, at=at)
+
+    def denials(self, principal: str, *, at: datetime) -> tuple[DenialInForce, ...]:
+        """List what the policy denies to a member now, whatever its roles give."""
+        with self._register.reading(at):
+            return self._register.roles.engine.denials(principal)
 
     def lost(self, *, at: datetime, principal: str | None = None) -> tuple[lost.Lost, ...]:
         """List who lost which privilege when, latest first, of one member or of all; what lapsed is left out."""

@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from maia.authority import CertificatePool, Exposure, Statement, StatementBook
-from maia.policy import Atom, PolicyFinding, TypeCatalogue
+from maia.policy import Atom, DenialInForce, PolicyFinding, TypeCatalogue
 from maia.principals import Authenticated, Certificate, CertificateId, KeyId, PublicKey, TestKind
 
 MAX_TOGETHER = 1_000
@@ -181,6 +181,23 @@ class Difference:
     gained_privileges: tuple[str, ...] = ()
     lost_privileges: tuple[str, ...] = ()
     ended: tuple[Ended, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldPrivilege:
+    """Something that a member's roles give, and what denials take of it.
+
+    Attributes:
+        privilege: As the rule gives it.
+        words: The same, with what is denied.
+        whole: Whether nothing is left.
+        denied_by: The denials that take something.
+    """
+
+    privilege: str
+    words: str
+    whole: bool
+    denied_by: tuple[DenialInForce, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -95,6 +95,7 @@ _VERBS = _MappingProxy(
         "serve": _Verb("maia.cli.serve.command", "Run a service of a home."),
         "console": _Verb("maia.cli.console.command", "Open the console of a home in a browser."),
         "login": _Verb("maia.cli.login.command", "Log in to a console with a key that stays here."),
+        "network": _Verb("maia.cli.network.command", "Run several domains on this machine as processes."),
         "simulate": _Verb("maia.cli.simulate.command", "Play the overlay network with thousands of brokers."),
         "doctor": _Verb("maia.cli.doctor.command", "Look at the installation and at a home."),
     }

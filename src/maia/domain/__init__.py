@@ -156,11 +156,12 @@ if _typing.TYPE_CHECKING:
         invite_peer,
     )
     from maia.domain.plans import MAX_EVENTS
-    from maia.domain.policy_answers import find_overlaps, find_roles, suppose
+    from maia.domain.policy_answers import find_denials, find_overlaps, find_roles, suppose
     from maia.domain.policy_files import (
         DefinedRole,
         check_policy,
         defined_roles,
+        denial_lines,
         format_file,
         policy_paths,
         policy_sources,
@@ -357,6 +358,7 @@ __all__ = [
     "defined_roles",
     "delivered_since",
     "delivery_job",
+    "denial_lines",
     "direct_lanes",
     "disconnect_peer",
     "domain_signer",
@@ -374,6 +376,7 @@ __all__ = [
     "explain_chains",
     "export_audit",
     "fetch_code",
+    "find_denials",
     "find_entry",
     "find_link",
     "find_losses",

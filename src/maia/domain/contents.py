@@ -64,9 +64,9 @@ _NAMES: Mapping[str, str] = {
     "parked": "keep_parked read_parked reader_of",
     "peers": "InvitedPeer PeerState connect_peer disconnect_peer invite_peer",
     "plans": "MAX_EVENTS",
-    "policy_answers": "find_overlaps find_roles suppose",
+    "policy_answers": "find_denials find_overlaps find_roles suppose",
     "policy_files": (
-        "DefinedRole check_policy defined_roles format_file policy_paths policy_sources proof_lines "
+        "DefinedRole check_policy defined_roles denial_lines format_file policy_paths policy_sources proof_lines "
         "submit_policy unmet_lines"
     ),
     "policy_test_files": "paths_of_tests",

@@ -11,7 +11,7 @@ from maia.domain.access_control import HomeHoldings
 from maia.errors import UsageError
 from maia.home import Home
 from maia.policy import Policy, PolicySource, combine_sources, locate_line, parse_policy
-from maia.reasoning import Conclusion, Overlap, RoleRight, conclude, overlaps, roles_that
+from maia.reasoning import Conclusion, DenialView, Overlap, RoleRight, conclude, overlaps, roles_that, view_denials
 
 
 def find_roles(
@@ -40,6 +40,21 @@ def find_overlaps(home: Home, sources: Sequence[PolicySource], *, at: datetime) 
     for item in overlaps(_policy(sources), HomeHoldings(home).types(at=at)):
         (one, first), (other, second) = (locate_line(sources, line) for line in item.lines)
         found.append(replace(item, files=(one, other), lines=(first, second)))
+    return tuple(found)
+
+
+def find_denials(home: Home, sources: Sequence[PolicySource], *, at: datetime) -> tuple[DenialView, ...]:
+    """Tell of each denial on which rules it takes effect; file and line are those of the files.
+
+    Raises:
+        MaiaError: The rules cannot be read.
+    """
+    found = []
+    for view in view_denials(_policy(sources), HomeHoldings(home).types(at=at)):
+        file, line = locate_line(sources, view.line)
+        placed = ((item, *locate_line(sources, item.line)) for item in view.effects)
+        effects = tuple(replace(item, file=name, line=where) for item, name, where in placed)
+        found.append(replace(view, file=file, line=line, effects=effects))
     return tuple(found)
 
 

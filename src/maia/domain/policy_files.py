@@ -20,6 +20,7 @@ from maia.domain.agreement_files import POLICY_FOLDER
 from maia.errors import MaiaError, MalformedError, NotFoundError
 from maia.home import Home, read_file
 from maia.policy import (
+    DenialInForce,
     PolicyFinding,
     PolicyProof,
     PolicySource,
@@ -33,10 +34,12 @@ from maia.policy import (
     combine_sources,
     format_text,
     locate_line,
+    parse_policy,
     parse_risks,
     parse_source,
     read_rules,
 )
+from maia.reasoning import DenialView, view_denials
 
 _INHERITED = "inherited"
 _RISKS = "risks.toml"
@@ -134,8 +137,18 @@ def check_policy(sources: Sequence[PolicySource], home: Home | None, *, at: date
             findings += check_risks(policy, risks, catalogue)
         found += [(source.name, finding) for finding in sorted(findings, key=lambda item: (item.line, item.column))]
     if not broken:
-        combine_sources(sources)
+        whole = parse_policy(combine_sources(sources))
+        # a role of one file on which a denial of another one stands
+        denials = [_placed(sources, finding) for finding in check(whole) if finding.code == "POLICY_DENIAL"]
+        found += [placed for placed in denials if placed not in found]
+        if catalogue is not None:
+            found += [_placed(sources, _idle(view)) for view in view_denials(whole, catalogue) if view.idle]
     return tuple(found)
+
+
+def _idle(view: DenialView) -> PolicyFinding:
+    message = f"no rule gives anything of what is denied: {view.rule}"
+    return PolicyFinding(severity=Severity.WARNING, code="IDLE_DENIAL", line=view.line, column=1, message=message)
 
 
 def read_risks(home: Path) -> tuple[RiskClass, ...]:
@@ -222,6 +235,23 @@ def proof_lines(proof: PolicyProof, home: Path, *, in_force: str) -> list[str]:
             yield from walk(premise, indent + 2)
 
     return list(walk(proof, 0))
+
+
+def denial_lines(denials: Sequence[DenialInForce], home: Path, *, in_force: str) -> list[str]:
+    """Say what is denied to somebody, by which rule and which appointments.
+
+    Args:
+        denials: What the service says.
+        home: Whose policy files.
+        in_force: The policy that the service runs.
+    """
+    sources = _in_force(home, in_force)
+    found = []
+    for item in denials:
+        name, line = locate_line(sources, item.line) if sources else ("the policy in force", item.line)
+        facts = ", ".join(item.facts)
+        found.append(f"denied {item.privilege}   by line {line} of {name}: {item.rule}   since {facts}")
+    return found
 
 
 def _in_force(home: Path, policy: str) -> tuple[PolicySource, ...]:

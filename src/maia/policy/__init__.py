@@ -24,6 +24,7 @@ from maia.policy.conditions_inputs import DEFAULT_CONDITION_LIMITS, Ask, Conditi
 from maia.policy.conditions_problems import ConditionSyntaxError
 from maia.policy.conditions_rates import MAX_RATE, RateLimit, parse_rate
 from maia.policy.conditions_tree import Node as ConditionNode
+from maia.policy.denials import DENIED_BY_RULE, AllowedRight, DenialInForce, compile_allowed
 from maia.policy.engine import EngineLimits, PolicyEngine, Withdrawal
 from maia.policy.environment import Environment, Predicate, Provider
 from maia.policy.environment_hours import Hours
@@ -45,6 +46,7 @@ from maia.policy.rules import (
     AuthorisationRule,
     BoundDemand,
     BoundUse,
+    DenialRule,
     EventRight,
     Policy,
     Premise,
@@ -70,10 +72,12 @@ from maia.policy.unmet import UnmetRule
 __all__ = [
     "BROKERS",
     "DEFAULT_CONDITION_LIMITS",
+    "DENIED_BY_RULE",
     "MAX_RATE",
     "ActivationRule",
     "Agreement",
     "AgreementRow",
+    "AllowedRight",
     "Ask",
     "Atom",
     "AttributeUse",
@@ -86,6 +90,8 @@ __all__ = [
     "ConditionNode",
     "ConditionSyntaxError",
     "Constant",
+    "DenialInForce",
+    "DenialRule",
     "EngineLimits",
     "Environment",
     "EventRight",
@@ -130,6 +136,7 @@ __all__ = [
     "check_privileges",
     "check_risks",
     "combine_sources",
+    "compile_allowed",
     "compile_bounds",
     "compile_condition",
     "compile_privilege",

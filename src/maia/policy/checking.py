@@ -6,6 +6,7 @@ Rules:
     3. A role that cannot be reached, a privilege whose role no rule activates, a rule written twice, and a name used
        with different numbers of parameters are warnings: such rules grant nothing they should not, but surely not what
        their author meant.
+    4. A denial stands on appointments, and says only what a right can be cut down by; anything else is an error.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from maia.policy.problems import PolicySyntaxError
 from maia.policy.rules import (
     ActivationRule,
     AuthorisationRule,
+    DenialRule,
     EventRight,
     Policy,
     Premise,
@@ -63,7 +65,8 @@ def check(policy: Policy, *, types: Mapping[str, Collection[str]] | None = None)
     Returns:
         The findings; none when the policy is good.
     """
-    found = [*_unbound(policy), *_unreachable(policy), *_roleless(policy), *_duplicates(policy), *_arities(policy)]
+    looks = (_unbound, wrong_denials, _unreachable, _roleless, _duplicates, _arities)
+    found = [finding for look in looks for finding in look(policy)]
     if types is not None:
         found += _unknown(policy, types)
     return tuple(sorted(found, key=lambda finding: (finding.line, finding.column, finding.code)))
@@ -86,6 +89,30 @@ def require_runnable(policy: Policy) -> None:
     for finding in _unbound(policy):
         message = f"line {finding.line}, column {finding.column}: {finding.message}"
         raise PolicySyntaxError(message, code="POLICY_UNBOUND", line=finding.line, column=finding.column)
+    for finding in wrong_denials(policy):
+        message = f"line {finding.line}, column {finding.column}: {finding.message}"
+        raise PolicySyntaxError(message, code="POLICY_DENIAL", line=finding.line, column=finding.column)
+
+
+def wrong_denials(policy: Policy) -> Iterator[PolicyFinding]:
+    """Find the denials that say what no right can be cut down to, or that somebody could step out of.
+
+    SECURITY: a role is left whenever its holder likes, so a role denies nothing: what denies is an appointment.
+    """
+    for rule in policy.denials:
+        for premise in rule.premises:
+            if premise.atom.signature in policy.roles:
+                message = f"`{premise.atom.name}` is a role, which its holder may leave; name an appointment"
+                yield _refused(rule, message)
+        right = rule.privilege
+        if not isinstance(right, EventRight):
+            continue
+        if right.bounds:
+            yield _refused(rule, "a denial has no access-control filters: they say how a right is used")
+        if "@" in right.event_type:
+            yield _refused(rule, "a denial is on all versions of a type")
+        if right.action != "subscribe" and any(use.operator for use in right.attributes or ()):
+            yield _refused(rule, f"a denial to `{right.action}` names attributes, without demands on values")
 
 
 def _bound(premises: Iterable[Premise]) -> set[str]:
@@ -98,8 +125,7 @@ def _unbound(policy: Policy) -> Iterator[PolicyFinding]:
         if isinstance(rule, ActivationRule):
             bound, used = _bound(rule.premises), variables(rule.head)
         else:
-            bound = _bound((Premise(atom=rule.role), *rule.conditions))
-            used = privilege_variables(rule.privilege)
+            bound, used = _bound(rule_premises(rule)), privilege_variables(rule.privilege)
         for variable in used:
             if variable.name not in bound:
                 yield PolicyFinding(
@@ -109,6 +135,13 @@ def _unbound(policy: Policy) -> Iterator[PolicyFinding]:
                     column=variable.column or 1,
                     message=f"the variable `{variable}` is bound by no premise",
                 )
+
+
+def rule_premises(rule: Rule) -> tuple[Premise, ...]:
+    """Give everything that stands left of a rule's arrow, or right of it where that gives a role."""
+    if isinstance(rule, AuthorisationRule):
+        return (Premise(atom=rule.role), *rule.conditions)
+    return rule.premises
 
 
 def _unreachable(policy: Policy) -> Iterator[PolicyFinding]:
@@ -166,8 +199,11 @@ def _renamed(rule: Rule) -> str:
     if isinstance(rule, ActivationRule):
         head = rename(Premise(atom=rule.head))
         return f"{head} <- {sorted(set(map(rename, rule.premises)))}"
-    role = rename(Premise(atom=rule.role))
-    conditions = sorted(set(map(rename, rule.conditions)))
+    if isinstance(rule, DenialRule):
+        role, conditions = "!", sorted(set(map(rename, rule.premises)))
+    else:
+        role = rename(Premise(atom=rule.role))
+        conditions = sorted(set(map(rename, rule.conditions)))
     shown = str(rule.privilege)
     if isinstance(rule.privilege, Atom):
         shown = rename(Premise(atom=rule.privilege))
@@ -199,9 +235,8 @@ def _apply(atom: Atom, names: Mapping[str, str]) -> Atom:
 def _arities(policy: Policy) -> Iterator[PolicyFinding]:
     seen: dict[tuple[bool, str], int] = {}
     for rule in policy.rules:
-        premises = rule.premises if isinstance(rule, ActivationRule) else rule.conditions
-        subject = rule.head if isinstance(rule, ActivationRule) else rule.role
-        for premise in (Premise(atom=subject), *premises):
+        heads = (Premise(atom=rule.head),) if isinstance(rule, ActivationRule) else ()
+        for premise in (*heads, *rule_premises(rule)):
             name, arity = premise.atom.signature
             before = seen.setdefault((premise.environment, name), arity)
             if before != arity:
@@ -210,7 +245,7 @@ def _arities(policy: Policy) -> Iterator[PolicyFinding]:
 
 
 def _unknown(policy: Policy, types: Mapping[str, Collection[str]]) -> Iterator[PolicyFinding]:
-    for rule in policy.authorisations:
+    for rule in policy.on_privileges:
         right = rule.privilege
         if not isinstance(right, EventRight):
             continue
@@ -229,5 +264,9 @@ def _warning(code: str, rule: Rule, message: str) -> PolicyFinding:
     return PolicyFinding(severity=Severity.WARNING, code=code, line=rule.line, column=1, message=message)
 
 
-def _error(code: str, rule: AuthorisationRule, message: str) -> PolicyFinding:
+def _refused(rule: DenialRule, message: str) -> PolicyFinding:
+    return PolicyFinding(severity=Severity.ERROR, code="POLICY_DENIAL", line=rule.line, column=1, message=message)
+
+
+def _error(code: str, rule: AuthorisationRule | DenialRule, message: str) -> PolicyFinding:
     return PolicyFinding(severity=Severity.ERROR, code=code, line=rule.line, column=1, message=message)

@@ -2,28 +2,33 @@
 
 Rules:
     1. A role becomes active only when its principal activates it and all premises of one rule are met. Any one rule
-       suffices; nothing is negated.
+       suffices; no premise is negated.
     2. An activation that fails changes nothing.
     3. A role that fell stays down until it is activated anew, even when what it stood on comes back.
     4. A privilege belongs to the holder of an active role, while the conditions of its rule are met: they are asked
        at each question, not at activation.
-    5. Every search has a stated number of steps; what is not shown within them is refused.
+    5. A denial that concerns somebody overrides every rule that gives; of rights on event types it takes the cells it
+       names, where they are issued (`denials`), of everything else the privilege itself.
+    6. Every search has a stated number of steps; what is not shown within them is refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from maia.errors import DeniedError, UncheckedError, UsageError
 from maia.policy.activations import Activations, Support
 from maia.policy.checking import require_runnable
+from maia.policy.denials import DENIED_BY_RULE, DenialInForce, denials_in_force
 from maia.policy.facts import Fact, FactKind, FactStore
+from maia.policy.filling import filled, may_concern
+from maia.policy.issuing import as_event_right
 from maia.policy.language import parse_fact, parse_privilege
 from maia.policy.proofs import PolicyDecision, PolicyProof
-from maia.policy.rules import ActivationRule, AttributeUse, AuthorisationRule, Policy, Privilege
-from maia.policy.solving import Bound, Search, Steps, StepsUsedUpError, kind_of
-from maia.policy.terms import Atom, Constant, Variable, match, substitute, variables
+from maia.policy.rules import ActivationRule, AuthorisationRule, Policy, Privilege
+from maia.policy.solving import Search, Steps, StepsUsedUpError, kind_of
+from maia.policy.terms import Atom, match, variables
 from maia.policy.unmet import UnmetRule, find_unmet
 
 _SHOWN_RULES = 3
@@ -89,6 +94,7 @@ class PolicyEngine:
         self._store = FactStore()
         self._active = Activations(self._store)
         self._roles = policy.roles
+        self._denials = policy.denials
         self._activations: dict[tuple[str, int], list[ActivationRule]] = {}
         for rule in policy.activations:
             self._activations.setdefault(rule.head.signature, []).append(rule)
@@ -210,11 +216,23 @@ class PolicyEngine:
             raise UncheckedError(message, code="POLICY_STEPS") from error
         return tuple(sorted(found, key=lambda each: (each[0], str(each[1]))))
 
+    def denials(self, principal: str) -> tuple[DenialInForce, ...]:
+        """List what is denied to a principal now, whatever its roles give, in the order of the rules.
+
+        Raises:
+            UncheckedError: The denials need more steps than allowed: nobody can say what is given.
+        """
+        try:
+            return self._denied(principal, Steps(self._limits.steps))
+        except StepsUsedUpError as error:
+            message = f"the denials of a principal need more than {self._limits.steps} steps"
+            raise UncheckedError(message, code="POLICY_STEPS") from error
+
     def decide(self, privilege: Privilege | str, *, principal: str) -> PolicyDecision:
         """Say whether a principal has exactly this privilege now, and why.
 
         A right on an event type is compared as a whole; what it allows to a request is decided by the capability that
-        is issued for it.
+        is issued for it. A denial that may take something of it denies: the whole is not held then.
 
         Raises:
             PolicySyntaxError: The text is no privilege.
@@ -222,6 +240,13 @@ class PolicyEngine:
         wanted = parse_privilege(privilege) if isinstance(privilege, str) else privilege
         budget = Steps(self._limits.steps)
         try:
+            for item in self._denied(principal, budget):
+                if may_concern(item.privilege, wanted):
+                    facts = tuple(PolicyProof(conclusion=fact) for fact in item.facts)
+                    denial = PolicyProof(
+                        conclusion=f"{principal}: not {item.privilege}", rule=item.rule, line=item.line, premises=facts
+                    )
+                    return PolicyDecision(allowed=False, reason=DENIED_BY_RULE, proof=denial)
             for role in self._active.held_by(principal):
                 for given, rule, conditions in self._given(role, budget):
                     if given == wanted:
@@ -323,12 +348,20 @@ class PolicyEngine:
 
     def _given(self, role: Fact, budget: Steps) -> Iterator[tuple[Privilege, AuthorisationRule, tuple[Fact, ...]]]:
         search = Search(store=self._store, principal=role.holder, budget=budget)
+        # SECURITY: a denial overrides, whichever rule gives; rights on types are cut down where they are issued.
+        denied = {item.privilege for item in self._denied(role.holder, budget)}
         for rule in self._authorisations.get(role.atom.signature, ()):
             binding = search.start()
             if match(rule.role, role.atom, binding):
                 goals = [(FactKind.ENVIRONMENT, condition.atom) for condition in rule.conditions]
                 for facts, bound in search.solve(goals, binding):
-                    yield _filled(rule.privilege, bound), rule, facts
+                    given = filled(rule.privilege, bound)
+                    if given not in denied or as_event_right(given) is not None:
+                        yield given, rule, facts
+
+    def _denied(self, principal: str, budget: Steps) -> tuple[DenialInForce, ...]:
+        search = Search(store=self._store, principal=principal, budget=budget)
+        return denials_in_force(self._denials, search, budget)
 
     def _explain(self, role: Fact) -> PolicyProof:
         return self._shown(role, _SHOWN_DEPTH, Steps(_SHOWN_PREMISES))
@@ -361,35 +394,3 @@ def _ground(fact: Atom | str) -> Atom:
     if any(True for _ in variables(atom)):
         raise UsageError(f"the fact `{atom}` holds variables", code="POLICY_GROUND")
     return atom
-
-
-def _filled(privilege: Privilege, binding: Bound) -> Privilege:
-    if isinstance(privilege, Constant):
-        return privilege
-    if isinstance(privilege, Atom):
-        return Atom(privilege.name, tuple(substitute(argument, binding) for argument in privilege.arguments))
-    uses = privilege.attributes
-    return replace(
-        privilege,
-        attributes=None if uses is None else tuple(_filled_use(use, binding) for use in uses),
-        bounds=tuple(
-            replace(
-                bound,
-                demands=tuple(
-                    replace(demand, values=tuple(_value(value, binding) for value in demand.values))
-                    for demand in bound.demands
-                ),
-            )
-            for bound in privilege.bounds
-        ),
-    )
-
-
-def _filled_use(use: AttributeUse, binding: Bound) -> AttributeUse:
-    return use if use.value is None else replace(use, value=_value(use.value, binding))
-
-
-def _value(value: Variable | Constant, binding: Bound) -> Constant:
-    found = substitute(value, binding)
-    # A term with parameters becomes its text: attributes hold plain values.
-    return found if isinstance(found, Constant) else Constant(str(found))

@@ -6,7 +6,7 @@ import re
 
 from maia.policy.language import parse_policy
 from maia.policy.limits import DEFAULT_POLICY_LIMITS, PolicyLimits
-from maia.policy.rules import ActivationRule
+from maia.policy.rules import ActivationRule, DenialRule
 
 _COMMENT = re.compile(r"(?:'[^'\n]*'|\"[^\"\n]*\"|[^'\"#\n])*(#[^\n]*)")
 
@@ -42,7 +42,7 @@ def format_text(text: str, *, limits: PolicyLimits = DEFAULT_POLICY_LIMITS) -> s
         if not kinds or kinds[-1] is not kind:
             kinds.append(kind)
             blocks.append([])
-        arrow = " <- " if isinstance(rule, ActivationRule) else " |- "
+        arrow = " <- " if isinstance(rule, ActivationRule) else " !- " if isinstance(rule, DenialRule) else " |- "
         left, _, right = ("", "", "") if rule is None else str(rule).partition(arrow)
         blocks[-1].append((left, f"{arrow}{right}" if rule is not None else "", comment))
     lines = [line for block in blocks for line in _aligned(block)]

@@ -28,7 +28,7 @@ from maia.policy.bounds import check_bounds, compile_bounds
 from maia.policy.catalogue import TypeCatalogue
 from maia.policy.checking import PolicyFinding, Severity
 from maia.policy.known_types import KnownType, find_attribute, read_value
-from maia.policy.rules import AttributeUse, AuthorisationRule, EventRight, Policy, Privilege
+from maia.policy.rules import AttributeUse, AuthorisationRule, DenialRule, EventRight, Policy, Privilege
 from maia.policy.terms import Atom, Constant, Variable
 from maia.principals import Principal
 
@@ -39,7 +39,9 @@ _METHODS = {
     "subscribe": Action.SUBSCRIBE,
 }
 _NO_TYPE = ("POLICY_TYPE", "POLICY_ACTION")
-_PLACED = re.compile(r"'(?:[^'\n]|'')*'|\"(?:[^\"\n]|\"\")*\"|#[^\n]*|\|-|[^\W\d][\w.-]*(?:/[\w.-]+)?(?:@[\w.]+)?|\n|.")
+_PLACED = re.compile(
+    r"'(?:[^'\n]|'')*'|\"(?:[^\"\n]|\"\")*\"|#[^\n]*|[|!]-|[^\W\d][\w.-]*(?:/[\w.-]+)?(?:@[\w.]+)?|\n|."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +82,22 @@ def compile_privilege(privilege: Privilege, catalogue: TypeCatalogue) -> Compile
     return _compile_method(privilege, catalogue, partial=False) if isinstance(privilege, Atom) else None
 
 
+def as_event_right(privilege: Privilege) -> EventRight | None:
+    """Write a privilege as a right on an event type or a network, when it is one.
+
+    >>> from maia.policy import parse_privilege
+    >>> print(as_event_right(parse_privilege("define(Report)")))
+    define Report
+    """
+    match privilege:
+        case EventRight():
+            return privilege
+        case Atom(name=name, arguments=(Constant(value=word),)) if name in _METHODS:
+            return EventRight(action=name, event_type=word)
+        case _:
+            return None
+
+
 def check_privileges(policy: Policy, catalogue: TypeCatalogue, *, text: str = "") -> tuple[PolicyFinding, ...]:
     """List the privileges of a policy that could never become a right, each with its place.
 
@@ -96,7 +114,7 @@ def check_privileges(policy: Policy, catalogue: TypeCatalogue, *, text: str = ""
         text: The text they were read from, which tells the columns.
     """
     found: list[PolicyFinding] = []
-    for rule in policy.authorisations:
+    for rule in policy.on_privileges:
         wrong: dict[str, PolicyFinding] = {}
         for part, column, alone in _parts(rule.privilege):
             if alone and wrong:
@@ -150,7 +168,7 @@ def _parts(privilege: Privilege) -> Iterator[tuple[Privilege, int, bool]]:
 
 
 def _compile_right(right: EventRight, catalogue: TypeCatalogue, *, partial: bool) -> CompiledRight:
-    action = _action(right.action)
+    action = right_action(right.action)
     if action.on_network:
         if right.attributes is not None or right.bounds:
             raise MalformedError(f"`{right.action}` is about a network, which has no attributes", code="POLICY_ACTION")
@@ -163,7 +181,7 @@ def _compile_right(right: EventRight, catalogue: TypeCatalogue, *, partial: bool
         raise MalformedError(f"`{right.action}` is about a whole type, not its attributes", code="POLICY_ACTION")
     uses = right.attributes or ()
     uids = None if right.attributes is None else dict.fromkeys(find_attribute(known, use.name).uid for use in uses)
-    constraints = [made for use in uses if (made := _constraint(known, use, partial=partial)) is not None]
+    constraints = [made for use in uses if (made := row_demand(known, use, partial=partial)) is not None]
     bounds = compile_bounds(right.bounds, known, partial=partial)
     check_bounds(bounds, known, uids)
     return CompiledRight(
@@ -196,7 +214,15 @@ def _whole(known: KnownType, action: Action) -> CompiledRight:
     return CompiledRight(tag=type_right(known.owner, known.name, known.version, actions=[action]), owner=known.owner)
 
 
-def _action(word: str) -> Action:
+def right_action(word: str) -> Action:
+    """Read the action of a right, as rules write it.
+
+    >>> right_action("advertise").value
+    'publish'
+
+    Raises:
+        MalformedError: There is none: ``POLICY_ACTION``.
+    """
     if word in _METHODS:
         return _METHODS[word]
     try:
@@ -205,7 +231,13 @@ def _action(word: str) -> Action:
         raise MalformedError(f"there is no action `{word}`", code="POLICY_ACTION") from error
 
 
-def _constraint(known: KnownType, use: AttributeUse, *, partial: bool) -> Constraint | None:
+def row_demand(known: KnownType, use: AttributeUse, *, partial: bool) -> Constraint | None:
+    """Write what an attribute of a right asks of the row; nothing when it asks nothing.
+
+    Raises:
+        MalformedError: The value is none of its type, or there is no such attribute.
+        UsageError: The value is a variable, and that is not expected.
+    """
     attribute = find_attribute(known, use.name)
     if use.operator == "any":
         return Constraint(attribute.uid, "any", ())
@@ -222,7 +254,7 @@ def _constraint(known: KnownType, use: AttributeUse, *, partial: bool) -> Constr
     return Constraint(attribute.uid, use.operator, read_value(attribute, use.value.value))
 
 
-def _place(text: str, rule: AuthorisationRule, message: str) -> tuple[int, int]:
+def _place(text: str, rule: AuthorisationRule | DenialRule, message: str) -> tuple[int, int]:
     """Find the word that a message quotes in the privilege of a rule: its line and column, or the rule's start."""
     lines = text.split("\n")
     if not 0 < rule.line <= len(lines):
@@ -231,7 +263,7 @@ def _place(text: str, rule: AuthorisationRule, message: str) -> tuple[int, int]:
     right = False
     found: dict[str, int] = {}
     for token in _PLACED.finditer(lines[rule.line - 1]):
-        if token[0] == "|-":
+        if token[0] in ("|-", "!-"):
             right = True
         elif right and token[0].strip():
             found.setdefault(token[0].strip("'\""), token.start() + 1)

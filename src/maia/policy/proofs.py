@@ -41,8 +41,8 @@ class PolicyDecision:
 
     Attributes:
         allowed: Whether it does.
-        reason: A stable code: ``GRANTED``, ``NO_PRIVILEGE`` or ``STEPS_USED_UP``.
-        proof: Why, when it does.
+        reason: A stable code: ``GRANTED``, ``NO_PRIVILEGE``, ``DENIED_BY_RULE`` or ``STEPS_USED_UP``.
+        proof: Why, when it does, or when a rule denies it.
     """
 
     allowed: bool

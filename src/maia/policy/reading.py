@@ -18,6 +18,7 @@ from maia.policy.rules import (
     AuthorisationRule,
     BoundDemand,
     BoundUse,
+    DenialRule,
     EventRight,
     Policy,
     Premise,
@@ -40,12 +41,14 @@ _EXPECTATIONS = {
     "_IN": "`in`",
     "_WHEN": "`<-`",
     "_GIVES": "`|-`",
+    "_DENIES": "`!-`",
     "_NL": "the end of the line",
     "LPAR": "`(`",
     "RPAR": "`)`",
     "COMMA": "`,`",
     "$END": "the end",
 }
+_APPOINTMENTS_ALONE = "left of `!-` stand appointments alone: what is asked outside may be away and deny nothing"
 T = TypeVar("T")
 
 
@@ -98,6 +101,11 @@ def _expect(kind: type[T], found: object) -> T:
     return found
 
 
+def _given(children: Sequence[object]) -> Privilege:
+    privilege = children[-1]
+    return privilege if isinstance(privilege, EventRight | Constant) else _expect(Atom, privilege)
+
+
 def _values(children: Sequence[object]) -> tuple[Variable | Constant, ...]:
     return tuple(child for child in children if isinstance(child, Variable | Constant))
 
@@ -137,7 +145,7 @@ class _Builder(Transformer[Token, object]):
         self._blanks = 0
 
     def policy(self, children: list[object]) -> Policy:
-        rules = tuple(child for child in children if isinstance(child, ActivationRule | AuthorisationRule))
+        rules = tuple(child for child in children if isinstance(child, ActivationRule | AuthorisationRule | DenialRule))
         if len(rules) > self._limits.rules:
             raise _refusal(rules[self._limits.rules].line, 1, f"a policy has at most {self._limits.rules} rules")
         return Policy(rules=rules)
@@ -158,12 +166,18 @@ class _Builder(Transformer[Token, object]):
             rule = "left of `|-` stands exactly one role, and otherwise only environment predicates with `?`"
             raise _refusal(where.line, where.column, rule, code="POLICY_ROLES")
         conditions = tuple(each.premise for each in found if each.premise.environment)
-        privilege = children[-1]
-        if not isinstance(privilege, EventRight | Constant):
-            privilege = _expect(Atom, privilege)
         return AuthorisationRule(
-            role=roles[0].premise.atom, conditions=conditions, privilege=privilege, line=found[0].line
+            role=roles[0].premise.atom, conditions=conditions, privilege=_given(children), line=found[0].line
         )
+
+    def denial(self, children: list[object]) -> Rule:
+        found = _only(_PlacedPremise, children)
+        self._count(len(found), self._limits.premises, "a rule", "premises", found[0])
+        for each in found:
+            if each.premise.environment or each.premise.monitored:
+                raise _refusal(each.line, each.column, _APPOINTMENTS_ALONE, code="POLICY_DENIAL")
+        premises = tuple(each.premise for each in found)
+        return DenialRule(premises=premises, privilege=_given(children), line=found[0].line)
 
     def premise(self, children: list[object]) -> _PlacedPremise:
         marks = {child.type for child in children if isinstance(child, Token)}

@@ -4,7 +4,8 @@ Rules:
     1. A child may add roles, and give privileges to roles of its parent's set. It may not add ways to activate a role
        of that set: whoever asks for a national role meets the national rules, in every child alike.
     2. What one child adds, no sibling sees.
-    3. Every problem names the file in which it stands, with the line and column there.
+    3. A denial of any file holds in all of them.
+    4. Every problem names the file in which it stands, with the line and column there.
 """
 
 from __future__ import annotations

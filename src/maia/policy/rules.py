@@ -1,4 +1,4 @@
-"""Rules as values: what activates a role, and what an active role gives."""
+"""Rules as values: what activates a role, what an active role gives, and what is given to nobody of whom facts hold."""
 
 from __future__ import annotations
 
@@ -122,7 +122,20 @@ class AuthorisationRule:
         return f"{premises} |- {spell_privilege(self.privilege)}"
 
 
-Rule: TypeAlias = ActivationRule | AuthorisationRule
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DenialRule:
+    """``appointments !- privilege``: to whomever the appointments concern the privilege is not given, by any rule."""
+
+    premises: tuple[Premise, ...]
+    privilege: Privilege
+    line: int = field(default=1, compare=False)
+
+    def __str__(self) -> str:
+        """Show the rule as it is written."""
+        return f"{', '.join(map(str, self.premises))} !- {spell_privilege(self.privilege)}"
+
+
+Rule: TypeAlias = ActivationRule | AuthorisationRule | DenialRule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +153,16 @@ class Policy:
     def authorisations(self) -> tuple[AuthorisationRule, ...]:
         """The rules that give privileges."""
         return tuple(rule for rule in self.rules if isinstance(rule, AuthorisationRule))
+
+    @property
+    def denials(self) -> tuple[DenialRule, ...]:
+        """The rules that take privileges away."""
+        return tuple(rule for rule in self.rules if isinstance(rule, DenialRule))
+
+    @property
+    def on_privileges(self) -> tuple[AuthorisationRule | DenialRule, ...]:
+        """The rules that give privileges or take them away."""
+        return (*self.authorisations, *self.denials)
 
     @property
     def roles(self) -> frozenset[tuple[str, int]]:

@@ -19,6 +19,7 @@ from maia.reasoning.compare import (
     never,
 )
 from maia.reasoning.demands import NOT_COMPARABLE
+from maia.reasoning.denials import DenialEffect, DenialView, view_denials
 from maia.reasoning.matrix import Matrix, matrix, stands_for
 from maia.reasoning.overlaps import Overlap, overlaps
 from maia.reasoning.regions import Row
@@ -35,6 +36,8 @@ __all__ = [
     "Changed",
     "Changes",
     "Conclusion",
+    "DenialEffect",
+    "DenialView",
     "HeldAttribute",
     "Matrix",
     "Overlap",
@@ -63,6 +66,7 @@ __all__ = [
     "rights_on",
     "roles_that",
     "stands_for",
+    "view_denials",
     "who_can",
     "why_not",
 ]

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from maia.authority import Action, cell_rights, permits
 from maia.errors import DeniedError, MalformedError, UsageError
 from maia.policy import (
-    ActivationRule,
     Atom,
     AuthorisationRule,
     Constant,
@@ -66,6 +65,7 @@ class Conclusion:
         assumed: What was assumed and not stated, sorted.
         lacks: Where it cannot: what each rule for it lacks.
         lines: The lines of the rules that the proof used, sorted.
+        denied: What the policy denies on these facts, whatever gives it, each with the rule.
     """
 
     holds: bool
@@ -74,6 +74,7 @@ class Conclusion:
     assumed: tuple[str, ...] = ()
     lacks: tuple[UnmetRule, ...] = ()
     lines: tuple[int, ...] = ()
+    denied: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         """Stand for the answer."""
@@ -164,8 +165,9 @@ def conclude(
             continue
         given = [str(privilege) for who, privilege in engine.privileges(principal) if who == principal]
         return Conclusion(
-            True, tuple(proof.lines()), tuple(sorted(given)), tuple(sorted(assumed)), lines=tuple(sorted(_used(proof)))
-        )
+            True, tuple(proof.lines()), tuple(sorted(given)), tuple(sorted(assumed)), lines=tuple(sorted(_used(proof))),
+            denied=tuple(f"{item.privilege}   by {item.rule}" for item in engine.denials(principal)),
+        )  # fmt: skip
     raise UsageError(f"`{role}` needs too many other roles to be looked at", code="POLICY_TOO_DEEP")
 
 
@@ -200,7 +202,7 @@ def _used(proof: PolicyProof) -> set[int]:
 
 
 def _premises(rule: Rule) -> tuple[Premise, ...]:
-    return rule.premises if isinstance(rule, ActivationRule) else rule.conditions
+    return rule.conditions if isinstance(rule, AuthorisationRule) else rule.premises
 
 
 def _leaf(premise: Premise) -> str:

@@ -131,11 +131,12 @@ def suppose(
         lacks = [{"rule": item.rule, "line": item.line, "lacks": list(item.lacks)} for item in found.lacks]
         write_json(
             {"role": role, "holds": found.holds, "proof": list(found.proof), "privileges": list(found.privileges),
-             "assumed": list(found.assumed), "lacks": lacks},
+             "denied": list(found.denied), "assumed": list(found.assumed), "lacks": lacks},
             code=code,
         )  # fmt: skip
         return code
-    lines = [*found.proof, *(f"gives {one}" for one in found.privileges), *(f"assumed {one}" for one in found.assumed)]
+    lines = [*found.proof, *(f"gives {one}" for one in found.privileges)]
+    lines += [*(f"denies {one}" for one in found.denied), *(f"assumed {one}" for one in found.assumed)]
     for line in lines if found else [f"line {item.line}: {item}" for item in found.lacks] or ["no rule gives it"]:
         write_line(printable(line))
     return code

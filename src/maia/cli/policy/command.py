@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from maia.cli.policy import answers, bounds, labels, testing, xml_policies
+from maia.cli.policy import answers, bounds, denials, labels, testing, xml_policies
 from maia.cli.policy.emergency import EXAMPLES as EMERGENCY_EXAMPLES
 from maia.cli.policy.emergency import emergency
 from maia.cli.read import options
@@ -27,6 +27,7 @@ app = new_app("Check, format, preview and apply a domain's policy.", "maia polic
 app.command("emergency", epilog=examples(*EMERGENCY_EXAMPLES))(emergency)
 app.add_typer(bounds.app)
 app.add_typer(answers.app)
+app.add_typer(denials.app)
 app.add_typer(labels.app)
 app.add_typer(testing.app)
 app.add_typer(xml_policies.app, name="xml")
@@ -103,21 +104,31 @@ def explain(
     as_: Annotated[str, principal_option("--as", help="The member that has it.")],
     served: Served,
 ) -> None:
-    """Show why a member has a role: the rule, and what met it.
+    """Show why a member has a role: the rule, and what met it; then what is denied to the member, and by which rule.
 
     When the role is not active it exits with 3, and says which premise each rule for it lacks, with file and line.
     """
-    from maia.domain import proof_lines
+    from maia.domain import denial_lines, proof_lines
 
     proof = served.service.explain(role, principal=as_, at=served.instant)
     if proof is None:
         note_unmet(served, role, as_)
         raise DeniedError(f"`{as_}` does not have `{role}` active", code="ROLE_INACTIVE")
-    lines = proof_lines(proof, served.home, in_force=served.service.policy(at=served.instant))
+    policy = served.service.policy(at=served.instant)
+    lines = proof_lines(proof, served.home, in_force=policy)
+    held = served.service.held(as_, at=served.instant)
+    denied = served.service.denials(as_, at=served.instant)
+    told = denial_lines(denied, served.home, in_force=policy)
     if served.json:
-        write_json({"member": as_, "role": role, "proof": lines})
+        rights = [{"privilege": item.privilege, "left": None if item.whole else item.words,
+                   "denied_by": [one.rule for one in item.denied_by]} for item in held]  # fmt: skip
+        write_json({"member": as_, "role": role, "proof": lines, "privileges": rights, "denied": told})
         return
     for line in lines:
+        write_line(printable(line))
+    for item in held if denied else ():
+        write_line(printable(f"nothing left of {item.privilege}" if item.whole else f"has {item.words}"))
+    for line in told:
         write_line(printable(line))
 
 

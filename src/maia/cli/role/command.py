@@ -82,13 +82,18 @@ def list_(
     as_: Annotated[str | None, principal_option("--as", help="One member; all when left out.")] = None,
     served: Served,
 ) -> None:
-    """List the active roles and what they give now."""
+    """List the active roles and what they give now, without what is denied."""
     roles = served.service.roles(at=served.instant, principal=as_)
-    privileges = served.service.privileges(at=served.instant, principal=as_)
+    privileges = [
+        (holder, item.words)
+        for holder in dict.fromkeys(role.holder for role in roles)
+        for item in served.service.held(holder, at=served.instant)
+        if not item.whole
+    ]
     if served.json:
         write_json(
             {"roles": [{"member": role.holder, "role": str(role.atom)} for role in roles],
-             "privileges": [{"member": holder, "privilege": str(what)} for holder, what in privileges]}
+             "privileges": [{"member": holder, "privilege": what} for holder, what in privileges]}
         )  # fmt: skip
         return
     for role in roles:
